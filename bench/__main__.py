@@ -1,0 +1,140 @@
+"""`python -m bench`: puts subjects, limits and workloads together and prints the table.
+
+Exit codes: 0 measured, whatever the bars say; 1 something broke; 3 with --strict, a bar not met.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench import computer
+from bench import options
+from bench import peer
+from bench import postgres
+from bench import report
+from bench import writes
+from bench.address import Address
+from bench.commits import Commits
+from bench.commits import PostgresCommits
+from bench.commits import SqliteCommits
+from bench.figure import Figure
+from bench.figure import Measured
+from bench.options import Options
+from bench.plan import FULL
+from bench.plan import PEER_FULL
+from bench.plan import PEER_QUICK
+from bench.plan import QUICK
+from bench.postgres import Postgres
+from bench.report import Row
+from bench.service import Siderite
+from bench.stage import Stage
+from bench.subject import Elsewhere
+from bench.subject import Subject
+from bench.workload import WORKLOADS
+
+_RUNS = Path(__file__).with_name(".run")
+_KEPT = peer.HOME / "figures.json"
+
+Outcome = Measured | str
+
+
+def measure(stage: Stage, names: tuple[str, ...], title: str) -> dict[str, Outcome]:
+    """Run the named workloads; a sentence stands for one that broke."""
+    found: dict[str, Outcome] = {}
+    for workload in WORKLOADS:
+        if workload.name not in names:
+            continue
+        try:
+            found[workload.name] = outcome = workload.measure(stage)
+            print(f"{title}: {workload.title}: {outcome.figure}", file=sys.stderr)
+        except Exception as problem:
+            if stage.child is not None and stage.child.process.poll() is not None:
+                raise  # the subject is gone: nothing more to measure
+            found[workload.name] = f"{type(problem).__name__}: {problem}"
+            print(f"{title}: {workload.title}: {found[workload.name]}", file=sys.stderr)
+    return found
+
+
+def peers_figures(opts: Options, place: Path, db_url: str | None) -> dict[str, Figure]:
+    """Install and measure the peer, and keep what it did."""
+    peer.install()
+    place.mkdir()
+    subject = peer.Ironic(place, db_url)
+    plan = PEER_QUICK if opts.is_quick else PEER_FULL
+    with Stage(subject, plan, place=place, commits=None) as stage:
+        outcomes = measure(stage, opts.only, subject.title)
+    found = {name: one.figure for name, one in outcomes.items() if isinstance(one, Measured)}
+    report.keep(found, subject.title, _kept(opts))
+    return found
+
+
+def main(words: list[str]) -> int:
+    """Measure, print, judge."""
+    opts = options.parse(words)
+    _RUNS.mkdir(exist_ok=True)
+    place = Path(tempfile.mkdtemp(dir=_RUNS))
+    facts = computer.facts(place)
+    remarks = []
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, place)
+        server = _server(opts, stack)
+        subject, commits = _subject(opts, place, server)
+        plan = QUICK if opts.is_quick else FULL
+        with Stage(subject, plan, place=place, commits=commits) as stage:
+            outcomes = measure(stage, opts.only, subject.title)
+            if {"create", "patch"} & set(opts.only):
+                most = writes.ceiling(stage)
+                remarks.append(f"the client itself creates at most {most} against the static app")
+        figures: Mapping[str, Figure] = {}
+        if opts.peer == "fresh":
+            url = server.fresh("bench_peer") if server else None
+            figures = peers_figures(opts, place / "peer", url)
+            remarks.append("peer: no authentication, no power sync, fleet by bulk insert")
+        elif opts.peer == "kept":
+            figures, age = report.kept(_kept(opts))
+            remarks.append(age)
+    rows = [_row(opts, name, outcome, figures.get(name)) for name, outcome in outcomes.items()]
+    print(report.text(rows, facts, remarks))
+    if opts.json_file:
+        opts.json_file.write_text(report.as_json(rows, facts, remarks))
+    if any(row.is_broken for row in rows):
+        return 1
+    return 3 if opts.is_strict and any(row.bar and not row.met for row in rows) else 0
+
+
+def _server(opts: Options, stack: ExitStack) -> Postgres | None:
+    if opts.db is None:
+        return None
+    return (
+        stack.enter_context(postgres.throw_away()) if opts.db == "postgres" else Postgres(opts.db)
+    )
+
+
+def _subject(opts: Options, place: Path, server: Postgres | None) -> tuple[Subject, Commits]:
+    commits: Commits = SqliteCommits(place / "commits.sqlite")
+    url = None
+    if server is not None:
+        url = server.fresh("bench_service")
+        commits = PostgresCommits(server.fresh("bench_commits"), FULL.writers)
+    if opts.endpoint is not None:
+        return Elsewhere(Address.of(opts.endpoint, token=opts.token)), commits
+    return Siderite(place, url), commits
+
+
+def _row(opts: Options, name: str, outcome: Outcome, figure: Figure | None) -> Row:
+    workload = next(one for one in WORKLOADS if one.name == name)
+    bar = workload.bar_on_postgres if opts.db else workload.bar
+    if isinstance(outcome, str):
+        return Row(workload, bar, None, figure, outcome)
+    return Row(workload, bar, outcome, figure)
+
+
+def _kept(opts: Options) -> Path:
+    return _KEPT.with_stem("figures-postgres") if opts.db else _KEPT
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

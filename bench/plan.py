@@ -1,0 +1,34 @@
+"""How much is measured: sizes, rounds and seconds, for the full run and the quick one.
+
+The peer does some twenty requests a second where the service does thousands: it gets fewer rounds,
+never a smaller workload.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Sizes of the workloads."""
+
+    rounds: int
+    seconds: float
+    limit_seconds: float
+    cycle_rounds: int
+    starts: int
+    #: Nodes in the database before anything is measured.
+    nodes: int = 5000
+    #: Nodes on the page of the detail list.
+    page: int = 1000
+    #: Connections of wrk that read one node.
+    readers: int = 16
+    #: Clients that create and patch.
+    writers: int = 8
+    #: Nodes that go through the cycle, or change power, at once.
+    at_once: int = 50
+
+
+FULL = Plan(rounds=5, seconds=4, limit_seconds=1, cycle_rounds=6, starts=5)
+QUICK = Plan(rounds=2, seconds=1, limit_seconds=0.5, cycle_rounds=2, starts=1)
+PEER_FULL = Plan(rounds=3, seconds=8, limit_seconds=0, cycle_rounds=2, starts=3)
+PEER_QUICK = Plan(rounds=1, seconds=6, limit_seconds=0, cycle_rounds=1, starts=1)

@@ -1,0 +1,86 @@
+"""The table of workloads, in the order in which they are run, with their bars."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench import footprint
+from bench import reads
+from bench import writes
+from bench.bar import Against
+from bench.bar import Bar
+from bench.cycle import cycle
+from bench.figure import Measured
+from bench.power import power
+from bench.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One line of the table; the bars hold for two cores and durable commits."""
+
+    name: str
+    title: str
+    measure: Callable[[Stage], Measured]
+    bar: Bar | None
+    bar_on_postgres: Bar | None = None
+
+
+_START = Bar(Against.ITSELF, 1.5, "s")
+
+WORKLOADS = (
+    Workload(
+        "first",
+        "start to first 200, empty",
+        footprint.first_start,
+        _START,
+    ),
+    Workload(
+        "get",
+        "GET one node",
+        reads.one_node,
+        Bar(Against.LIMIT_AT_LEAST, 0.35),
+    ),
+    Workload(
+        "list",
+        "detail list, 1000 of 5000",
+        reads.detail_list,
+        Bar(Against.LIMIT_AT_MOST, 8),
+    ),
+    Workload(
+        "memory",
+        "resident memory, 5000 nodes",
+        footprint.memory,
+        Bar(Against.ITSELF, 120, "MB"),
+    ),
+    Workload(
+        "create",
+        "create node, 8 clients",
+        writes.create,
+        Bar(Against.PEER, 50),
+    ),
+    Workload(
+        "patch",
+        "PATCH node, 8 clients",
+        writes.patch,
+        Bar(Against.PEER, 100),
+    ),
+    Workload(
+        "cycle",
+        "full cycle, 50 at once",
+        cycle,
+        Bar(Against.PEER, 150),
+        Bar(Against.PEER, 40),
+    ),
+    Workload(
+        "power",
+        "power on/off, 50 at once",
+        power,
+        Bar(Against.PEER, 100),
+    ),
+    Workload(
+        "start",
+        "start to first 200, 5000 nodes",
+        footprint.start_again,
+        _START,
+    ),
+)

@@ -1,0 +1,43 @@
+"""What usecases may know of a driver: its interfaces by name and what it needs. Pure data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from siderite.baremetal.domain.node import INTERFACES
+from siderite.baremetal.domain.node import Node
+from siderite.core.errors import Invalid
+
+
+@dataclass(frozen=True, slots=True)
+class DriverCard:
+    """A hardware type as others see it. The first interface of each kind is the default."""
+
+    name: str
+    interfaces: dict[str, tuple[str, ...]]
+    required: tuple[str, ...] = ()
+
+    def fill_in(self, wanted: dict[str, Any]) -> dict[str, str]:
+        """The interfaces of a node that asked for these; Invalid if the driver does not have one."""
+        chosen = {}
+        for kind in INTERFACES:
+            field = f"{kind}_interface"
+            name = wanted.get(field) or self.interfaces[kind][0]
+            if name not in self.interfaces[kind]:
+                raise Invalid(
+                    f"Driver {self.name} has no {kind} interface {name!r};"
+                    f" it has: {', '.join(self.interfaces[kind])}."
+                )
+            chosen[field] = name
+        return chosen
+
+    def problem(self, node: Node) -> str | None:
+        """What the node lacks for this driver to reach it."""
+        missing = [key for key in self.required if not node.driver_info.get(key)]
+        if missing:
+            return f"driver_info lacks {', '.join(missing)}; {self.name} needs it to reach the machine."
+        return None
+
+    def supports(self, node: Node, kind: str) -> bool:
+        """Whether the node's interface of this kind does anything."""
+        chosen = getattr(node, f"{kind}_interface") or self.interfaces[kind][0]
+        return not str(chosen).startswith("no-")

@@ -1,0 +1,126 @@
+"""What the bare metal service announces: wire names, payloads, priorities. Once published, never changed.
+
+A payload is rendered when the fact is made, from the node as it is after the change it announces; secrets
+are masked.
+"""
+
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.secrets import mask
+from siderite.core.fact import Fact
+
+API = "ironic-api"
+CONDUCTOR = "ironic-conductor"
+
+_PLAIN = (
+    "bios_interface", "boot_interface", "boot_mode", "clean_step", "conductor_group",
+    "console_enabled", "console_interface", "deploy_interface", "deploy_step", "description",
+    "disable_power_off", "driver", "extra", "fault", "inspect_interface", "instance_uuid",
+    "last_error", "lessee", "maintenance", "maintenance_reason", "management_interface", "name",
+    "network_interface", "owner", "power_interface", "power_state", "properties", "protected",
+    "protected_reason", "provision_state", "raid_interface", "rescue_interface", "resource_class",
+    "retired", "retired_reason", "secure_boot", "storage_interface", "target_power_state",
+    "target_provision_state", "traits", "uuid", "vendor_interface",
+)  # fmt: skip
+_TIMES = (
+    "created_at", "inspection_finished_at", "inspection_started_at", "provision_updated_at",
+    "updated_at",
+)  # fmt: skip
+_plain = attrgetter(*_PLAIN)
+_times = attrgetter(*_TIMES)
+_encode = msgspec.json.Encoder().encode
+
+
+def _data(node: Node) -> dict[str, Any]:
+    """The fields of `NodePayload`."""
+    data: dict[str, Any] = dict(zip(_PLAIN, _plain(node), strict=True))
+    for name, text in zip(_TIMES, _times(node), strict=True):
+        data[name] = None if text is None else text[:19] + "Z"
+    return data
+
+
+def _payload(name: str, version: str, data: Mapping[str, Any]) -> str:
+    return _encode(
+        {
+            "ironic_object.name": name,
+            "ironic_object.namespace": "ironic",
+            "ironic_object.version": version,
+            "ironic_object.data": data,
+        }
+    ).decode()
+
+
+def _fact(action: str, status: str, node: Node, payload: str, publisher: str) -> Fact:
+    return Fact(
+        event_type=f"baremetal.node.{action}.{status}",
+        publisher=publisher,
+        resource_type="node",
+        resource=node.uuid,
+        payload=payload,
+        priority="ERROR" if status == "error" else "INFO",
+        project=node.owner,
+    )
+
+
+def node_crud(action: str, status: str, node: Node) -> Fact:
+    """create, update or delete of a node: start, end or error."""
+    data = _data(node)
+    data["chassis_uuid"] = node.chassis_uuid
+    data["instance_info"] = mask(node.instance_info)
+    data["driver_info"] = mask(node.driver_info)
+    return _fact(action, status, node, _payload("NodeCRUDPayload", "1.15", data), API)
+
+
+def maintenance_set(status: str, node: Node) -> Fact:
+    """A user sets or clears maintenance."""
+    return _fact("maintenance_set", status, node, _payload("NodePayload", "1.17", _data(node)), API)
+
+
+def provision_status(before: str, after: str, event: str) -> str:
+    """Which of start, end, error, success a move of the machine is announced as."""
+    if event == Event.FAIL:
+        return "error"
+    moving, still_moving = (
+        NODE.states[before].moves_by_itself,
+        NODE.states[after].moves_by_itself,
+    )
+    if moving == still_moving:
+        return "success"
+    return "start" if still_moving else "end"
+
+
+def provision_set(before: Node, after: Node, event: str) -> Fact:
+    """The machine moved."""
+    data = _data(after)
+    data["instance_info"] = mask(after.instance_info)
+    data["driver_internal_info"] = mask(after.driver_internal_info)
+    data["event"] = event
+    data["previous_provision_state"] = before.provision_state
+    data["previous_target_provision_state"] = before.target_provision_state
+    status = provision_status(before.provision_state, after.provision_state, event)
+    payload = _payload("NodeSetProvisionStatePayload", "1.18", data)
+    return _fact("provision_set", status, after, payload, CONDUCTOR)
+
+
+def power_set(status: str, node: Node, to_power: str) -> Fact:
+    """A power change begins, ended or failed."""
+    data = _data(node)
+    data["to_power"] = to_power
+    return _fact(
+        "power_set", status, node, _payload("NodeSetPowerStatePayload", "1.17", data), CONDUCTOR
+    )
+
+
+def power_corrected(node: Node, from_power: str | None) -> Fact:
+    """The record now follows what the hardware says."""
+    data = _data(node)
+    data["from_power"] = from_power
+    payload = _payload("NodeCorrectedPowerStatePayload", "1.17", data)
+    return _fact("power_state_corrected", "success", node, payload, CONDUCTOR)

@@ -1,0 +1,34 @@
+"""What a driver answers: it is done, it waits for something, or it failed. Values, not exceptions."""
+
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Finished; `changes` are the node's fields that follow from it, such as inspected properties."""
+
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not finished: why, and in how many seconds it is worth asking again.
+
+    `callback` says that the node's ramdisk will call; the node then shows its wait state.
+    """
+
+    reason: str
+    again_in: float
+    callback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It cannot be done; the reason is for the operator, with the remedy if there is one."""
+
+    reason: str
+
+
+Outcome = Done | Wait | Failed

@@ -1,0 +1,38 @@
+"""What is secret in a node's free-form fields, and how it is shown instead.
+
+By the name of the key, at any depth; a config drive is hidden whole, as text or as an object.
+"""
+
+import re
+from typing import Any
+
+MASK = "******"
+
+_SECRET = re.compile(
+    r"pass(word|wd|phrase)?$|passw|admin_pass|token|secret|configdrive|config_drive|private_key|"
+    r"encrypted_key|sslkey|fernetkey|image_url|snmp_(auth|priv)_key|credential|community",
+    re.IGNORECASE,
+)
+_NOT_SECRET = frozenset({"agent_token_required", "agent_secret_token_pregenerated"})
+_IN_TEXT = re.compile(r"(password\s*[=:]\s*)\S+", re.IGNORECASE)
+
+
+def mask(value: Any) -> Any:
+    """The value with everything secret in it masked; the same object if nothing was."""
+    if isinstance(value, dict):
+        out = None
+        for key, inner in value.items():
+            if inner is not None and key not in _NOT_SECRET and _SECRET.search(str(key)):
+                new: Any = MASK
+            else:
+                new = mask(inner)
+            if new is not inner:
+                out = dict(value) if out is None else out
+                out[key] = new
+        return value if out is None else out
+    if isinstance(value, list):
+        masked = [mask(inner) for inner in value]
+        return masked if any(a is not b for a, b in zip(masked, value, strict=True)) else value
+    if isinstance(value, str) and "assword" in value:
+        return _IN_TEXT.sub(r"\1" + MASK, value)
+    return value

@@ -1,0 +1,146 @@
+"""Steps: the pieces that provisioning work is made of, and the job that goes through them.
+
+A job is a list of steps and the place in it. It lives in the work row, so that a step that was finished is
+not run again after a crash; `token` names one run of one step, so that a driver can tell a repeat.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+Json = dict[str, Any]
+
+
+class Family(StrEnum):
+    """The kinds of provisioning work, by the name of the work."""
+
+    VERIFY = "verify"
+    CLEAN = "clean"
+    DEPLOY = "deploy"
+    SERVICE = "service"
+    INSPECT = "inspect"
+    ADOPT = "adopt"
+    RESCUE = "rescue"
+    UNRESCUE = "unrescue"
+    TEARDOWN = "teardown"
+
+
+RESERVED = frozenset({"hold", "wait", "power_on", "power_off", "reboot"})
+"""Steps that Siderite itself carries out, whatever the interface."""
+
+ORDER = ("vendor", "power", "management", "firmware", "deploy", "bios", "raid")
+"""Ties of priority go by interface, in this order."""
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One step."""
+
+    interface: str
+    step: str
+    priority: int = 0
+    args: Json = {}
+    abortable: bool = False
+    in_band: bool = False
+
+    def shown(self) -> Json:
+        """As `clean_step` and the like show it."""
+        shown: Json = {"interface": self.interface, "step": self.step, "priority": self.priority}
+        if self.args:
+            shown["args"] = self.args
+        shown["abortable"] = self.abortable
+        return shown
+
+
+class Job(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the work on a node stands."""
+
+    op: str
+    """Names this piece of work."""
+    steps: list[Step] | None = None
+    """None until the list is settled."""
+    index: int = 0
+    asked: list[Json] | None = None
+    """The steps that the client asked for."""
+    waiting: bool = False
+    """The current step was begun and has not ended yet."""
+    since: float = 0.0
+    """When the current step began."""
+    abort: bool = False
+    """Stop when the current step ends; it cannot be interrupted."""
+    args: Json = {}
+
+    @property
+    def token(self) -> str:
+        """Names this run of the current step."""
+        return f"{self.op}/{self.index}"
+
+    @property
+    def current(self) -> Step | None:
+        """The step to run or running; None when all are done."""
+        if self.steps is None or self.index >= len(self.steps):
+            return None
+        return self.steps[self.index]
+
+    def with_(self, **changes: Any) -> "Job":
+        """The job with these fields changed."""
+        return msgspec.structs.replace(self, **changes)
+
+
+_decode = msgspec.json.Decoder(Job).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def job_text(job: Job) -> str:
+    """The job as the work row keeps it."""
+    return _encode(job).decode()
+
+
+def job_of(text: str) -> Job:
+    """The job that a work row keeps."""
+    return _decode(text)
+
+
+def in_order(steps: list[Step]) -> list[Step]:
+    """Those with a priority, highest first; ties by interface."""
+    wanted = [step for step in steps if step.priority > 0]
+    rank = {name: n for n, name in enumerate(ORDER)}
+    return sorted(wanted, key=lambda s: (-s.priority, rank.get(s.interface, len(rank)), s.step))
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownStep:
+    """A step was asked for that the driver does not have."""
+
+    step: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        known = ", ".join(self.known) or "none"
+        return f"the driver has no step {self.step}; it has: {known}"
+
+
+def asked_for(known: list[Step], asked: list[Json], *, merge: bool) -> list[Step] | UnknownStep:
+    """The list to run for what the client asked.
+
+    Cleaning and servicing run exactly what was asked, in that order. A deploy merges it into the driver's
+    own list by priority (`merge`); a step that both name takes the client's priority and arguments.
+    """
+    by_name = {(step.interface, step.step): step for step in known}
+    chosen: list[Step] = []
+    for wish in asked:
+        key = (wish["interface"], wish["step"])
+        own = by_name.get(key)
+        if own is None and wish["step"] not in RESERVED:
+            return UnknownStep(".".join(key), tuple(sorted(".".join(k) for k in by_name)))
+        own = own or Step(*key, abortable=True)
+        chosen.append(
+            msgspec.structs.replace(
+                own, args=wish.get("args") or {}, priority=wish.get("priority", own.priority)
+            )
+        )
+    if not merge:
+        return chosen
+    named = {(step.interface, step.step) for step in chosen}
+    return in_order([s for s in known if (s.interface, s.step) not in named] + chosen)

@@ -1,0 +1,129 @@
+"""What the outside sees of a node: each field with the first API version that shows it.
+
+`render` writes a node as JSON text in the order of this table, a newline after the fields of each version
+and a carriage return where the public URL belongs: raw control characters never occur within JSON. What a
+version shows is then the text up to its newline, without parsing (`cut`). Secrets are masked on the way.
+"""
+
+from bisect import bisect_right
+
+import msgspec
+
+from siderite.baremetal.domain.node import INTERFACES
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.secrets import mask
+from siderite.core.microversion import OURS
+
+LINK_FIELDS = frozenset({"links", "ports", "states", "portgroups", "volume"})
+
+NODE_FIELDS: tuple[tuple[str, int], ...] = (
+    # The state comes first: an old version may need it spelt otherwise, and finds it before free text.
+    ("provision_state", 1), ("uuid", 1), ("created_at", 1), ("updated_at", 1), ("chassis_uuid", 1),
+    ("console_enabled", 1), ("driver", 1), ("driver_info", 1), ("extra", 1), ("instance_info", 1),
+    ("instance_uuid", 1), ("last_error", 1), ("links", 1), ("maintenance", 1),
+    ("maintenance_reason", 1), ("ports", 1), ("power_state", 1), ("properties", 1),
+    ("provision_updated_at", 1), ("reservation", 1), ("target_power_state", 1),
+    ("target_provision_state", 1),
+    ("driver_internal_info", 3),
+    ("name", 5),
+    ("inspection_started_at", 6), ("inspection_finished_at", 6),
+    ("clean_step", 7),
+    ("raid_config", 12), ("target_raid_config", 12),
+    ("states", 14),
+    ("network_interface", 20),
+    ("resource_class", 21),
+    ("portgroups", 24),
+    ("boot_interface", 31), ("console_interface", 31), ("deploy_interface", 31),
+    ("inspect_interface", 31), ("management_interface", 31), ("power_interface", 31),
+    ("raid_interface", 31), ("vendor_interface", 31),
+    ("volume", 32),
+    ("storage_interface", 33),
+    ("traits", 37),
+    ("rescue_interface", 38),
+    ("bios_interface", 40),
+    ("fault", 42),
+    ("deploy_step", 44),
+    ("conductor_group", 46),
+    ("automated_clean", 47),
+    ("protected", 48), ("protected_reason", 48),
+    ("conductor", 49),
+    ("owner", 50),
+    ("description", 51),
+    ("allocation_uuid", 52),
+    ("retired", 61), ("retired_reason", 61),
+    ("lessee", 65),
+    ("network_data", 66),
+    ("boot_mode", 75), ("secure_boot", 75),
+    ("shard", 82),
+    ("parent_node", 83),
+    ("firmware_interface", 86),
+    ("service_step", 87),
+    ("disable_power_off", 95),
+    ("instance_name", 104),
+    ("health", 109),
+    ("wait_reason", OURS), ("deadline", OURS),
+)  # fmt: skip
+
+SINCE = dict(NODE_FIELDS)
+BRIEF = ("instance_uuid", "maintenance", "power_state", "provision_state", "uuid", "name")
+"""What a plain list shows of each node, beside its links."""
+
+_STEPS_AT = sorted(set(SINCE.values()))
+_MASKED = frozenset({"driver_info", "driver_internal_info", "instance_info"})
+URL = "\r"
+
+_encode = msgspec.json.Encoder().encode
+
+
+def links(kind: str, ident: str, sub: str = "") -> msgspec.Raw:
+    """The self and bookmark links of a resource, with a mark for the public URL."""
+    end = f'{kind}/{ident}{sub}","rel":'
+    return msgspec.Raw(
+        f'[{{"href":"{URL}v1/{end}"self"}},{{"href":"{URL}{end}"bookmark"}}]'.encode()
+    )
+
+
+def as_dict(node: Node) -> dict[str, object]:
+    """Every field of the wire, masked, newest version."""
+    shown: dict[str, object] = {}
+    for name, _ in NODE_FIELDS:
+        if name == "links":
+            shown[name] = links("nodes", node.uuid)
+        elif name in LINK_FIELDS:
+            shown[name] = links("nodes", node.uuid, "/" + name)
+        elif name in _MASKED:
+            shown[name] = mask(getattr(node, name))
+        else:
+            shown[name] = getattr(node, name)
+    return shown
+
+
+def render(node: Node) -> str:
+    """The node's JSON text for the store: see the module's text for its form."""
+    shown = as_dict(node)
+    lines = []
+    at = 0
+    for step in _STEPS_AT:
+        part = {}
+        while at < len(NODE_FIELDS) and NODE_FIELDS[at][1] == step:
+            name = NODE_FIELDS[at][0]
+            part[name] = shown[name]
+            at += 1
+        lines.append(_encode(part)[1:-1].decode())
+    return "\n".join(lines)
+
+
+def cut(body: str, version: int) -> str:
+    """What a version shows of a rendered node, as JSON text; the URL is still to be put in."""
+    count = bisect_right(_STEPS_AT, version)
+    if count < len(_STEPS_AT):
+        body = "\n".join(body.split("\n", count)[:count])
+    return "{" + body.replace("\n", ",") + "}"
+
+
+def visible(version: int) -> list[str]:
+    """The fields that a version shows."""
+    return [name for name, since in NODE_FIELDS if since <= version]
+
+
+assert {f"{kind}_interface" for kind in INTERFACES} <= set(SINCE)  # noqa: S101

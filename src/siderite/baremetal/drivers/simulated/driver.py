@@ -1,0 +1,135 @@
+"""The driver of simulated machines: `fake-hardware`. It keeps to the same contract as those of real ones."""
+
+from siderite.baremetal.domain.driver_card import DriverCard
+from siderite.baremetal.domain.node import INTERFACES
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.contract import Driver
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.simulated.machines import OFF
+from siderite.baremetal.drivers.simulated.machines import ON
+from siderite.baremetal.drivers.simulated.machines import Machines
+
+_MAINTAIN = [
+    Step("deploy", "erase_devices", abortable=True, in_band=True),
+    Step("deploy", "burnin_cpu", abortable=True, in_band=True),
+    Step("deploy", "burnin_memory", abortable=True, in_band=True),
+    Step("raid", "create_configuration"),
+    Step("raid", "delete_configuration"),
+    Step("bios", "apply_configuration"),
+    Step("bios", "factory_reset"),
+    Step("firmware", "update"),
+    Step("management", "reset_bmc"),
+    Step("management", "clear_job_queue"),
+    Step("power", "noop"),
+]
+
+STEPS: dict[Family, list[Step]] = {
+    Family.CLEAN: [
+        Step("deploy", "erase_devices_metadata", 99, abortable=True, in_band=True),
+        Step("vendor", "log_passthrough", 1),
+        *_MAINTAIN,
+    ],
+    Family.DEPLOY: [
+        Step("deploy", "deploy", 100, in_band=True),
+        Step("deploy", "write_image", 80, in_band=True),
+        Step("deploy", "boot_instance", 20),
+        *_MAINTAIN[3:],
+    ],
+    Family.SERVICE: _MAINTAIN,
+    Family.INSPECT: [Step("inspect", "inspect", 100, in_band=True)],
+    Family.ADOPT: [Step("deploy", "take_over", 100)],
+    Family.RESCUE: [Step("rescue", "boot_rescue", 100, in_band=True)],
+    Family.UNRESCUE: [Step("rescue", "boot_instance", 100)],
+    Family.TEARDOWN: [Step("deploy", "tear_down", 100)],
+    Family.VERIFY: [],
+}
+
+_AFTERWARDS = {
+    "deploy.boot_instance": ON,
+    "rescue.boot_rescue": ON,
+    "rescue.boot_instance": ON,
+    "deploy.take_over": ON,
+    "deploy.tear_down": OFF,
+}
+"""The power that a step leaves the machine with."""
+
+_FOUND = {"cpus": "8", "memory_mb": "16384", "local_gb": "200", "cpu_arch": "x86_64"}
+_CAN_RUN_UNREACHABLE_S = 2.0
+
+
+class _Simulated:
+    """Power and steps of simulated machines."""
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+
+    async def read(self, at: Endpoint) -> PowerState:
+        if self._machines.script(at).unreachable:
+            return PowerState.UNKNOWN
+        return PowerState(self._machines.power(at))
+
+    async def set(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
+        script = self._machines.script(at)
+        if script.unreachable:
+            return Wait(f"the BMC of node {at.node} does not answer", _CAN_RUN_UNREACHABLE_S)
+        why = script.failure(f"power.{to}", "power")
+        if why is not None:
+            return Failed(f"the BMC refused {to}: {why}")
+        latency = script.latency(self._machines.chance(), f"power.{to}", "power")
+        run = self._machines.run(at, f"power.{to}", token, latency, calls=False)
+        if not run.ended:
+            return Wait(
+                f"the machine is busy with {to}", max(0.01, run.ends - self._machines.clock())
+            )
+        self._machines.set_power(at, to.leads_to.value)
+        return Done()
+
+    async def steps(self, at: Endpoint, family: Family) -> list[Step]:
+        return STEPS[family]
+
+    async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
+        script = self._machines.script(at)
+        name = f"{step.interface}.{step.step}"
+        if script.unreachable and not step.in_band:
+            return Wait(f"the BMC of node {at.node} does not answer", _CAN_RUN_UNREACHABLE_S)
+        why = script.failure(name, family)
+        if why is not None:
+            return Failed(why)
+        latency = script.latency(self._machines.chance(), name, family)
+        calls = bool(step.in_band and (script.ramdisk or script.silent))
+        run = self._machines.run(at, name, token, latency, calls=calls and not script.silent)
+        if not run.ended or (calls and script.silent):
+            doing = "the ramdisk" if calls else "the machine"
+            left = max(0.01, run.ends - self._machines.clock())
+            return Wait(f"{doing} is busy with {name}", left, callback=calls)
+        if name in _AFTERWARDS:
+            self._machines.set_power(at, _AFTERWARDS[name])
+        return Done(self._changes(at, name))
+
+    async def forget(self, at: Endpoint, token: str) -> None:
+        self._machines.forget(token)
+
+    def _changes(self, at: Endpoint, name: str) -> dict[str, object]:
+        if name == "inspect.inspect":
+            return {"properties": {**_FOUND, **at.properties}}
+        if name in _AFTERWARDS:
+            return {"power_state": _AFTERWARDS[name]}
+        return {}
+
+
+def simulated_driver(machines: Machines, name: str = "fake-hardware") -> Driver:
+    """The hardware type over these machines."""
+    simulated = _Simulated(machines)
+    interfaces: dict[str, tuple[str, ...]] = {kind: ("fake",) for kind in INTERFACES}
+    for kind in ("bios", "console", "firmware", "inspect", "raid", "rescue", "vendor"):
+        interfaces[kind] = ("fake", f"no-{kind}")
+    interfaces["network"] = ("noop", "flat")
+    interfaces["storage"] = ("noop", "fake")
+    return Driver(DriverCard(name, interfaces), power=simulated, steps=simulated)

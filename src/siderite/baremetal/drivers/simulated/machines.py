@@ -1,0 +1,194 @@
+"""The simulated hardware itself: power, running steps and scripts, in a small database of its own.
+
+It outlives a crash of the service as real machines would, but not a crash of the operating system (it does
+not wait for the disk). A step that runs ends by its time, whoever asks; its ramdisk then calls back.
+"""
+
+import asyncio
+import heapq
+import random
+import sqlite3
+from collections.abc import Awaitable
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.simulated.scripts import Script
+from siderite.core.clock import now as wall_clock
+from siderite.core.log import get_logger
+
+log = get_logger("simulated")
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS machines (node TEXT PRIMARY KEY, rack TEXT, power TEXT, since REAL);
+CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, node TEXT, what TEXT, began REAL, ends REAL,
+  calls INTEGER, asked INTEGER, last_asked REAL, ended INTEGER);
+CREATE INDEX IF NOT EXISTS runs_node ON runs (node);
+CREATE TABLE IF NOT EXISTS scripts (scope TEXT PRIMARY KEY, script TEXT);
+CREATE TABLE IF NOT EXISTS cuts (rack TEXT PRIMARY KEY, at REAL);
+"""
+
+OFF, ON = "power off", "power on"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a step on a machine."""
+
+    token: str
+    began: float
+    ends: float
+    ended: bool
+
+
+class Machines:
+    """All simulated machines there are."""
+
+    def __init__(self, path: str = ":memory:", *, clock: Callable[[], float] = wall_clock) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None, cached_statements=64)
+        for pragma in ("journal_mode=WAL", "synchronous=OFF", "busy_timeout=5000"):
+            self._db.execute(f"PRAGMA {pragma}")
+        self._db.executescript(_SCHEMA)
+        self.clock = clock
+        self._scripts: dict[str, Script] = {}
+        self._cuts: dict[str, float] = {}
+        self._calls: list[tuple[float, str, str]] = []
+        self._next_call = asyncio.Event()
+        self._load()
+
+    def _load(self) -> None:
+        rows = self._db.execute("SELECT scope, script FROM scripts")
+        self._scripts = {scope: msgspec.json.decode(text, type=Script) for scope, text in rows}
+        self._cuts = dict(self._db.execute("SELECT rack, at FROM cuts"))
+        self._calls = list(
+            self._db.execute("SELECT ends, node, token FROM runs WHERE calls = 1 AND ended = 0")
+        )
+        heapq.heapify(self._calls)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    # How they behave
+
+    def script(self, at: Endpoint) -> Script:
+        """The script that holds for a machine."""
+        script = self._scripts.get("all", _PLAIN)
+        rack = at.driver_info.get("rack")
+        for scope in (f"rack:{rack}", f"node:{at.node}"):
+            near = self._scripts.get(scope)
+            if near is not None:
+                script = near.over(script)
+        return script
+
+    def scripts(self) -> dict[str, Script]:
+        """Every script, by its scope."""
+        return dict(self._scripts)
+
+    def set_script(self, scope: str, script: Script | None) -> None:
+        """Set or remove the script of `all`, `rack:NAME` or `node:UUID`."""
+        if script is None:
+            self._scripts.pop(scope, None)
+            self._db.execute("DELETE FROM scripts WHERE scope = ?", (scope,))
+        else:
+            self._scripts[scope] = script
+            text = msgspec.json.encode(script).decode()
+            self._db.execute("INSERT OR REPLACE INTO scripts VALUES (?, ?)", (scope, text))
+
+    def cut_power(self, rack: str) -> None:
+        """The rack loses power: every machine in it is off, whatever anybody's record says."""
+        at = self.clock()
+        self._cuts[rack] = at
+        self._db.execute("INSERT OR REPLACE INTO cuts VALUES (?, ?)", (rack, at))
+
+    # Power
+
+    def power(self, at: Endpoint) -> str:
+        """What the machine's power really is."""
+        row = self._db.execute(
+            "SELECT power, since FROM machines WHERE node = ?", (at.node,)
+        ).fetchone()
+        if row is None:
+            return OFF
+        cut = self._cuts.get(str(at.driver_info.get("rack")))
+        return OFF if cut is not None and cut >= row[1] else str(row[0])
+
+    def set_power(self, at: Endpoint, power: str) -> None:
+        """Somebody or something switches it."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO machines VALUES (?, ?, ?, ?)",
+            (at.node, at.driver_info.get("rack"), power, self.clock()),
+        )
+
+    # Steps
+
+    def run(self, at: Endpoint, what: str, token: str, latency_s: float, *, calls: bool) -> Run:
+        """Begin the run of this token, or tell how it is going."""
+        now = self.clock()
+        row = self._db.execute(
+            "SELECT began, ends, ended FROM runs WHERE token = ?", (token,)
+        ).fetchone()
+        if row is not None:
+            ended = row[1] <= now
+            self._db.execute(
+                "UPDATE runs SET asked = asked + 1, last_asked = ?, ended = ? WHERE token = ?",
+                (now, int(ended), token),
+            )
+            return Run(token, row[0], row[1], ended)
+        ends = now + latency_s
+        ended = latency_s <= 0
+        if token.endswith("/0"):
+            self._forget_old(at.node, token)
+        self._db.execute(
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)",
+            (token, at.node, what, now, ends, int(calls), now, int(ended)),
+        )
+        if calls and not ended:
+            heapq.heappush(self._calls, (ends, at.node, token))
+            self._next_call.set()
+        return Run(token, now, ends, ended)
+
+    def _forget_old(self, node: str, token: str) -> None:
+        """Runs of earlier work have no reader any more, but for those of the last one."""
+        rows = self._db.execute(
+            "SELECT token FROM runs WHERE node = ? ORDER BY began DESC LIMIT -1 OFFSET 60", (node,)
+        ).fetchall()
+        self._db.executemany("DELETE FROM runs WHERE token = ?", rows)
+
+    def forget(self, token: str) -> None:
+        """The run is no longer wanted."""
+        self._db.execute("UPDATE runs SET ended = 1, calls = 0 WHERE token = ?", (token,))
+
+    def chance(self) -> float:
+        """Where in a range of latencies a run falls."""
+        return random.random()  # noqa: S311 - no secret
+
+    def _wants_to_call(self, token: str) -> bool:
+        row = self._db.execute("SELECT calls, ended FROM runs WHERE token = ?", (token,)).fetchone()
+        return row is not None and row[0] == 1 and row[1] == 0
+
+    async def call_back(self, call: Callable[[str], Awaitable[None]]) -> None:
+        """Have each ramdisk whose step ended call back, for ever."""
+        while True:
+            self._next_call.clear()
+            now = self.clock()
+            while self._calls and self._calls[0][0] <= now:
+                _, node, token = heapq.heappop(self._calls)
+                if not self._wants_to_call(token):
+                    continue
+                try:
+                    await call(node)
+                except Exception as why:
+                    log.debug("not the moment to call back", node=node, error=repr(why))
+                    heapq.heappush(self._calls, (self.clock() + 0.2, node, token))
+            pause = max(0.001, self._calls[0][0] - now) if self._calls else 3600.0
+            try:
+                async with asyncio.timeout(pause):
+                    await self._next_call.wait()
+            except TimeoutError:
+                continue
+
+
+_PLAIN = Script()

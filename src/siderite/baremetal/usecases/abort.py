@@ -1,0 +1,95 @@
+"""A client aborts what a node waits for.
+
+A step that can be interrupted is given up at once; one that cannot is let finish, and the abort happens
+then: the node shows `abort_after` on its step.
+"""
+
+import msgspec
+
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.domain.steps import job_of
+from siderite.baremetal.domain.steps import job_text
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases.context import Context
+from siderite.core import work
+from siderite.core.errors import Conflict
+from siderite.core.machine import Kind
+from siderite.core.transition import Change
+from siderite.core.transition import apply
+from siderite.core.work import Work
+
+CLEANUP_S = 600.0
+
+STEP_FIELDS = {
+    Family.CLEAN: "clean_step",
+    Family.DEPLOY: "deploy_step",
+    Family.SERVICE: "service_step",
+}
+
+
+class Cleanup(msgspec.Struct, frozen=True):
+    """What is left to do after an abort: forget the run of `token`, then perhaps fire `then`."""
+
+    token: str
+    then: str | None = None
+
+
+async def abort(ctx: Context, change: Change, node: Node) -> Node:
+    """Give up what the node waits for, now or as soon as its step allows."""
+    if node.provision_state == P.SERVICEFAIL:
+        if node.maintenance:
+            raise Conflict(
+                f"Node {node.uuid} is in maintenance; clear that before aborting its service."
+            )
+        return apply(change, ctx.rules, node, Event.ABORT, last_error=None, service_step={}).value
+    held = next(
+        (
+            item
+            for item in await work.of_machine(ctx.door.store, node.uuid)
+            if item.lane == ctx.rules.lane
+        ),
+        None,
+    )
+    job = job_of(held.job) if held is not None else None
+    step = job.current if job is not None else None
+    waits = NODE.states[node.provision_state].kind is Kind.WAIT
+    if held is not None and job is not None and step is not None:
+        visible = held.kind in STEP_FIELDS
+        if waits and visible and job.waiting and not step.abortable:
+            return _later(ctx, change, node, held, job)
+    return _now(ctx, change, node, held, job)
+
+
+def _later(ctx: Context, change: Change, node: Node, held: Work, job: Job) -> Node:
+    field = STEP_FIELDS[Family(held.kind)]
+    after = node.changed(change.now, {field: {**getattr(node, field), "abort_after": True}})
+    change.put(NODES.swap(node, after))
+    change.work(
+        work.keep(held, kind=held.kind, job=job_text(job.with_(abort=True)), deadline=held.deadline,
+                  reason="to be aborted when the current step ends")
+    )  # fmt: skip
+    return after
+
+
+def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job | None) -> Node:
+    step = job.current if job is not None and job.waiting else None
+    doing = f" during step {step.interface}.{step.step}" if step is not None else ""
+    what = node.provision_state
+    changes: dict[str, object] = {"last_error": f"Aborted by request in state {what}{doing}."}
+    for field in STEP_FIELDS.values():
+        if getattr(node, field):
+            changes[field] = {}
+    applied = apply(change, ctx.rules, node, Event.ABORT, **changes)
+    servicing = node.provision_state in (P.SERVICEWAIT, P.SERVICEHOLD)
+    cleanup = Cleanup(job.token if job is not None else "", Event.ABORT if servicing else None)
+    change.work(
+        work.add(node.uuid, "cleanup", "cleanup", job=msgspec.json.encode(cleanup).decode(),
+                 now=change.now, deadline=change.now + CLEANUP_S, reason="tidying up after an abort",
+                 request_id=change.cause.request_id)
+    )  # fmt: skip
+    return applied.value

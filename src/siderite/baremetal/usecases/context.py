@@ -1,0 +1,69 @@
+"""What every use case works with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.driver_card import DriverCard
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node import moved
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.store import NODES
+from siderite.core.fact import Fact
+from siderite.core.machine import Kind
+from siderite.core.machine import Moved
+from siderite.core.transition import Door
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options that decisions depend on."""
+
+    automated_clean: bool = True
+    allow_deleting_available_nodes: bool = True
+    callback_timeout_s: float = 1800.0
+    deadline_scale: float = 1.0
+    soft_power_off_timeout_s: float = 600.0
+    power_timeout_s: float = 60.0
+    max_limit: int = 1000
+
+
+class NodeRules:
+    """How nodes go through the one door."""
+
+    machine = NODE
+    table = NODES
+    lane = "provision"
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def state(self, value: Node) -> tuple[str, str | None]:
+        return value.provision_state, value.target_provision_state
+
+    def moved(self, before: Node, moved_: Moved, now: float, changes: dict[str, Any]) -> Node:
+        deadline_s = self.deadline(moved_) if moved_.state.moves_by_itself else None
+        return moved(before, moved_, now, deadline_s, changes)
+
+    def announce(self, before: Node, after: Node, event: str) -> Fact:
+        return facts.provision_set(before, after, event)
+
+    def deadline(self, moved_: Moved) -> float:
+        if moved_.state.kind is Kind.WAIT:
+            return self._settings.callback_timeout_s
+        return (moved_.state.deadline_s or 3600.0) * self._settings.deadline_scale
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The door, the drivers' cards and the settings."""
+
+    door: Door
+    cards: Mapping[str, DriverCard]
+    settings: Settings
+    rules: NodeRules = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", NodeRules(self.settings))

@@ -1,0 +1,124 @@
+"""A node is made known, and forgotten."""
+
+from typing import Any
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases.context import Context
+from siderite.core import work
+from siderite.core.errors import Conflict
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.ids import new_uuid
+from siderite.core.store import Duplicate
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+
+_DELETABLE = frozenset({P.MANAGEABLE, P.ENROLL, P.ADOPTFAIL})
+LANES = ("provision", "power", "cleanup")
+
+
+async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause: Cause) -> Node:
+    """A new node: in `enroll`, or `available` for clients too old to know that state."""
+    driver = fields["driver"]
+    card = ctx.cards.get(driver)
+    if card is None:
+        raise Invalid(
+            "No valid host was found. Reason: No conductor service registered which supports driver"
+            f" {driver[:80]}; the drivers here are: {', '.join(sorted(ctx.cards))}."
+        )
+    change = ctx.door.change(cause)
+    made = {
+        **fields,
+        **card.fill_in(fields),
+        "uuid": fields.get("uuid") or new_uuid(),
+        "created_at": iso(change.now),
+        "provision_state": P.AVAILABLE.value if available else P.ENROLL.value,
+        "conductor": ctx.door.host,
+    }
+    node = Node(**made)
+    if node.parent_node is not None:
+        await _check_parent(ctx, node)
+    change.put(NODES.insert(node))
+    change.tell(facts.node_crud("create", "start", node))
+    change.tell(facts.node_crud("create", "end", node))
+    try:
+        await ctx.door.commit(change)
+    except Duplicate as clash:
+        error = duplicate(clash, node)
+        await announce_failure(ctx, cause, "create", node)
+        raise error from clash
+    return node
+
+
+async def _check_parent(ctx: Context, node: Node) -> None:
+    parent = await NODES.get(ctx.door.store, str(node.parent_node))
+    if parent is None or parent.uuid == node.uuid:
+        raise Invalid(f"parent_node {node.parent_node} is not the UUID of another node.")
+
+
+def duplicate(clash: Duplicate, node: Node) -> Conflict:
+    """The sentence for a unique value that is taken."""
+    field = clash.column.rpartition(".")[2]
+    value = getattr(node, field, None)
+    if field == "name":
+        return Conflict(f"A node with name {value} already exists; choose another name.")
+    if field == "instance_uuid":
+        return Conflict(f"Instance {value} is already associated with another node.")
+    return Conflict(f"A node with UUID {node.uuid} already exists.")
+
+
+async def announce_failure(ctx: Context, cause: Cause, action: str, node: Node) -> None:
+    """Nothing changed, and that is announced too."""
+    change = ctx.door.change(cause)
+    change.tell(facts.node_crud(action, "start", node))
+    change.tell(facts.node_crud(action, "error", node))
+    await ctx.door.commit(change)
+
+
+async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
+    """Forget a node that carries nothing."""
+
+    async def decide(change: Change) -> None:
+        node = await find.node(ctx, ident, who)
+        refusal = _why_not_removable(ctx, node)
+        if refusal is not None:
+            await announce_failure(ctx, cause, "delete", node)
+            raise refusal
+        change.put(NODES.remove(node))
+        for lane in LANES:
+            change.put(work.drop(node.uuid, lane))
+        change.tell(facts.node_crud("delete", "start", node))
+        change.tell(facts.node_crud("delete", "end", node))
+
+    await ctx.door.attempt(cause, decide)
+
+
+def _why_not_removable(ctx: Context, node: Node) -> Conflict | Forbidden | None:
+    if node.protected:
+        return Forbidden(
+            f"Node {node.uuid} is protected and cannot be undeployed, rebuilt or deleted;"
+            " clear `protected` first."
+        )
+    if node.maintenance:
+        return None
+    if node.instance_uuid is not None:
+        return Conflict(
+            f"Node {node.uuid} is associated with instance {node.instance_uuid};"
+            " undeploy it first, or set maintenance."
+        )
+    allowed = set(_DELETABLE)
+    if ctx.settings.allow_deleting_available_nodes:
+        allowed.add(P.AVAILABLE)
+    if node.provision_state not in allowed:
+        return Conflict(
+            f"Can not delete node {node.uuid} while it is in provision state"
+            f" {node.provision_state}; bring it to one of {', '.join(sorted(allowed))},"
+            " or set maintenance."
+        )
+    return None

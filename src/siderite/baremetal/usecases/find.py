@@ -1,0 +1,64 @@
+"""Finding nodes: by uuid or name, and lists, within what the caller may see."""
+
+from collections.abc import Sequence
+
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases.context import Context
+from siderite.core.errors import NotFound
+from siderite.core.ids import is_uuid
+from siderite.core.store import Line
+from siderite.core.store.table import Page
+from siderite.core.store.table import Where
+from siderite.core.who import Who
+
+_BODY = {
+    True: "SELECT body, owner, lessee FROM nodes WHERE uuid = ?",
+    False: "SELECT body, owner, lessee FROM nodes WHERE name = ?",
+}
+_DOC = {
+    True: "SELECT doc FROM nodes WHERE uuid = ?",
+    False: "SELECT doc FROM nodes WHERE name = ?",
+}
+
+
+def may_see(who: Who, owner: str | None, lessee: str | None) -> bool:
+    """Whether the caller may know of a node with this owner and lessee."""
+    return who.sees_all or (who.project_id is not None and who.project_id in (owner, lessee))
+
+
+def _missing(ident: str) -> NotFound:
+    return NotFound(
+        f"Node {ident[:200]} could not be found; `baremetal node list` shows those there are."
+    )
+
+
+async def body_of(ctx: Context, ident: str, who: Who) -> str:
+    """A node as it is shown, rendered."""
+    by_uuid = is_uuid(ident)
+    rows = await ctx.door.store.fetch(_BODY[by_uuid], (ident.lower() if by_uuid else ident,))
+    if not rows or not may_see(who, rows[0][1], rows[0][2]):  # type: ignore[arg-type]
+        raise _missing(ident)
+    return rows[0][0]  # type: ignore[return-value]
+
+
+async def node(ctx: Context, ident: str, who: Who) -> Node:
+    """A node as a value."""
+    by_uuid = is_uuid(ident)
+    rows = await ctx.door.store.fetch(_DOC[by_uuid], (ident.lower() if by_uuid else ident,))
+    found = NODES.value(rows[0][0]) if rows else None
+    if found is None or not may_see(who, found.owner, found.lessee):
+        raise _missing(ident)
+    return found
+
+
+async def page(
+    ctx: Context, what: str, where: Sequence[Where], page: Page, who: Who
+) -> Sequence[Line]:
+    """Columns of a page of nodes that the caller may see."""
+    conditions = list(where)
+    if not who.sees_all:
+        conditions.append(Where("(owner = ? OR lessee = ?)", (who.project_id, who.project_id)))
+    if page.marker is not None:
+        await node(ctx, page.marker, who)
+    return await NODES.select(ctx.door.store, what, conditions, page)

@@ -1,0 +1,29 @@
+"""A user takes a node out of automatic care, or gives it back."""
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases.context import Context
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+
+
+async def set_maintenance(
+    ctx: Context, ident: str, *, on: bool, reason: str | None, who: Who, cause: Cause
+) -> Node:
+    """Maintenance on, with a reason, or off, which also clears the fault."""
+
+    async def decide(change: Change) -> Node:
+        node = await find.node(ctx, ident, who)
+        changes = {"maintenance": on, "maintenance_reason": reason if on else None}
+        if not on:
+            changes["fault"] = None
+        after = node.changed(change.now, changes)
+        change.put(NODES.swap(node, after))
+        change.tell(facts.maintenance_set("start", after))
+        change.tell(facts.maintenance_set("end", after))
+        return after
+
+    return await ctx.door.attempt(cause, decide)

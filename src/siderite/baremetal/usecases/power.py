@@ -1,0 +1,113 @@
+"""A power change is asked for, and ends."""
+
+import msgspec
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases.context import Context
+from siderite.core import work
+from siderite.core.errors import Busy
+from siderite.core.errors import Conflict
+from siderite.core.errors import IllegalVerb
+from siderite.core.ids import new_uuid
+from siderite.core.machine import Kind
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+from siderite.core.work import Work
+
+LANE = "power"
+
+
+class PowerJob(msgspec.Struct, frozen=True):
+    """The job in the work row."""
+
+    target: str
+    token: str
+
+
+async def ask(
+    ctx: Context, ident: str, target: PowerTarget, timeout_s: float | None, who: Who, cause: Cause
+) -> Node:
+    """Have the node's power changed; the work follows."""
+
+    async def decide(change: Change) -> Node:
+        node = await find.node(ctx, ident, who)
+        _check(node, target)
+        after = node.changed(
+            change.now, {"target_power_state": target.leads_to.value, "last_error": None}
+        )
+        change.put(NODES.swap(node, after))
+        change.tell(facts.power_set("start", after, target))
+        job = PowerJob(target.value, new_uuid())
+        change.work(
+            work.add(
+                node.uuid, LANE, "power", job=msgspec.json.encode(job).decode(), now=change.now,
+                deadline=change.now + _patience(ctx, target, timeout_s),
+                reason=f"{target} was asked for", request_id=cause.request_id,
+            )
+        )  # fmt: skip
+        return after
+
+    return await ctx.door.attempt(cause, decide)
+
+
+def _patience(ctx: Context, target: PowerTarget, timeout_s: float | None) -> float:
+    if timeout_s is not None:
+        return timeout_s
+    if target.is_soft:
+        return ctx.settings.soft_power_off_timeout_s
+    return ctx.settings.power_timeout_s
+
+
+def _check(node: Node, target: PowerTarget) -> None:
+    if node.provision_state in (P.CLEANING, P.CLEANWAIT):
+        raise IllegalVerb(
+            f'The requested action "{target}" can not be performed on node "{node.uuid}" while it is'
+            f' in state "{node.provision_state}"; wait until cleaning is done, or abort it.'
+        )
+    if node.target_power_state is not None:
+        raise Busy(
+            f"Node {node.uuid} is already on its way to {node.target_power_state!r};"
+            " please retry after the current operation is completed."
+        )
+    if NODE.states[node.provision_state].kind is Kind.ACTIVE:
+        raise Busy(
+            f"Node {node.uuid} is busy {node.provision_state};"
+            " please retry after the current operation is completed."
+        )
+    if node.disable_power_off and target is not PowerTarget.ON:
+        raise Conflict(
+            f"Failed to set node power state to {target}: power off is disabled for node {node.uuid}"
+            " (disable_power_off)."
+        )
+
+
+async def ended(
+    ctx: Context, held: Work, job: PowerJob, *, error: str | None, observed: str | None
+) -> None:
+    """The work is over: done, or failed for a reason. `observed` is what the hardware last said."""
+    cause = Cause(held.request_id)
+
+    async def decide(change: Change) -> None:
+        change.work(work.done(held))
+        node = await NODES.get(ctx.door.store, held.machine)
+        if node is None:
+            return
+        changes = {"target_power_state": None}
+        if error is None:
+            changes["power_state"] = PowerTarget(job.target).leads_to.value
+        else:
+            changes["last_error"] = error
+            if observed is not None:
+                changes["power_state"] = observed
+        after = node.changed(change.now, changes)
+        change.put(NODES.swap(node, after))
+        change.tell(facts.power_set("error" if error else "end", after, job.target))
+
+    await ctx.door.attempt(cause, decide)

@@ -1,0 +1,205 @@
+"""What workers report: each report is one commit that moves the node, its job and its facts on together.
+
+A worker holds a lease on its work. Whatever it reports names the lease's fence; if the lease is lost, so
+is the report, and `Lost` tells the worker to stop. If only the node changed meanwhile (somebody patched
+its description), the report is decided again on the node as it is now.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.domain.steps import job_text
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases.abort import STEP_FIELDS
+from siderite.baremetal.usecases.context import Context
+from siderite.core import metrics
+from siderite.core import work
+from siderite.core.fact import Fact
+from siderite.core.store import Lost
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.transition import apply
+from siderite.core.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a worker knows of the work it holds: the lease, the node and the job as last committed."""
+
+    held: Work
+    node: Node
+    job: Job
+
+    @property
+    def family(self) -> Family:
+        """The kind of work."""
+        return Family(self.held.kind)
+
+
+async def load(ctx: Context, machine: str) -> Node | None:
+    """The node of a piece of work."""
+    return await NODES.get(ctx.door.store, machine)
+
+
+async def _report(ctx: Context, run: Run, decide: Callable[[Change, Node], Node]) -> Node:
+    """Commit what `decide` says of the node; again if only the node has changed."""
+    node = run.node
+    while True:
+        change = ctx.door.change(Cause(run.held.request_id))
+        after = decide(change, node)
+        try:
+            await ctx.door.commit(change)
+        except Lost:
+            metrics.races_lost()
+            fresh = await _still_ours(ctx, run)
+            if fresh is None or fresh.provision_state != node.provision_state:
+                raise
+            node = fresh
+            continue
+        return after
+
+
+async def _still_ours(ctx: Context, run: Run) -> Node | None:
+    held = await work.of_machine(ctx.door.store, run.held.machine)
+    if not any(item.id == run.held.id and item.fence == run.held.fence for item in held):
+        return None
+    return await NODES.get(ctx.door.store, run.held.machine)
+
+
+def shown_step(family: Family, job: Job, node: Node) -> dict[str, Any]:
+    """The node's fields that show where a job with visible steps stands."""
+    field = STEP_FIELDS.get(family)
+    if field is None or job.steps is None:
+        return {}
+    step = job.current
+    info = dict(node.driver_internal_info)
+    info[f"{family}_steps"] = [s.shown() for s in job.steps]
+    info[f"{family}_step_index"] = job.index
+    return {field: {} if step is None else step.shown(), "driver_internal_info": info}
+
+
+def cleared_step(family: Family, node: Node) -> dict[str, Any]:
+    """The same fields when the work is over."""
+    field = STEP_FIELDS.get(family)
+    if field is None:
+        return {}
+    gone = {f"{family}_steps", f"{family}_step_index"}
+    info = {key: value for key, value in node.driver_internal_info.items() if key not in gone}
+    return {field: {}, "driver_internal_info": info}
+
+
+async def step_on(ctx: Context, run: Run, job: Job, changes: dict[str, Any]) -> Run:
+    """A step ended, or the list was settled: the next step begins."""
+
+    def decide(change: Change, node: Node) -> Node:
+        fields = {**changes, **shown_step(run.family, job, node)}
+        after = node
+        if fields:
+            after = node.changed(change.now, {**fields, "wait_reason": None})
+            change.put(NODES.swap(node, after))
+        change.put(
+            work.keep(run.held, kind=run.held.kind, job=job_text(job), deadline=run.held.deadline)
+        )
+        return after
+
+    return Run(run.held, await _report(ctx, run, decide), job)
+
+
+async def moved(
+    ctx: Context,
+    run: Run,
+    event: str,
+    job: Job,
+    *,
+    changes: Callable[[Node], dict[str, Any]] = lambda node: {},
+    facts: Callable[[Node], list[Fact]] = lambda node: [],
+    reason: str | None = None,
+    due_in: float = 0.0,
+) -> Run:
+    """The machine moves: with it the job goes on, is parked, or ends."""
+
+    def decide(change: Change, node: Node) -> Node:
+        fields = changes(node)
+        if reason is not None:
+            fields = {"wait_reason": reason, **fields}
+        applied = apply(
+            change, ctx.rules, node, event, job=job_text(job), held=run.held, reason=reason,
+            due_in=due_in, **fields,
+        )  # fmt: skip
+        for fact in facts(applied.value):
+            change.tell(fact)
+        return applied.value
+
+    node = await _report(ctx, run, decide)
+    kind = ctx.rules.machine.states[node.provision_state].work or run.held.kind
+    held = work.moved_on(run.held, kind=kind, deadline=ctx.door.clock() + _deadline(ctx, node))
+    return Run(held, node, job)
+
+
+def _deadline(ctx: Context, node: Node) -> float:
+    state = ctx.rules.machine.states[node.provision_state]
+    return (state.deadline_s or 0.0) * ctx.settings.deadline_scale
+
+
+async def waits(ctx: Context, run: Run, job: Job, reason: str, again_in: float) -> None:
+    """Nothing moves yet: let go of the lease for a while, and show why."""
+
+    def decide(change: Change, node: Node) -> Node:
+        after = node
+        if node.wait_reason != reason:
+            after = node.changed(change.now, {"wait_reason": reason})
+            change.put(NODES.swap(node, after))
+        change.work(
+            work.park(run.held, kind=run.held.kind, job=job_text(job), due=change.now + again_in,
+                      deadline=run.held.deadline, reason=reason)
+        )  # fmt: skip
+        return after
+
+    await _report(ctx, run, decide)
+
+
+async def still_silent(ctx: Context, run: Run, reason: str) -> None:
+    """Still waiting for a call back; one has come, so the time it may be silent begins anew."""
+    change = ctx.door.change(Cause(run.held.request_id))
+    deadline = change.now + ctx.settings.callback_timeout_s
+    change.put(
+        work.park(run.held, kind=run.held.kind, job=job_text(run.job), due=deadline, deadline=deadline,
+                  reason=reason)
+    )  # fmt: skip
+    await ctx.door.commit(change)
+
+
+async def abandon(ctx: Context, held: Work) -> None:
+    """The node is gone, and its work with it."""
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(work.done(held))
+    await ctx.door.commit(change)
+
+
+async def wake(ctx: Context, machine: str) -> None:
+    """Have the parked provisioning work of a node looked at now."""
+    change = ctx.door.change(Cause())
+    change.work(work.wake(machine, ctx.rules.lane, change.now))
+    await ctx.door.commit(change)
+
+
+async def wait_without_node(ctx: Context, held: Work, reason: str, again_in: float) -> None:
+    """Let go of work that is no provisioning for a while; the reason stands in its row."""
+    change = ctx.door.change(Cause(held.request_id))
+    change.work(
+        work.park(held, kind=held.kind, job=held.job, due=change.now + again_in,
+                  deadline=held.deadline, reason=reason)
+    )  # fmt: skip
+    await ctx.door.commit(change)
+
+
+async def aborted_fully(ctx: Context, held: Work, node: Node, event: str) -> None:
+    """The last move of an abort, together with the end of its cleanup."""
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(work.done(held))
+    apply(change, ctx.rules, node, event)
+    await ctx.door.commit(change)

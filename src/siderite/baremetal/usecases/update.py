@@ -1,0 +1,158 @@
+"""A node's fields are changed by a client, within what its state allows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.node import INTERFACES
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.enrol import announce_failure
+from siderite.baremetal.usecases.enrol import duplicate
+from siderite.core.errors import Conflict
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.errors import SideriteError
+from siderite.core.store import Duplicate
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+
+CHANGEABLE_WHILE_MOVING = frozenset({
+    P.DEPLOYFAIL, P.INSPECTING, P.INSPECTFAIL, P.INSPECTWAIT, P.CLEANFAIL, P.ERROR, P.VERIFYING,
+    P.ADOPTFAIL, P.RESCUEFAIL, P.UNRESCUEFAIL, P.SERVICEHOLD, P.SERVICEFAIL,
+})  # fmt: skip
+"""States with a target in which a node may still be changed."""
+
+HARMLESS = frozenset({"extra", "description", "name"})
+"""Fields that no work reads: they may be changed in any state."""
+
+_REFITTABLE = frozenset({P.ENROLL, P.INSPECTING, P.INSPECTWAIT, P.MANAGEABLE, P.AVAILABLE})
+_INTERFACE_FIELDS = frozenset(f"{kind}_interface" for kind in INTERFACES)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a client asks: how to get from the node to its new fields, and what it said along."""
+
+    changes: Callable[[Node], dict[str, Any]]
+    reset_interfaces: bool = False
+    refuse_inspecting: bool = False
+    """From 1.39 on a node being inspected is not changed."""
+    only_removes_instance: bool = False
+
+
+async def update(ctx: Context, ident: str, ask: Update, who: Who, cause: Cause) -> Node:
+    """Change the node, or say why not; it announces both."""
+
+    async def decide(change: Change) -> Node:
+        node = await find.node(ctx, ident, who)
+        changes = {
+            field: value
+            for field, value in ask.changes(node).items()
+            if value != getattr(node, field)
+        }
+        try:
+            _check(ctx, node, changes, ask, who)
+            changes = _consequences(ctx, node, changes, ask)
+        except SideriteError as error:
+            if not isinstance(error, Invalid):
+                await announce_failure(ctx, cause, "update", node)
+            raise
+        if not changes:
+            return node
+        after = node.changed(change.now, changes)
+        change.put(NODES.swap(node, after))
+        change.tell(facts.node_crud("update", "start", node))
+        change.tell(facts.node_crud("update", "end", after))
+        return after
+
+    try:
+        return await ctx.door.attempt(cause, decide)
+    except Duplicate as clash:
+        node = await find.node(ctx, ident, who)
+        await announce_failure(ctx, cause, "update", node)
+        raise duplicate(clash, node.changed(0, ask.changes(node))) from clash
+
+
+def _check(ctx: Context, node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
+    state = node.provision_state
+    harmless = set(changes) <= HARMLESS
+    freed = ask.only_removes_instance and node.maintenance
+    if node.target_provision_state is not None and not harmless and not freed:
+        inspecting = state == P.INSPECTING and ask.refuse_inspecting
+        if state not in CHANGEABLE_WHILE_MOVING or inspecting:
+            raise Conflict(
+                f"Node {node.uuid} can not be updated while a state transition is in progress"
+                f" ({state}, on its way to {node.target_provision_state}); try again when it is done.",
+                retry_after_s=5,
+            )
+    refit = sorted(_INTERFACE_FIELDS & set(changes))
+    if (refit or "driver" in changes) and state not in _REFITTABLE and not node.maintenance:
+        what = ", ".join(refit) or "driver"
+        raise Conflict(
+            f"Node {node.uuid} can not have {what} updated in state {state};"
+            f" bring it to one of {', '.join(sorted(_REFITTABLE))}, or set maintenance."
+        )
+    if "resource_class" in changes and state not in _REFITTABLE and node.resource_class is not None:
+        raise Conflict(f"Node {node.uuid} can not have resource_class updated in state {state}.")
+    if changes.get("instance_uuid") is not None and node.instance_uuid is not None:
+        raise Conflict(
+            f"Node {node.uuid} is associated with instance {node.instance_uuid}; remove that first."
+        )
+    if changes.get("protected") and state not in (P.ACTIVE, P.RESCUE):
+        raise Conflict(
+            f"Node {node.uuid} can only be protected while active or in rescue, not {state}."
+        )
+    if changes.get("retired") and state == P.AVAILABLE:
+        raise Conflict(f"Node {node.uuid} is available; `manage` it before it is retired.")
+    if "driver" in changes and node.console_enabled:
+        raise Conflict(
+            f"Node {node.uuid} has its console on; stop it before the driver is changed."
+        )
+    if ("owner" in changes or "lessee" in changes) and not who.is_admin:
+        raise Forbidden("Only administrators change the owner or lessee of a node.")
+    _check_reasons(node, changes)
+
+
+def _check_reasons(node: Node, changes: dict[str, Any]) -> None:
+    for flag in ("protected", "retired"):
+        reason = f"{flag}_reason"
+        if changes.get(reason) is not None and not changes.get(flag, getattr(node, flag)):
+            raise Invalid(f"{reason} can only be set together with {flag}.")
+
+
+def _consequences(ctx: Context, node: Node, changes: dict[str, Any], ask: Update) -> dict[str, Any]:
+    """What else changes with it."""
+    changes = dict(changes)
+    if ask.reset_interfaces and "driver" not in changes:
+        raise Invalid("reset_interfaces is only for a change of /driver.")
+    if "driver" in changes or _INTERFACE_FIELDS & set(changes):
+        changes |= _refitted(ctx, node, changes, reset=ask.reset_interfaces)
+    if changes.get("maintenance") is False:
+        changes |= {"maintenance_reason": None, "fault": None}
+    for flag in ("protected", "retired"):
+        if changes.get(flag) is False:
+            changes[f"{flag}_reason"] = None
+    display = changes.get("instance_info", {}).get("display_name")
+    if isinstance(display, str) and node.instance_name is None and "instance_name" not in changes:
+        changes["instance_name"] = display
+    return changes
+
+
+def _refitted(ctx: Context, node: Node, changes: dict[str, Any], *, reset: bool) -> dict[str, Any]:
+    driver = changes.get("driver", node.driver)
+    card = ctx.cards.get(driver)
+    if card is None:
+        raise Invalid(
+            f"There is no driver {str(driver)[:80]}; those here are: {', '.join(sorted(ctx.cards))}."
+        )
+    wanted = {
+        field: changes[field] if field in changes else None if reset else getattr(node, field)
+        for field in _INTERFACE_FIELDS
+    }
+    return dict(card.fill_in(wanted))

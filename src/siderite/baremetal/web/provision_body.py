@@ -1,0 +1,177 @@
+"""The body of states/provision: a verb and what goes with it, in the order in which Ironic checks it."""
+
+import binascii
+import re
+from typing import Any
+
+from siderite.baremetal.domain.node_machine import VERBS
+from siderite.baremetal.domain.steps import ORDER
+from siderite.baremetal.domain.steps import Json
+from siderite.baremetal.usecases.provision import Ask
+from siderite.baremetal.web.versions import VERB_SINCE
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotAcceptable
+
+_KEYS = {
+    "target", "configdrive", "clean_steps", "deploy_steps", "service_steps", "rescue_password",
+    "disable_ramdisk", "runbook",
+}  # fmt: skip
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*\Z")
+_MOST_STEPS = 1000
+_CONFIGDRIVE: dict[str, tuple[type, ...]] = {
+    "meta_data": (dict,),
+    "network_data": (dict,),
+    "user_data": (dict, list, str),
+    "vendor_data": (dict,),
+}
+
+
+def verb(document: Any, version: int) -> str:
+    """The verb, if this version has it."""
+    if not isinstance(document, dict):
+        raise Invalid('The body must be an object such as {"target": "manage"}.')
+    if "target" not in document:
+        raise Invalid("Missing mandatory parameter: target")
+    target = document["target"]
+    if not isinstance(target, str) or target not in VERBS:
+        verbs = ", ".join(v for v in VERBS if VERB_SINCE[v] <= version)
+        raise Invalid(
+            f'The requested action "{str(target)[:80]}" could not be understood; the verbs are: {verbs}.'
+        )
+    if VERB_SINCE[target] > version:
+        raise NotAcceptable(
+            f"The verb {target} needs API version 1.{VERB_SINCE[target]}; this request has 1.{version}."
+        )
+    extra = sorted(set(document) - _KEYS)
+    if extra:
+        raise Invalid(f"Unexpected arguments: {', '.join(extra)[:200]}.")
+    return target
+
+
+def parse(document: Any, version: int) -> Ask:
+    """The request, checked for its form."""
+    target = verb(document, version)
+    given = {key: value for key, value in document.items() if value is not None}
+    configdrive = _configdrive(given.get("configdrive"), target, version)
+    if "runbook" in given:
+        if version < 92:  # noqa: PLR2004
+            raise NotAcceptable(f"runbook needs API version 1.92; this request has 1.{version}.")
+        raise Invalid(f"There is no runbook {str(given['runbook'])[:80]!r}.")
+    return Ask(
+        target,
+        steps=_steps(given, target, version),
+        configdrive=configdrive,
+        rescue_password=_rescue_password(given, target),
+        disable_ramdisk=_disable_ramdisk(given, target, version),
+    )
+
+
+def _configdrive(value: Any, target: str, version: int) -> str | Json | None:
+    if value is None:
+        return None
+    takers = ("active", "rebuild", "deploy") if version >= 35 else ("active",)  # noqa: PLR2004
+    if target not in takers:
+        raise Invalid(f'"configdrive" is only valid when setting target provision state to {" or ".join(takers)}')
+    if isinstance(value, str):
+        if "://" not in value and not _is_base64(value):
+            raise Invalid("configdrive must be gzipped and base64-encoded text, an http(s) URL or an object.")
+        return value
+    if not isinstance(value, dict):
+        raise Invalid("configdrive must be text or an object.")
+    if version < 56:  # noqa: PLR2004
+        raise NotAcceptable(f"A configdrive object needs API version 1.56; this request has 1.{version}.")
+    for key, inner in value.items():
+        if key not in _CONFIGDRIVE or (inner is not None and not isinstance(inner, _CONFIGDRIVE[key])):
+            raise Invalid(
+                f"configdrive has no {key[:40]!r} of that type; it has {', '.join(_CONFIGDRIVE)}."
+            )
+        if key == "vendor_data" and version < 59:  # noqa: PLR2004
+            raise NotAcceptable("configdrive vendor_data needs API version 1.59.")
+    return value
+
+
+def _is_base64(text: str) -> bool:
+    if not _BASE64.match(text):
+        return False
+    try:
+        binascii.a2b_base64(text)
+    except binascii.Error:
+        return False
+    return True
+
+
+def _steps(given: Json, target: str, version: int) -> list[Json]:
+    takers = {"clean_steps": ("clean",), "service_steps": ("service",), "deploy_steps": ("active", "rebuild", "deploy")}
+    for key, verbs in takers.items():
+        if key in given and target not in verbs:
+            raise Invalid(f'"{key}" is only valid when setting target provision state to {" or ".join(verbs)}')
+    if "deploy_steps" in given and version < 69:  # noqa: PLR2004
+        raise NotAcceptable(f"deploy_steps needs API version 1.69; this request has 1.{version}.")
+    for target_, key in (("clean", "clean_steps"), ("service", "service_steps")):
+        if target == target_ and key not in given:
+            raise Invalid(f'"{key}" is required when setting target provision state to {target}')
+    for key in takers:
+        if key in given:
+            return check_steps(key, given[key], needs=("args", "priority") if key == "deploy_steps" else ())
+    return []
+
+
+def check_steps(key: str, value: Any, needs: tuple[str, ...] = ()) -> list[Json]:
+    """A list of steps as a client writes it."""
+    if not isinstance(value, list) or len(value) > _MOST_STEPS:
+        raise Invalid(f"Invalid {key}: it must be a list of at most {_MOST_STEPS} steps.")
+    if not value and key != "deploy_steps":
+        raise Invalid(f"Invalid {key}: it is empty; name at least one step.")
+    return [_step(key, item, needs) for item in value]
+
+
+def _step(key: str, item: Any, needs: tuple[str, ...]) -> Json:
+    known = {"interface", "step", "args", "order", "priority", "execute_on_child_nodes", "limit_child_node_execution"}
+    if not isinstance(item, dict):
+        raise Invalid(f'Invalid {key}: each step is an object with "interface" and "step".')
+    for name in ("interface", "step", *needs):
+        if name not in item:
+            raise Invalid(f"Invalid {key}: a step lacks {name!r}.")
+    extra = sorted(set(item) - known)
+    if extra:
+        raise Invalid(f"Invalid {key}: a step has no {extra[0][:40]!r}.")
+    if item["interface"] not in ORDER:
+        raise Invalid(f"Invalid {key}: interface must be one of {', '.join(ORDER)}.")
+    if not isinstance(item["step"], str) or not item["step"]:
+        raise Invalid(f"Invalid {key}: the name of a step must be text.")
+    if not isinstance(item.get("args", {}), dict):
+        raise Invalid(f"Invalid {key}: args must be an object.")
+    for name in ("priority", "order"):
+        number = item.get(name, 0)
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= 10**6:
+            raise Invalid(f"Invalid {key}: {name} must be a whole number from 0 to 1000000.")
+    if item["step"] == "wait":
+        seconds = item.get("args", {}).get("seconds", 0)
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds <= 86400:  # noqa: PLR2004
+            raise Invalid(f"Invalid {key}: wait takes args.seconds from 0 to 86400.")
+    return item
+
+
+def _rescue_password(given: Json, target: str) -> str | None:
+    value = given.get("rescue_password")
+    if target != "rescue":
+        if value is not None:
+            raise Invalid('"rescue_password" is only valid when setting target provision state to rescue')
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise Invalid("rescue needs a rescue_password that is not blank.")
+    return value
+
+
+def _disable_ramdisk(given: Json, target: str, version: int) -> bool:
+    if "disable_ramdisk" not in given:
+        return False
+    since = {"clean": 70, "service": 108}.get(target)
+    if since is None:
+        raise Invalid('"disable_ramdisk" is only valid when setting target provision state to clean or service')
+    if version < since:
+        raise NotAcceptable(f"disable_ramdisk needs API version 1.{since}; this request has 1.{version}.")
+    value = given["disable_ramdisk"]
+    if not isinstance(value, bool):
+        raise Invalid("disable_ramdisk must be true or false.")
+    return value

@@ -1,0 +1,98 @@
+"""How each kind of provisioning work ends: what the node then shows, and which event is fired."""
+
+from typing import Any
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.usecases import progress
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.progress import Run
+from siderite.core.fact import Fact
+from siderite.core.ids import new_uuid
+from siderite.core.times import iso
+
+_FAULTS = {Family.CLEAN: "clean failure", Family.SERVICE: "service failure"}
+_WIPED: dict[str, Any] = {"instance_info": {}, "instance_uuid": None, "instance_name": None}
+
+
+async def verified(ctx: Context, run: Run, power: PowerState) -> None:
+    """The machine answered: it can be managed."""
+
+    def told(node: Node) -> list[Fact]:
+        if run.node.power_state == power.wire:
+            return []
+        return [facts.power_corrected(node, run.node.power_state)]
+
+    await progress.moved(
+        ctx, run, Event.DONE, run.job,
+        changes=lambda node: {"power_state": power.wire, "last_error": None}, facts=told,
+    )  # fmt: skip
+
+
+async def finished(ctx: Context, run: Run, changes: dict[str, Any]) -> Run | None:
+    """All steps are done."""
+    if run.family is Family.TEARDOWN:
+        return await progress.moved(
+            ctx, run, Event.CLEAN, Job(op=new_uuid()),
+            changes=lambda node: {**changes, **_WIPED, "deploy_step": {}},
+        )  # fmt: skip
+    event = Event.DONE
+    if run.family is Family.CLEAN and (
+        run.node.target_provision_state == P.MANAGEABLE or run.node.retired
+    ):
+        event = Event.MANAGE
+
+    def fields(node: Node) -> dict[str, Any]:
+        return {
+            "last_error": None,
+            **changes,
+            **progress.cleared_step(run.family, node),
+            **_memories(run.family, node, ctx.door.clock()),
+        }
+
+    await progress.moved(ctx, run, event, run.job, changes=fields)
+    return None
+
+
+def _memories(family: Family, node: Node, now: float) -> dict[str, Any]:
+    """What the node remembers of work that went well."""
+    if family is Family.INSPECT:
+        return {"inspection_finished_at": iso(now)}
+    if family is Family.RESCUE:
+        kept = {k: v for k, v in node.instance_info.items() if k != "rescue_password"}
+        return {"instance_info": kept}
+    return {}
+
+
+async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
+    """It cannot be done. A step that failed half-way leaves the machine in nobody knows what state."""
+    text = f"{_WORDS[run.family]} failed: {reason}"
+
+    def fields(node: Node) -> dict[str, Any]:
+        changes: dict[str, Any] = {"last_error": text, **progress.cleared_step(run.family, node)}
+        fault = _FAULTS.get(run.family)
+        if in_step and fault is not None and not run.job.abort:
+            changes |= {"maintenance": True, "maintenance_reason": text, "fault": fault}
+        if run.family is Family.TEARDOWN:
+            changes |= _WIPED
+        return changes
+
+    await progress.moved(ctx, run, Event.FAIL, run.job, changes=fields)
+
+
+_WORDS = {
+    Family.VERIFY: "verifying",
+    Family.CLEAN: "cleaning",
+    Family.DEPLOY: "deploying",
+    Family.SERVICE: "servicing",
+    Family.INSPECT: "inspection",
+    Family.ADOPT: "adoption",
+    Family.RESCUE: "rescue",
+    Family.UNRESCUE: "unrescue",
+    Family.TEARDOWN: "tearing down",
+}

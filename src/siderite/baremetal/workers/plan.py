@@ -1,0 +1,32 @@
+"""Which steps a piece of work has."""
+
+from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.domain.steps import UnknownStep
+from siderite.baremetal.domain.steps import asked_for
+from siderite.baremetal.domain.steps import in_order
+from siderite.baremetal.drivers.contract import Driver
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.progress import Run
+
+
+async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:
+    """The list of steps to run, or why there is none."""
+    if run.family is Family.CLEAN and not _wants_cleaning(ctx, run):
+        return []
+    known = await driver.steps.steps(Endpoint.of(run.node), run.family)
+    if run.job.asked is None:
+        return in_order(known)
+    chosen = asked_for(known, run.job.asked, merge=run.family is Family.DEPLOY)
+    return Failed(str(chosen)) if isinstance(chosen, UnknownStep) else chosen
+
+
+def _wants_cleaning(ctx: Context, run: Run) -> bool:
+    """A manual clean is always wanted; an automated one by the node's word, else the configuration's."""
+    if run.node.target_provision_state == P.MANAGEABLE:
+        return True
+    own = run.node.automated_clean
+    return ctx.settings.automated_clean if own is None else own

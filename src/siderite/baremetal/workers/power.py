@@ -1,0 +1,85 @@
+"""Power changes that were asked for."""
+
+from typing import assert_never
+
+import msgspec
+
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.drivers.contract import Drivers
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.usecases import power
+from siderite.baremetal.usecases import progress
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.power import PowerJob
+from siderite.core.work import Work
+
+_RETRY_S = 2.0
+
+
+class Power:
+    """The handler of power work."""
+
+    def __init__(self, ctx: Context, drivers: Drivers) -> None:
+        self._ctx = ctx
+        self._drivers = drivers
+
+    async def handle(self, held: Work) -> None:
+        """Bring the node to the power that was asked for, or find out that it cannot be."""
+        node = await progress.load(self._ctx, held.machine)
+        if node is None:
+            await progress.abandon(self._ctx, held)
+            return
+        job = msgspec.json.decode(held.job, type=PowerJob)
+        target = PowerTarget(job.target)
+        driver = self._drivers.get(node.driver)
+        if driver is None:
+            await self._end(held, job, error=f"driver {node.driver} is not there (any more)")
+            return
+        at = Endpoint.of(node)
+        observed = await driver.power.read(at)
+        if self._ctx.door.clock() >= held.deadline:
+            await self._end(held, job, error=_late(held, target), observed=observed)
+            return
+        if observed is PowerState.UNKNOWN:
+            # No action starts from an unknown state: wait until the BMC can be read.
+            await self._wait(
+                held, "the power state cannot be read: is the BMC reachable?", _RETRY_S
+            )
+            return
+        if observed is target.leads_to and not target.is_reboot:
+            await self._end(held, job)
+            return
+        outcome = await driver.power.set(at, target, job.token)
+        match outcome:
+            case Done():
+                await self._end(held, job)
+            case Wait():
+                await self._wait(held, outcome.reason, outcome.again_in)
+            case Failed():
+                await self._end(held, job, error=outcome.reason, observed=observed)
+            case _:
+                assert_never(outcome)
+
+    async def _end(
+        self,
+        held: Work,
+        job: PowerJob,
+        *,
+        error: str | None = None,
+        observed: PowerState | None = None,
+    ) -> None:
+        text = None if error is None else f"Failed to change power state to {job.target!r}: {error}"
+        seen = None if observed is None else observed.wire
+        await power.ended(self._ctx, held, job, error=text, observed=seen)
+
+    async def _wait(self, held: Work, reason: str, again_in: float) -> None:
+        await progress.wait_without_node(self._ctx, held, reason, again_in)
+
+
+def _late(held: Work, target: PowerTarget) -> str:
+    why = f" (last: {held.reason})" if held.reason else ""
+    return f"the machine did not reach {target.leads_to.value!r} in time{why}"

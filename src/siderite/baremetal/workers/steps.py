@@ -1,0 +1,222 @@
+"""Provisioning work, step by step.
+
+One piece of work is one job: a list of steps and a place in it. `handle` goes on from wherever the job
+stands, so that it makes no difference whether this process began it. Between two steps there is a commit;
+a step that waits lets go of the work, and nothing holds a thread or a task meanwhile.
+"""
+
+from typing import Any
+from typing import assert_never
+
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.steps import RESERVED
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.domain.steps import job_of
+from siderite.baremetal.drivers.contract import Driver
+from siderite.baremetal.drivers.contract import Drivers
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.usecases import progress
+from siderite.baremetal.usecases.abort import STEP_FIELDS
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.progress import Run
+from siderite.baremetal.workers import ends
+from siderite.baremetal.workers.plan import plan
+from siderite.core.machine import Kind
+from siderite.core.work import Work
+
+VERIFY_PATIENCE_S = 10.0
+_POWER_STEPS = {
+    "power_on": PowerTarget.ON,
+    "power_off": PowerTarget.OFF,
+    "reboot": PowerTarget.REBOOT,
+}
+
+
+class Steps:
+    """The handler of all provisioning work."""
+
+    def __init__(self, ctx: Context, drivers: Drivers) -> None:
+        self._ctx = ctx
+        self._drivers = drivers
+
+    async def handle(self, held: Work) -> None:
+        """Go on with a job until it ends or waits."""
+        node = await progress.load(self._ctx, held.machine)
+        if node is None:
+            await progress.abandon(self._ctx, held)
+            return
+        run: Run | None = Run(held, node, job_of(held.job))
+        while run is not None:
+            run = await self._advance(run)
+
+    async def _advance(self, run: Run) -> Run | None:
+        """One step further; None when there is nothing more to do now."""
+        state = NODE.states[run.node.provision_state]
+        if not state.moves_by_itself:
+            # The node was moved on by other means; its work has no meaning any more.
+            await progress.abandon(self._ctx, run.held)
+            return None
+        now = self._ctx.door.clock()
+        if now >= run.held.deadline:
+            return await self._overdue(run, waiting=state.kind is Kind.WAIT)
+        driver = self._drivers.get(run.node.driver)
+        if driver is None:
+            return await self._fail(run, f"driver {run.node.driver} is not there (any more)")
+        if state.kind is Kind.WAIT:
+            return await self._called_back(run, driver)
+        if run.family is Family.VERIFY:
+            return await self._verify(run, driver)
+        if run.job.steps is None:
+            settled = await plan(self._ctx, run, driver)
+            if isinstance(settled, Failed):
+                return await self._fail(run, settled.reason)
+            job = run.job.with_(steps=settled, since=now)
+            if job.current is None or run.family not in STEP_FIELDS:
+                return Run(run.held, run.node, job)  # nothing to show: no commit of its own
+            return await progress.step_on(self._ctx, run, job, {})
+        step = run.job.current
+        if step is None:
+            return await self._finish(run)
+        return await self._outcome(run, await self._do(run, driver, step))
+
+    async def _do(self, run: Run, driver: Driver, step: Step) -> Outcome:
+        at = Endpoint.of(run.node)
+        if step.step in RESERVED:
+            return await self._reserved(run, driver, step, at)
+        return await driver.steps.run(at, run.family, step, run.job.token)
+
+    async def _reserved(self, run: Run, driver: Driver, step: Step, at: Endpoint) -> Outcome:
+        if step.step in _POWER_STEPS:
+            target = _POWER_STEPS[step.step]
+            outcome = await driver.power.set(at, target, run.job.token)
+            if isinstance(outcome, Done):
+                return Done({"power_state": target.leads_to.value})
+            return outcome
+        if step.step == "wait":
+            left = run.job.since + float(step.args.get("seconds", 0)) - self._ctx.door.clock()
+            return Done() if left <= 0 else Wait(f"told to wait {step.args['seconds']} s", left)
+        return Done()  # hold: the machine stops after it, see _outcome
+
+    async def _outcome(self, run: Run, outcome: Outcome) -> Run | None:
+        step = run.job.current
+        match outcome:
+            case Done():
+                return await self._step_done(run, outcome.changes)
+            case Wait(callback=True):
+                job = run.job.with_(waiting=True)
+                patience = self._ctx.settings.callback_timeout_s
+                parked = await progress.moved(
+                    self._ctx, run, Event.WAIT, job, reason=outcome.reason, due_in=patience
+                )
+                await self._missed_call(parked)
+                return None
+            case Wait():
+                await progress.waits(
+                    self._ctx, run, run.job.with_(waiting=True), outcome.reason, outcome.again_in
+                )
+                return None
+            case Failed():
+                name = f"step {step.interface}.{step.step} failed: " if step is not None else ""
+                return await self._fail(run, name + outcome.reason, in_step=True)
+            case _:
+                assert_never(outcome)
+
+    async def _step_done(self, run: Run, changes: dict[str, Any]) -> Run | None:
+        step = run.job.current
+        now = self._ctx.door.clock()
+        job = run.job.with_(index=run.job.index + 1, waiting=False, since=now)
+        if run.job.abort:
+            return await self._fail(
+                run, "aborted by request, after the step that could not be interrupted"
+            )
+        if step is not None and step.step == "hold":
+            reason = "held for an outside decision: unhold or abort"
+            await progress.moved(
+                self._ctx,
+                run,
+                Event.HOLD,
+                job,
+                reason=reason,
+                changes=lambda node: progress.shown_step(run.family, job, node),
+            )
+            return None
+        if job.current is None:
+            return await self._finish(Run(run.held, run.node, job), changes)
+        return await progress.step_on(self._ctx, run, job, changes)
+
+    async def _called_back(self, run: Run, driver: Driver) -> Run | None:
+        """A node in a wait state was woken: its ramdisk called, or a hold was released."""
+        step = run.job.current
+        changes: dict[str, Any] = {}
+        job = run.job
+        if job.waiting and step is not None:
+            outcome = await self._do(run, driver, step)
+            if isinstance(outcome, Wait):
+                await progress.still_silent(self._ctx, run, outcome.reason)
+                return None
+            if isinstance(outcome, Failed):
+                return await self._outcome(run, outcome)
+            if job.abort:
+                return await self._fail(
+                    run, "aborted by request, after the step that could not be interrupted"
+                )
+            changes = outcome.changes
+            job = job.with_(index=job.index + 1, waiting=False, since=self._ctx.door.clock())
+        return await progress.moved(
+            self._ctx,
+            run,
+            Event.RESUME,
+            job,
+            changes=lambda node: {**changes, **progress.shown_step(run.family, job, node)},
+        )
+
+    async def _missed_call(self, run: Run) -> None:
+        """The ramdisk may have called while we were about to wait for it: look once more."""
+        driver = self._drivers[run.node.driver]
+        step = run.job.current
+        if step is None:
+            return
+        outcome = await driver.steps.run(Endpoint.of(run.node), run.family, step, run.job.token)
+        if not isinstance(outcome, Wait):
+            await progress.wake(self._ctx, run.held.machine)
+
+    async def _verify(self, run: Run, driver: Driver) -> Run | None:
+        """Whether the machine can be managed: what it needs is there, and its power can be read."""
+        problem = driver.card.problem(run.node)
+        if problem is not None:
+            return await self._fail(run, problem)
+        power = await driver.power.read(Endpoint.of(run.node))
+        if power is PowerState.UNKNOWN:
+            reason = "the power state cannot be read: check the BMC's address, its credentials and the network"
+            if self._ctx.door.clock() - run.held.created_at >= VERIFY_PATIENCE_S:
+                return await self._fail(run, reason)
+            await progress.waits(self._ctx, run, run.job, reason, 1.0)
+            return None
+        await ends.verified(self._ctx, run, power)
+        return None
+
+    async def _finish(self, run: Run, changes: dict[str, Any] | None = None) -> Run | None:
+        return await ends.finished(self._ctx, run, changes or {})
+
+    async def _fail(self, run: Run, reason: str, *, in_step: bool = False) -> None:
+        await ends.failed(self._ctx, run, reason, in_step=in_step)
+
+    async def _overdue(self, run: Run, *, waiting: bool) -> Run | None:
+        if waiting and run.node.maintenance:
+            await progress.still_silent(self._ctx, run, "overdue, but the node is in maintenance")
+            return None
+        if waiting:
+            reason = f"nothing called back within {self._ctx.settings.callback_timeout_s:g} s"
+        else:
+            reason = f"{run.node.provision_state} was not done by its deadline"
+        if run.node.wait_reason:
+            reason += f" (last: {run.node.wait_reason})"
+        return await self._fail(run, reason, in_step=run.job.waiting)

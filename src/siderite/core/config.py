@@ -1,0 +1,163 @@
+"""Every option there is, once: name, default, meaning. A value comes from a flag, else the environment
+(`SIDERITE_<OPTION>`), else the configuration file, else the default; `origin` remembers which.
+"""
+
+import os
+import socket
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+
+def _option(default: Any, meaning: str, *, secret: bool = False) -> Any:
+    return field(default=default, metadata={"meaning": meaning, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The options. Times are in seconds."""
+
+    data: str = _option("./siderite-data", "Directory for the database, the keys and clouds.yaml.")
+    listen: str = _option("127.0.0.1:8770", "Address and port of the one listener.")
+    db: str = _option("", "Database URL (postgresql://…); empty: SQLite in the data directory.")
+    public_url: str = _option("", "URL that clients reach the listener by; empty: http://<listen>.")
+    demo: bool = _option(False, "Fill an empty database with a simulated fleet.")
+    demo_nodes: int = _option(200, "How many nodes the simulated fleet has.")
+    host: str = _option(socket.gethostname(), "Name of this process's machine in facts and leases.")
+    region: str = _option("RegionOne", "Region name in the service catalogue.")
+    log_level: str = _option("info", "debug, info, warning or error.")
+    log_format: str = _option("text", "text or json.")
+    admin_password: str = _option(
+        "", "Password of the first admin, used at first start; empty: a random one.", secret=True
+    )
+    token_ttl_s: int = _option(86400, "How long a token is good for.")
+    baremetal_auth: str = _option(
+        "token", "token (HTTP basic is taken too), or none: no auth, only when bound to loopback."
+    )
+    max_limit: int = _option(1000, "Largest page of a list.")
+    worker_slots: int = _option(500, "Jobs that one process carries at once.")
+    automated_clean: bool = _option(True, "Clean nodes on provide and after delete.")
+    allow_deleting_available_nodes: bool = _option(
+        True, "Whether an available node may be deleted."
+    )
+    callback_timeout_s: float = _option(1800.0, "How long a node in a wait state may be silent.")
+    deadline_scale: float = _option(1.0, "Factor on the deadline of every active state.")
+    soft_power_off_timeout_s: float = _option(600.0, "How long a soft power off may take.")
+    power_timeout_s: float = _option(60.0, "How long a power change may take.")
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the listener can only be reached from this machine."""
+        host = self.listen.rpartition(":")[0].strip("[]")
+        return host in ("localhost", "::1") or host.startswith("127.")
+
+    @property
+    def url(self) -> str:
+        """The listener's public URL, without a slash at the end."""
+        return (self.public_url or f"http://{self.listen}").rstrip("/")
+
+    @property
+    def database(self) -> str:
+        """The database URL in force."""
+        return self.db or "sqlite:///" + str(Path(self.data) / "siderite.db")
+
+
+class BadOption(Exception):
+    """An option's name or value is wrong; the text says which, where and what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The configuration, and where each value came from."""
+
+    config: Config
+    origin: Mapping[str, str]
+
+
+def load(
+    flags: Mapping[str, Any], environ: Mapping[str, str] | None = None, file: str | None = None
+) -> Loaded:
+    """The configuration from flags, environment and file, in this order of weight."""
+    environ = os.environ if environ is None else environ
+    path = file or environ.get("SIDERITE_CONFIG")
+    written = _read(path) if path else {}
+    known = {option.name: option for option in fields(Config)}
+    for name in written:
+        if name not in known:
+            raise BadOption(
+                f"{path}: there is no option {name!r}; `siderite config show` lists them."
+            )
+    values, origin = {}, {}
+    for name, option in known.items():
+        variable = "SIDERITE_" + name.upper()
+        if flags.get(name) is not None:
+            values[name], origin[name] = flags[name], "flag"
+        elif variable in environ:
+            values[name], origin[name] = environ[variable], f"environment {variable}"
+        elif name in written:
+            values[name], origin[name] = written[name], f"file {path}"
+        else:
+            values[name], origin[name] = option.default, "default"
+        values[name] = _typed(name, values[name], type(option.default), origin[name])
+    config = Config(**values)
+    _check(config)
+    return Loaded(config, origin)
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text())
+    except OSError as why:
+        raise BadOption(f"cannot read the configuration file {path}: {why.strerror}.") from why
+    except tomllib.TOMLDecodeError as why:
+        raise BadOption(f"{path} is not TOML: {why}.") from why
+
+
+def _typed(name: str, value: Any, kind: type, origin: str) -> Any:
+    if isinstance(value, str) and kind is bool:
+        word = value.strip().lower()
+        if word in ("1", "true", "yes", "on"):
+            return True
+        if word in ("0", "false", "no", "off"):
+            return False
+    elif isinstance(value, str) and kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            pass
+    elif kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    elif type(value) is kind:
+        return value
+    raise BadOption(f"{name} = {value!r} ({origin}) must be a {kind.__name__}.")
+
+
+def _check(config: Config) -> None:
+    host, _, port = config.listen.rpartition(":")
+    if not host or not port.isdigit() or not 0 <= int(port) <= 65535:  # noqa: PLR2004
+        raise BadOption(f"listen = {config.listen!r} must be ADDRESS:PORT, such as 127.0.0.1:8770.")
+    if config.baremetal_auth not in ("token", "none"):
+        raise BadOption(f"baremetal_auth = {config.baremetal_auth!r} must be token or none.")
+    if config.baremetal_auth == "none" and not config.loopback:
+        raise BadOption(
+            f"baremetal_auth = 'none' is only allowed on a loopback address, not on {config.listen}; "
+            "listen on 127.0.0.1 or use tokens."
+        )
+    if config.log_level.lower() not in ("debug", "info", "warning", "error"):
+        raise BadOption(f"log_level = {config.log_level!r} must be debug, info, warning or error.")
+    if config.log_format not in ("text", "json"):
+        raise BadOption(f"log_format = {config.log_format!r} must be text or json.")
+
+
+def show(loaded: Loaded) -> list[tuple[str, str, str, str]]:
+    """Name, value (secrets hidden), origin and meaning of every option."""
+    rows = []
+    for option in fields(Config):
+        value = getattr(loaded.config, option.name)
+        shown = "***" if option.metadata["secret"] and value else str(value)
+        rows.append((option.name, shown, loaded.origin[option.name], option.metadata["meaning"]))
+    return rows

@@ -1,0 +1,351 @@
+"""The HTTP edge: a request, a response, a table of routes, and one place where errors become answers.
+
+Bare ASGI with a trie of path segments: on the build machine a framework's own request and routing cost
+as much again as all that we do for a GET (docs/decisions/0003). Each API is a `Service` that says how it
+negotiates versions, who is asking, and what its error bodies look like.
+"""
+
+import time
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from typing import Protocol
+from urllib.parse import parse_qsl
+from urllib.parse import unquote
+
+import msgspec
+
+from siderite.core import metrics
+from siderite.core.errors import Conflict
+from siderite.core.errors import Invalid
+from siderite.core.errors import MethodNotAllowed
+from siderite.core.errors import NotFound
+from siderite.core.errors import SideriteError
+from siderite.core.errors import TooLarge
+from siderite.core.errors import Unavailable
+from siderite.core.ids import new_request_id
+from siderite.core.log import get_logger
+from siderite.core.store import Duplicate
+from siderite.core.who import NOBODY
+from siderite.core.who import Authenticator as Authenticator
+from siderite.core.who import Who as Who
+
+log = get_logger("http")
+
+Headers = list[tuple[bytes, bytes]]
+MIB = 1024 * 1024
+MAX_DEPTH = 25
+JSON = (b"content-type", b"application/json")
+
+
+class Response:
+    """Status, headers and body."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(
+        self, body: bytes = b"", status: int = 200, headers: Headers | None = None
+    ) -> None:
+        self.body = body
+        self.status = status
+        self.headers = [] if headers is None else headers
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def reply(value: Any, status: int = 200, headers: Headers | None = None) -> Response:
+    """A value as JSON."""
+    return Response(_encode(value), status, [JSON, *(headers or ())])
+
+
+def raw(body: bytes, status: int = 200, headers: Headers | None = None) -> Response:
+    """JSON that is rendered already."""
+    return Response(body, status, [JSON, *(headers or ())])
+
+
+class Request:
+    """One request. Header names are lower case bytes; the query is parsed when asked for."""
+
+    __slots__ = (
+        "_query",
+        "_receive",
+        "base",
+        "method",
+        "params",
+        "path",
+        "request_id",
+        "scope",
+        "version",
+        "who",
+    )
+
+    def __init__(self, scope: Any, receive: Any, path: str) -> None:
+        self.scope = scope
+        self._receive = receive
+        self.method: str = scope["method"]
+        self.path = path
+        self.params: tuple[str, ...] = ()
+        self.version = 0
+        self.who = NOBODY
+        self.request_id = new_request_id()
+        self.base = ""
+        self._query: list[tuple[str, str]] | None = None
+
+    def header(self, name: bytes) -> str | None:
+        """The first header of this name."""
+        for key, value in self.scope["headers"]:
+            if key == name:
+                return value.decode("latin-1")  # type: ignore[no-any-return]
+        return None
+
+    @property
+    def query(self) -> list[tuple[str, str]]:
+        """The query's pairs, in order."""
+        if self._query is None:
+            text = self.scope["query_string"]
+            try:
+                self._query = (
+                    parse_qsl(
+                        text.decode("ascii"),
+                        keep_blank_values=True,
+                        max_num_fields=100,
+                        errors="strict",
+                    )
+                    if text
+                    else []
+                )
+            except ValueError as why:
+                raise Invalid(
+                    "The query string is not URL-encoded UTF-8, or has over 100 fields."
+                ) from why
+        return self._query
+
+    async def body(self, limit: int = MIB) -> bytes:
+        """The whole body, refused once it is over the limit."""
+        chunks, size = [], 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Invalid("The connection was closed before the body was complete.")
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > limit:
+                raise TooLarge(f"The body is over {limit // 1024} KiB, the limit of this address.")
+            chunks.append(chunk)
+            if not message.get("more_body"):
+                return b"".join(chunks)
+
+    async def json(self, limit: int = MIB) -> Any:
+        """The body as JSON; malformed, too deep or not UTF-8 is the caller's mistake."""
+        return parse_json(await self.body(limit))
+
+
+def parse_json(text: bytes) -> Any:
+    """JSON, or a sentence about what is wrong with it."""
+    if not text:
+        raise Invalid("The body is empty; this address needs a JSON body.")
+    if _depth(text) > MAX_DEPTH:
+        raise Invalid(f"The JSON body is nested over {MAX_DEPTH} levels deep.")
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:
+        raise Invalid(f"The body is not valid JSON: {why}.") from why
+    if b"\\u0000" in text:
+        raise Invalid("The body has a NUL character, which cannot be stored.")
+    return value
+
+
+def _depth(text: bytes) -> int:
+    """How deep brackets nest at most; those within strings count too, which only errs on the safe side
+    for bodies that hold thousands of brackets in text, so those are looked at closely."""
+    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
+        return 0
+    depth = deepest = 0
+    in_string = escaped = False
+    for byte in text:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif byte == 0x5C:  # noqa: PLR2004 - a backslash
+                escaped = True
+            elif byte == 0x22:  # noqa: PLR2004 - a quote
+                in_string = False
+        elif byte == 0x22:  # noqa: PLR2004
+            in_string = True
+        elif byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return deepest
+
+
+Handler = Callable[[Any, Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One line of a service's table of contents. `{x}` in the path is a parameter; `policy` names who may."""
+
+    method: str
+    path: str
+    handler: Handler
+    policy: str = "public"
+    since: int = 0
+    too_old: int = 404
+
+
+class _Fork:
+    __slots__ = ("any", "methods", "named")
+
+    def __init__(self) -> None:
+        self.named: dict[str, _Fork] = {}
+        self.any: _Fork | None = None
+        self.methods: dict[str, Route] = {}
+
+
+class Routes:
+    """Finds a route by its path's segments."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self.routes = tuple(routes)
+        self._root = _Fork()
+        for route in routes:
+            fork = self._root
+            for part in route.path.strip("/").split("/"):
+                if part.startswith("{"):
+                    fork.any = fork.any or _Fork()
+                    fork = fork.any
+                elif part:
+                    fork = fork.named.setdefault(part, _Fork())
+            if route.method in fork.methods:
+                raise ValueError(f"{route.method} {route.path} is there twice")
+            fork.methods[route.method] = route
+
+    def find(self, method: str, path: str) -> tuple[Route, tuple[str, ...]]:
+        """The route and its parameters; NotFound or MethodNotAllowed if there is none."""
+        fork: _Fork | None = self._root
+        params: list[str] = []
+        for part in path.split("/"):
+            if not part:
+                continue
+            assert fork is not None  # noqa: S101
+            named = fork.named.get(part)
+            if named is None:
+                params.append(unquote(part) if "%" in part else part)
+                fork = fork.any
+            else:
+                fork = named
+            if fork is None:
+                raise NotFound(f"There is nothing at {path[:200]}.")
+        assert fork is not None  # noqa: S101
+        route = fork.methods.get(method)
+        if route is None:
+            if not fork.methods:
+                raise NotFound(f"There is nothing at {path[:200]}.")
+            takes = ", ".join(sorted(fork.methods))
+            raise MethodNotAllowed(
+                f"{method[:20]} is not possible at {path[:200]}; it takes {takes}."
+            )
+        return route, tuple(params)
+
+
+class Service(Protocol):
+    """An API at a path prefix."""
+
+    name: str
+    routes: Routes
+
+    async def prepare(self, request: Request, route: Route) -> None:
+        """Negotiate the version, find out who asks, refuse what the policy refuses."""
+        ...
+
+    def finish(self, request: Request, response: Response) -> None:
+        """Add the headers that every answer carries."""
+        ...
+
+    def error(self, request: Request, error: SideriteError) -> Response:
+        """The API's own form of an error."""
+        ...
+
+
+class App:
+    """The ASGI application: prefix, route, handler, answer."""
+
+    def __init__(self, services: dict[str, Service], public_url: str) -> None:
+        self._services = services
+        self._public_url = public_url
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        began = time.perf_counter()
+        path: str = scope["path"]
+        prefix, _, rest = path[1:].partition("/")
+        service = self._services.get(prefix)
+        if service is None:
+            service, rest = self._services[""], path
+        request = Request(scope, receive, rest)
+        request.base = self._public_url
+        response = await self._answer(service, request)
+        service.finish(request, response)
+        body = response.body
+        headers = response.headers
+        headers.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        if request.method == "HEAD":
+            body = b""
+        await send({"type": "http.response.body", "body": body})
+        took = time.perf_counter() - began
+        metrics.request(service.name, _method(request.method), response.status, took)
+        if request.method != "GET":
+            log.info(
+                "answered",
+                service=service.name,
+                method=request.method,
+                path=path[:300],
+                status=response.status,
+                ms=round(took * 1000, 2),
+                user=request.who.user or None,
+                request_id=request.request_id,
+            )
+
+    async def _answer(self, service: Service, request: Request) -> Response:
+        try:
+            method = "GET" if request.method == "HEAD" else request.method
+            route, request.params = service.routes.find(method, request.path)
+            await service.prepare(request, route)
+            return await route.handler(service, request)
+        except SideriteError as error:
+            return _refusal(service, request, error)
+        except Duplicate as clash:
+            return _refusal(
+                service, request, Conflict(f"There is one with this {clash.column} already.")
+            )
+        except Exception as why:
+            log.error(
+                "request failed",
+                service=service.name,
+                method=request.method,
+                path=request.path[:300],
+                request_id=request.request_id,
+                error=repr(why),
+                trace=why,
+            )
+            if isinstance(why, OSError):
+                return _refusal(service, request, Unavailable())
+            return _refusal(service, request, SideriteError())
+
+
+def _refusal(service: Service, request: Request, error: SideriteError) -> Response:
+    response = service.error(request, error)
+    if error.retry_after_s is not None:
+        response.headers.append((b"retry-after", b"%d" % error.retry_after_s))
+    return response
+
+
+def _method(name: str) -> str:
+    return name if name in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD") else "other"

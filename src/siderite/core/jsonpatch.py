@@ -1,0 +1,105 @@
+"""The part of RFC 6902 that the APIs take: add, replace and remove, on plain JSON values.
+
+The patch is read into `Change` values first, so that who may change what can be decided before anything is.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from siderite.core.errors import Invalid
+
+OPS = ("add", "replace", "remove")
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """One operation: `path` is split and unescaped."""
+
+    op: str
+    path: tuple[str, ...]
+    value: Any = None
+
+    @property
+    def field(self) -> str:
+        """The resource's field that it touches."""
+        return self.path[0]
+
+    @property
+    def text(self) -> str:
+        """The path as it was written."""
+        return "/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in self.path)
+
+
+def parse(document: Any) -> list[Patch]:
+    """A patch document, checked for its form."""
+    if not isinstance(document, list) or not document:
+        raise Invalid(
+            'A patch is a non-empty list such as [{"op": "replace", "path": "/name", "value": "x"}].'
+        )
+    patches = []
+    for item in document:
+        if not isinstance(item, dict) or not isinstance(item.get("path"), str):
+            raise Invalid(
+                'Each operation of a patch is an object with "op", "path" and, but for remove, "value".'
+            )
+        extra = sorted(set(item) - {"op", "path", "value"})
+        if extra:
+            raise Invalid(f"A patch operation has no key {extra[0]!r}; it has op, path and value.")
+        op = item.get("op")
+        if op not in OPS:
+            raise Invalid(f"Patch operation {op!r} is not supported; use add, replace or remove.")
+        path = item["path"]
+        if not path.startswith("/") or path == "/" or path.endswith("/") or "//" in path:
+            raise Invalid(f"Patch path {path[:200]!r} must be of the form /field or /field/key.")
+        if op != "remove" and "value" not in item:
+            raise Invalid(f"Patch operation {op} on {path[:200]} needs a value.")
+        parts = tuple(part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/"))
+        patches.append(Patch(op, parts, item.get("value")))
+    return patches
+
+
+def apply(target: Any, path: tuple[str, ...], patch: Patch) -> Any:
+    """`target` with the patch done at `path` below it; the original is untouched."""
+    if not path:
+        return patch.value
+    if isinstance(target, list):
+        return _in_list(target, path, patch)
+    if not isinstance(target, dict):
+        raise Invalid(f"Cannot {patch.op} {patch.text}: what is above it is not an object.")
+    key, rest = path[0], path[1:]
+    out = dict(target)
+    if rest:
+        if key not in target:
+            raise Invalid(f"Cannot {patch.op} {patch.text}: there is no {key!r}.")
+        out[key] = apply(target[key], rest, patch)
+    elif patch.op == "remove":
+        if key not in target:
+            raise Invalid(f"Cannot remove {patch.text}: it is not there.")
+        del out[key]
+    else:
+        if patch.op == "replace" and key not in target:
+            raise Invalid(f"Cannot replace {patch.text}: it is not there; use add.")
+        out[key] = patch.value
+    return out
+
+
+def _in_list(target: list[Any], path: tuple[str, ...], patch: Patch) -> list[Any]:
+    key, rest = path[0], path[1:]
+    out = list(target)
+    if key == "-" and not rest and patch.op == "add":
+        return [*out, patch.value]
+    limit = len(out) + (patch.op == "add" and not rest)
+    if not key.isdigit() or len(key) > 6 or int(key) >= limit:  # noqa: PLR2004
+        raise Invalid(
+            f"Cannot {patch.op} {patch.text}: there is no place {key[:20]!r} in the list."
+        )
+    at = int(key)
+    if rest:
+        out[at] = apply(out[at], rest, patch)
+    elif patch.op == "add":
+        out.insert(at, patch.value)
+    elif patch.op == "replace":
+        out[at] = patch.value
+    else:
+        del out[at]
+    return out

@@ -1,0 +1,83 @@
+"""Every metric there is, in one place. No per-node labels: they would grow without bound."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CollectorRegistry
+from prometheus_client import Counter
+from prometheus_client import Gauge
+from prometheus_client import Histogram
+from prometheus_client import generate_latest
+
+registry = CollectorRegistry()
+
+_REQUESTS = Histogram(
+    "siderite_http_request_seconds",
+    "Time to answer a request, by service, method and status.",
+    ("service", "method", "status"),
+    buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0),
+    registry=registry,
+)
+_TRANSITIONS = Counter(
+    "siderite_transitions",
+    "State transitions committed, by machine, event and new state.",
+    ("machine", "event", "state"),
+    registry=registry,
+)
+_RACES = Counter(
+    "siderite_races_lost", "Changes decided again because another came first.", registry=registry
+)
+_JOBS = Counter(
+    "siderite_jobs", "Jobs taken up by this worker, by kind.", ("kind",), registry=registry
+)
+_RUNNING = Gauge("siderite_jobs_running", "Jobs that this worker has under way.", registry=registry)
+_QUEUE = Gauge(
+    "siderite_work",
+    "Durable work there is, by whether a worker has it.",
+    ("leased",),
+    registry=registry,
+)
+
+_request_children: dict[tuple[str, str, int], Histogram] = {}
+
+
+def request(service: str, method: str, status: int, seconds: float) -> None:
+    """A request was answered."""
+    key = (service, method, status)
+    child = _request_children.get(key)
+    if child is None:
+        child = _request_children[key] = _REQUESTS.labels(service, method, str(status))
+    child.observe(seconds)
+
+
+def transition(machine: str, event: str, state: str) -> None:
+    """A transition was committed."""
+    _TRANSITIONS.labels(machine, event, state).inc()
+
+
+def races_lost() -> None:
+    """A compare-and-swap was lost."""
+    _RACES.inc()
+
+
+@contextmanager
+def job(kind: str) -> Iterator[None]:
+    """A job is under way."""
+    _JOBS.labels(kind).inc()
+    _RUNNING.inc()
+    try:
+        yield
+    finally:
+        _RUNNING.dec()
+
+
+def queue(total: int, leased: int) -> None:
+    """How much durable work there is now."""
+    _QUEUE.labels("yes").set(leased)
+    _QUEUE.labels("no").set(total - leased)
+
+
+def page() -> tuple[bytes, str]:
+    """The metrics in Prometheus' text form, and its content type."""
+    return generate_latest(registry), CONTENT_TYPE_LATEST

@@ -1,0 +1,75 @@
+"""Keeping things: one small layer over SQLite (embedded) and PostgreSQL.
+
+Everything that becomes true together is a list of `Op`; `Store.commit` makes all of it true or none.
+An `Op` that says how many rows it must touch is a compare-and-swap: if it touches another number, the
+whole commit is undone and `Lost` is raised, and the caller reads again and decides again. There are no
+open transactions: a decision is made on what was read, and the commit checks that it still holds.
+
+SQL is written once, with `?` for arguments, in the file that owns the table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+Value = str | int | float | bytes | None
+Line = Sequence[Value]
+"""A row as the database gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One statement of a commit; `rows` is how many rows it must touch, None for any number."""
+
+    sql: str
+    args: tuple[Value, ...] = ()
+    rows: int | None = None
+
+
+class Lost(Exception):
+    """A compare-and-swap found another version than the one that was read."""
+
+
+class Duplicate(Exception):
+    """A unique value is there already; `column` is `table.column` as far as the database tells."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(f"duplicate {column}")
+        self.column = column
+
+
+class Store(Protocol):
+    """What both databases can do."""
+
+    dialect: str
+
+    async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
+        """Rows of a query, from what is committed."""
+        ...
+
+    async def commit(self, ops: Sequence[Op]) -> None:
+        """All of it, durably, or `Lost`/`Duplicate` and none of it."""
+        ...
+
+    async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
+        """One durable statement of its own with `RETURNING`: its rows."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was handed in and let go of the database."""
+        ...
+
+
+async def open_store(url: str) -> Store:
+    """The store behind a URL: `sqlite:///path/to/file`, `sqlite://` (in memory) or `postgresql://…`."""
+    if url.startswith("sqlite://"):
+        from siderite.core.store.sqlite import SqliteStore
+
+        return SqliteStore(url.removeprefix("sqlite://").removeprefix("/") or ":memory:")
+    if url.startswith(("postgresql://", "postgres://")):
+        from siderite.core.store.postgres import PostgresStore
+
+        return await PostgresStore.open(url)
+    raise ValueError(
+        f"no such kind of database: {url.split(':', maxsplit=1)[0]}; use sqlite:/// or postgresql://"
+    )

@@ -1,0 +1,134 @@
+"""PostgreSQL by asyncpg: a commit is one statement, one round trip.
+
+The ops of a commit become the data-modifying parts of one `WITH`, and a small function of ours raises
+when one of them touched another number of rows than it must: the statement is then undone as a whole.
+All parts see the same snapshot, so one commit may not touch the same row twice.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import asyncpg
+
+from siderite.core.errors import Unavailable
+from siderite.core.store import Duplicate
+from siderite.core.store import Line
+from siderite.core.store import Lost
+from siderite.core.store import Op
+from siderite.core.store import Value
+
+LOST = "SD409"
+"""The SQLSTATE that `siderite_expect` raises."""
+
+EXPECT = f"""
+CREATE OR REPLACE FUNCTION siderite_expect(touched bigint, expected bigint) RETURNS int AS $$
+BEGIN
+  IF touched <> expected THEN RAISE EXCEPTION 'lost' USING ERRCODE = '{LOST}'; END IF;
+  RETURN 0;
+END $$ LANGUAGE plpgsql
+"""
+
+_GONE = (
+    OSError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+)
+_CLASH = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+
+
+class PostgresStore:
+    """The store for several machines."""
+
+    dialect = "postgresql"
+
+    def __init__(self, pool: Any) -> None:
+        self.pool = pool
+        self._composed: dict[tuple[tuple[str, int | None], ...], str] = {}
+        self._numbered: dict[str, str] = {}
+
+    @classmethod
+    async def open(cls, url: str) -> "PostgresStore":
+        """Connect; a server that cannot be reached is said with the remedy."""
+        try:
+            pool = await asyncpg.create_pool(
+                url,
+                min_size=1,
+                max_size=12,
+                command_timeout=60,
+                max_inactive_connection_lifetime=0,
+                statement_cache_size=512,
+            )
+            async with pool.acquire() as connection:
+                await connection.execute(EXPECT)
+        except (OSError, asyncpg.PostgresError) as why:
+            raise RuntimeError(
+                f"cannot use the PostgreSQL database: {why}; check --db and that it runs."
+            ) from why
+        return cls(pool)
+
+    async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
+        return await self._ask(self._number(sql), args)
+
+    async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
+        return await self._ask(self._number(sql), args)
+
+    async def commit(self, ops: Sequence[Op]) -> None:
+        sql = self._compose(ops)
+        args = [arg for op in ops for arg in op.args]
+        try:
+            await self._ask(sql, args)
+        except asyncpg.UniqueViolationError as why:
+            raise Duplicate(_column(why)) from why
+        except _CLASH as why:
+            raise Lost(str(why)) from why
+        except asyncpg.PostgresError as why:
+            if why.sqlstate == LOST:
+                raise Lost(ops[0].sql) from None
+            raise
+
+    async def close(self) -> None:
+        try:
+            async with asyncio.timeout(5):
+                await self.pool.close()
+        except TimeoutError:
+            self.pool.terminate()
+
+    async def _ask(self, sql: str, args: Sequence[Value]) -> Sequence[Line]:
+        try:
+            async with self.pool.acquire() as connection:
+                rows: Sequence[Line] = await connection.fetch(sql, *args)
+                return rows
+        except _GONE as why:
+            raise Unavailable("The database cannot be reached; try again in a moment.") from why
+
+    def _number(self, sql: str) -> str:
+        """`?` marks as `$1`, `$2` …"""
+        known = self._numbered.get(sql)
+        if known is None:
+            parts = sql.split("?")
+            known = parts[0] + "".join(f"${n}{part}" for n, part in enumerate(parts[1:], 1))
+            self._numbered[sql] = known
+        return known
+
+    def _compose(self, ops: Sequence[Op]) -> str:
+        key = tuple((op.sql, op.rows) for op in ops)
+        known = self._composed.get(key)
+        if known is None:
+            parts, checks = [], ["0"]
+            for n, op in enumerate(ops):
+                parts.append(f"op{n} AS ({op.sql} RETURNING 1)")
+                if op.rows is not None:
+                    checks.append(f"siderite_expect((SELECT count(*) FROM op{n}), {op.rows})")
+            known = self._number(f"WITH {', '.join(parts)} SELECT {', '.join(checks)}")
+            self._composed[key] = known
+        return known
+
+
+def _column(why: asyncpg.UniqueViolationError) -> str:
+    """`table.column` from the name of the index, which by our habit is `table_column_key`."""
+    table = why.table_name or ""
+    name = (why.constraint_name or "").removeprefix(table + "_").removesuffix("_key")
+    return f"{table}.{name}"

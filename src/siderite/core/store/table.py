@@ -1,0 +1,188 @@
+"""A resource's table: the whole value as a JSON document, what the wire shows of it, and columns to find it by.
+
+`doc` is the value itself (with its secrets), `body` what clients may read of it, rendered once when it is
+written; `columns` are attributes that filters, sorting and uniqueness need. A change is a compare-and-swap
+on `version`, and writes only the columns that differ.
+"""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic
+from typing import Protocol
+from typing import TypeVar
+
+import msgspec
+
+from siderite.core.store import Line
+from siderite.core.store import Op
+from siderite.core.store import Store
+from siderite.core.store import Value
+
+
+class Resource(Protocol):
+    """What every stored value has."""
+
+    @property
+    def uuid(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+
+
+R = TypeVar("R", bound=Resource)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition of a list: SQL with `?` and its arguments."""
+
+    sql: str
+    args: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list, in which order. `sort` is a column or a scalar attribute of the document."""
+
+    limit: int
+    marker: str | None = None
+    sort: str = "id"
+    descending: bool = False
+
+
+class Table(Generic[R]):
+    """Rows of one resource as values, and the ops that write them."""
+
+    def __init__(
+        self,
+        name: str,
+        kind: type[R],
+        columns: Sequence[str],
+        render: Callable[[R], str],
+        numbers: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.columns = tuple(columns)
+        self._numbers = frozenset(numbers)
+        self._render = render
+        self._decoder = msgspec.json.Decoder(kind)
+        self._encoder = msgspec.json.Encoder()
+        names = ", ".join(("uuid", "version", "doc", "body", *self.columns))
+        marks = ", ".join("?" * (4 + len(self.columns)))
+        self._insert = f"INSERT INTO {name} ({names}) VALUES ({marks})"
+        self._updates: dict[tuple[str, ...], str] = {}
+
+    def insert(self, value: R) -> Op:
+        """The op that adds a new value."""
+        found = (_plain(getattr(value, column)) for column in self.columns)
+        return Op(
+            self._insert,
+            (value.uuid, value.version, self._doc(value), self._render(value), *found),
+            1,
+        )
+
+    def swap(self, before: R, after: R) -> Op:
+        """The op that puts `after` in the place of `before`, if that is still there."""
+        changed, args = [], []
+        for column in self.columns:
+            new = getattr(after, column)
+            if new != getattr(before, column):
+                changed.append(column)
+                args.append(_plain(new))
+        key = tuple(changed)
+        sql = self._updates.get(key)
+        if sql is None:
+            sets = ", ".join(f"{column} = ?" for column in ("version", "doc", "body", *changed))
+            sql = f"UPDATE {self.name} SET {sets} WHERE uuid = ? AND version = ?"  # noqa: S608
+            self._updates[key] = sql
+        values = (
+            after.version,
+            self._doc(after),
+            self._render(after),
+            *args,
+            before.uuid,
+            before.version,
+        )
+        return Op(sql, values, 1)
+
+    def remove(self, value: R) -> Op:
+        """The op that deletes the value, if it is still the one that was read."""
+        return Op(
+            f"DELETE FROM {self.name} WHERE uuid = ? AND version = ?",
+            (value.uuid, value.version),
+            1,
+        )
+
+    async def get(self, store: Store, uuid: str) -> R | None:
+        """The value with this uuid."""
+        rows = await store.fetch(f"SELECT doc FROM {self.name} WHERE uuid = ?", (uuid,))  # noqa: S608
+        return self.value(rows[0][0]) if rows else None
+
+    async def find(self, store: Store, *where: Where) -> list[R]:
+        """All values that meet the conditions, oldest first."""
+        clause, args = _all(where)
+        rows = await store.fetch(f"SELECT doc FROM {self.name}{clause} ORDER BY id", args)  # noqa: S608
+        return [self.value(row[0]) for row in rows]
+
+    def value(self, doc: Value) -> R:
+        """The value of a document."""
+        assert isinstance(doc, str)  # noqa: S101 - the column is text
+        return self._decoder.decode(doc)
+
+    async def select(
+        self, store: Store, what: str, where: Sequence[Where], page: Page | None = None
+    ) -> Sequence[Line]:
+        """Columns `what` of a page of the rows that meet the conditions, by keyset."""
+        conditions = list(where)
+        order = "ORDER BY id"
+        limit = ""
+        if page is not None:
+            way, beyond = ("DESC", "<") if page.descending else ("ASC", ">")
+            key = self._sort_expression(store.dialect, page.sort)
+            if page.marker is not None:
+                at = f"FROM {self.name} WHERE uuid = ?"
+                if key == "id":
+                    conditions.append(Where(f"id {beyond} (SELECT id {at})", (page.marker,)))
+                else:
+                    conditions.append(
+                        Where(
+                            f"({key}, id) {beyond} ((SELECT {key} {at}), (SELECT id {at}))",
+                            (page.marker, page.marker),
+                        )
+                    )
+            order = f"ORDER BY {key} {way}" + (f", id {way}" if key != "id" else "")
+            limit = f" LIMIT {page.limit}"
+        clause, args = _all(conditions)
+        return await store.fetch(f"SELECT {what} FROM {self.name}{clause} {order}{limit}", args)  # noqa: S608
+
+    def _sort_expression(self, dialect: str, key: str) -> str:
+        if key == "id":
+            return key
+        if key in self._numbers:
+            return f"COALESCE({key}, 0)"
+        if key in self.columns:
+            return f"COALESCE({key}, '')"
+        if dialect == "sqlite":
+            return f"COALESCE(json_extract(doc, '$.{key}'), '')"
+        return f"COALESCE(doc::json ->> '{key}', '')"
+
+    def _doc(self, value: R) -> str:
+        return self._encoder.encode(value).decode()
+
+
+def _all(conditions: Sequence[Where]) -> tuple[str, list[Value]]:
+    if not conditions:
+        return "", []
+    args = [arg for condition in conditions for arg in condition.args]
+    return " WHERE " + " AND ".join(condition.sql for condition in conditions), args
+
+
+def _plain(value: object) -> Value:
+    """A column's value: booleans as 0 and 1, enums as their text, unset as NULL."""
+    if isinstance(value, bool):
+        return int(value)
+    if value is None or type(value) in (str, int, float):
+        return value  # type: ignore[return-value]
+    if isinstance(value, str):
+        return str(value)
+    raise TypeError(f"{value!r} cannot be a column")

@@ -1,0 +1,9 @@
+"""Times as text: pure functions of a moment in seconds."""
+
+from datetime import UTC
+from datetime import datetime
+
+
+def iso(at: float) -> str:
+    """The REST form: ISO 8601 with microseconds and offset; sorts as text."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")

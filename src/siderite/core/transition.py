@@ -1,0 +1,236 @@
+"""The one door: a machine's new state, the fact that announces it and the work that follows, together.
+
+`apply` fires the machine and puts all three into a `Change`; `Door.commit` makes the change true in one
+commit or not at all. Nothing else writes a state column. A change that lost a race against another is
+decided again from what is true now (`Door.attempt`).
+"""
+
+from collections.abc import Awaitable
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+from typing import Generic
+from typing import Protocol
+from typing import TypeVar
+
+from siderite.core import eventlog
+from siderite.core import metrics
+from siderite.core import work
+from siderite.core.clock import now as wall_clock
+from siderite.core.errors import Busy
+from siderite.core.fact import Fact
+from siderite.core.log import get_logger
+from siderite.core.machine import Kind
+from siderite.core.machine import Machine
+from siderite.core.machine import Moved
+from siderite.core.store import Lost
+from siderite.core.store import Op
+from siderite.core.store import Store
+from siderite.core.store.table import Resource
+from siderite.core.store.table import Table
+from siderite.core.work import Work
+
+log = get_logger("transition")
+
+R = TypeVar("R", bound=Resource)
+T = TypeVar("T")
+
+TRIES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Who or what made a change: on every fact and log line that follows from it."""
+
+    request_id: str | None = None
+    user: str | None = None
+    project: str | None = None
+
+
+@dataclass(slots=True)
+class Change:
+    """All that becomes true together."""
+
+    cause: Cause
+    now: float
+    ops: list[Op] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    makes_work: bool = False
+    moves: list[tuple[str, str, str, str, str]] = field(default_factory=list)
+
+    def put(self, op: Op) -> None:
+        """A row becomes so."""
+        self.ops.append(op)
+
+    def tell(self, fact: Fact) -> None:
+        """A fact is announced."""
+        self.facts.append(fact)
+
+    def work(self, op: Op) -> None:
+        """Work is made, moved on or ended."""
+        self.ops.append(op)
+        self.makes_work = True
+
+
+class Rules(Protocol[R]):
+    """What the door must know of a resource that is a machine."""
+
+    machine: Machine
+    table: Table[R]
+    lane: str
+
+    def state(self, value: R) -> tuple[str, str | None]:
+        """Its present state and target."""
+        ...
+
+    def moved(self, before: R, moved: Moved, now: float, changes: dict[str, Any]) -> R:
+        """The value after the move, with the other changes that go with it."""
+        ...
+
+    def announce(self, before: R, after: R, event: str) -> Fact:
+        """The fact that says so."""
+        ...
+
+    def deadline(self, moved: Moved) -> float:
+        """How many seconds the new state may last."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Applied(Generic[R]):
+    """What `apply` did: the new value, and the state row it is in."""
+
+    value: R
+    moved: Moved
+
+
+def apply(
+    change: Change,
+    rules: Rules[R],
+    before: R,
+    event: str,
+    *,
+    job: str = "{}",
+    held: Work | None = None,
+    kind: str | None = None,
+    due_in: float = 0.0,
+    reason: str | None = None,
+    **changes: Any,
+) -> Applied[R]:
+    """Fire `event` on `before`; the state, its fact and its work go into `change`.
+
+    `held` is the work that the caller has a lease on, if it is a worker: it moves on, is parked or ends
+    with the state. Without it, the lane gets new work or is emptied; `kind` names the work where the state
+    itself does not (a wait state).
+    """
+    state, target = rules.state(before)
+    moved = rules.machine.fire(state, event, target)
+    after = rules.moved(before, moved, change.now, changes)
+    change.put(rules.table.swap(before, after))
+    change.tell(rules.announce(before, after, event))
+    change.moves.append((rules.machine.name, before.uuid, state, event, moved.state.name))
+    _follow(
+        change,
+        rules,
+        after.uuid,
+        moved,
+        job=job,
+        held=held,
+        kind=kind,
+        due_in=due_in,
+        reason=reason,
+    )
+    return Applied(after, moved)
+
+
+def _follow(
+    change: Change,
+    rules: Rules[Any],
+    machine: str,
+    moved: Moved,
+    *,
+    job: str,
+    held: Work | None,
+    kind: str | None,
+    due_in: float,
+    reason: str | None,
+) -> None:
+    """The work that a state means: active runs, waiting and held is parked, all else has none."""
+    state = moved.state
+    if state.kind in (Kind.STABLE, Kind.FAILED):
+        change.work(work.drop(machine, rules.lane) if held is None else work.done(held))
+        return
+    deadline = work.FAR if state.kind is Kind.HOLD else change.now + rules.deadline(moved)
+    due = {Kind.HOLD: work.FAR, Kind.WAIT: change.now + due_in}.get(state.kind, change.now)
+    name = state.work or kind or (held.kind if held is not None else state.name)
+    if held is None:
+        change.work(
+            work.add(
+                machine,
+                rules.lane,
+                name,
+                job=job,
+                now=change.now,
+                due=due,
+                deadline=deadline,
+                reason=reason,
+                request_id=change.cause.request_id,
+            )
+        )
+    elif state.kind is Kind.ACTIVE:
+        change.work(work.keep(held, kind=name, job=job, deadline=deadline, reason=reason))
+    else:
+        change.work(work.park(held, kind=name, job=job, due=due, deadline=deadline, reason=reason))
+
+
+class Door:
+    """Commits changes, and wakes whoever carries on from there."""
+
+    def __init__(self, store: Store, *, host: str, clock: Callable[[], float] = wall_clock) -> None:
+        self.store = store
+        self.host = host
+        self.clock = clock
+        self.on_work: Callable[[], None] = lambda: None
+        self.on_facts: Callable[[], None] = lambda: None
+
+    def change(self, cause: Cause) -> Change:
+        """An empty change, as of now."""
+        return Change(cause, self.clock())
+
+    async def commit(self, change: Change) -> None:
+        """Make it all true, or raise `Lost` or `Duplicate` and none of it is."""
+        ops = change.ops
+        if change.facts:
+            ops = ops + eventlog.record(
+                change.facts, at=change.now, host=self.host, request_id=change.cause.request_id
+            )
+        await self.store.commit(ops)
+        for machine, uuid, before, event, after in change.moves:
+            metrics.transition(machine, event, after)
+            log.info(
+                "moved",
+                machine=machine,
+                uuid=uuid,
+                before=before,
+                event=event,
+                after=after,
+                request_id=change.cause.request_id,
+            )
+        if change.makes_work:
+            self.on_work()
+        if change.facts:
+            self.on_facts()
+
+    async def attempt(self, cause: Cause, decide: Callable[[Change], Awaitable[T]]) -> T:
+        """Decide on what is true and commit; if that was no longer true, decide again."""
+        for _ in range(TRIES):
+            change = self.change(cause)
+            answer = await decide(change)
+            try:
+                await self.commit(change)
+            except Lost:
+                metrics.races_lost()
+                continue
+            return answer
+        raise Busy("Too many requests change this machine at once; try again in a moment.")

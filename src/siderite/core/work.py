@@ -1,0 +1,180 @@
+"""Durable work: rows in the same database, written in the commit that makes them due.
+
+A row is a job for one machine in one lane. A worker takes a lease on it; at most one row of a machine is
+leased at a time. Each claim raises `fence`, and whatever the worker commits names the fence it was given:
+if the lease was lost meanwhile, by time or by a newer request, the commit is lost too. Nobody waits
+without a reason and a deadline: both stand in the row.
+"""
+
+from dataclasses import dataclass
+from dataclasses import replace
+
+from siderite.core.store import Op
+from siderite.core.store import Store
+
+FAR = 1e12
+"""A time that does not come: work that waits for an outside decision only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A claimed row."""
+
+    id: int
+    machine: str
+    lane: str
+    kind: str
+    job: str
+    due: float
+    deadline: float
+    reason: str | None
+    attempts: int
+    fence: int
+    created_at: float
+    request_id: str | None
+    owner: str | None = None
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether a worker has it."""
+        return self.owner is not None
+
+
+_COLUMNS = (
+    "id, machine, lane, kind, job, due, deadline, reason, attempts, fence, created_at,"
+    " request_id, owner"
+)
+
+_ADD = """
+INSERT INTO work (machine, lane, kind, job, due, deadline, reason, created_at, request_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (machine, lane) DO UPDATE SET kind = excluded.kind, job = excluded.job,
+  due = excluded.due, deadline = excluded.deadline, reason = excluded.reason, attempts = 0,
+  owner = NULL, lease_until = NULL, fence = work.fence + 1,
+  created_at = excluded.created_at, request_id = excluded.request_id
+"""
+
+
+def add(
+    machine: str,
+    lane: str,
+    kind: str,
+    *,
+    job: str,
+    now: float,
+    deadline: float,
+    due: float | None = None,
+    reason: str | None = None,
+    request_id: str | None = None,
+) -> Op:
+    """A new job, in the place of any that the lane had; whoever holds that one is fenced off."""
+    at = now if due is None else due
+    return Op(_ADD, (machine, lane, kind, job, at, deadline, reason, now, request_id), 1)
+
+
+def keep(work: Work, *, kind: str, job: str, deadline: float, reason: str | None = None) -> Op:
+    """The job has moved on; the lease stays."""
+    return Op(
+        "UPDATE work SET kind = ?, job = ?, deadline = ?, reason = ?, attempts = 0"
+        " WHERE id = ? AND fence = ?",
+        (kind, job, deadline, reason, work.id, work.fence),
+        1,
+    )
+
+
+def park(
+    work: Work,
+    *,
+    kind: str,
+    job: str,
+    due: float,
+    deadline: float,
+    reason: str | None,
+    attempts: int = 0,
+) -> Op:
+    """Let go of the lease until `due`, for this reason."""
+    return Op(
+        "UPDATE work SET kind = ?, job = ?, due = ?, deadline = ?, reason = ?, attempts = ?,"
+        " owner = NULL, lease_until = NULL WHERE id = ? AND fence = ?",
+        (kind, job, min(due, deadline), deadline, reason, attempts, work.id, work.fence),
+        1,
+    )
+
+
+def moved_on(work: Work, *, kind: str, deadline: float) -> Work:
+    """The work as it stands after `keep`, for whoever holds it."""
+    return replace(work, kind=kind, deadline=deadline)
+
+
+def done(work: Work) -> Op:
+    """The job is finished."""
+    return Op("DELETE FROM work WHERE id = ? AND fence = ?", (work.id, work.fence), 1)
+
+
+def drop(machine: str, lane: str) -> Op:
+    """Forget whatever the lane has; whoever holds it is fenced off."""
+    return Op("DELETE FROM work WHERE machine = ? AND lane = ?", (machine, lane))
+
+
+def wake(machine: str, lane: str, now: float) -> Op:
+    """Something called back: look at the parked job now."""
+    return Op(
+        "UPDATE work SET due = ? WHERE machine = ? AND lane = ? AND owner IS NULL",
+        (now, machine, lane),
+    )
+
+
+_CLAIM = f"""
+UPDATE work SET owner = ?, lease_until = ?, fence = fence + 1 WHERE id IN (
+  SELECT w.id FROM work w
+  WHERE w.due <= ? AND (w.owner IS NULL OR w.lease_until < ?)
+    AND NOT EXISTS (SELECT 1 FROM work x WHERE x.machine = w.machine AND x.id <> w.id
+      AND (x.owner IS NOT NULL OR (x.due <= ? AND x.id < w.id)))
+  ORDER BY w.due LIMIT ?%s
+) RETURNING {_COLUMNS}
+"""  # noqa: S608
+_CLAIMS = {"sqlite": _CLAIM % "", "postgresql": _CLAIM % " FOR UPDATE OF w SKIP LOCKED"}
+
+
+async def claim(store: Store, owner: str, *, now: float, lease_s: float, limit: int) -> list[Work]:
+    """Take up to `limit` due jobs, oldest first, one per machine."""
+    rows = await store.write(_CLAIMS[store.dialect], (owner, now + lease_s, now, now, now, limit))
+    return [Work(*row) for row in rows]  # type: ignore[arg-type]
+
+
+async def renew(store: Store, owner: str, *, now: float, lease_s: float) -> set[int]:
+    """Extend all leases of this worker; the ids of those it still has."""
+    rows = await store.write(
+        "UPDATE work SET lease_until = ? WHERE owner = ? RETURNING id", (now + lease_s, owner)
+    )
+    return {int(row[0]) for row in rows}  # type: ignore[arg-type]
+
+
+async def forget_leases(store: Store, owner: str | None = None) -> None:
+    """Let go of one worker's leases, or of all (an embedded database has one process only)."""
+    sql = "UPDATE work SET owner = NULL, lease_until = NULL WHERE owner IS NOT NULL"
+    if owner is None:
+        await store.commit([Op(sql)])
+    else:
+        await store.commit([Op(sql + " AND owner = ?", (owner,))])
+
+
+async def next_due(store: Store) -> float | None:
+    """When the next job without a lease is due."""
+    rows = await store.fetch("SELECT min(due) FROM work WHERE owner IS NULL")
+    return rows[0][0]  # type: ignore[return-value]
+
+
+async def of_machine(store: Store, machine: str) -> list[Work]:
+    """The jobs of one machine."""
+    rows = await store.fetch(
+        f"SELECT {_COLUMNS} FROM work WHERE machine = ? ORDER BY id",
+        (machine,),
+    )
+    return [Work(*row) for row in rows]  # type: ignore[arg-type]
+
+
+async def depth(store: Store) -> tuple[int, int]:
+    """How many jobs there are, and how many of them are leased."""
+    rows = await store.fetch("SELECT count(*), count(owner) FROM work")
+    return int(rows[0][0]), int(rows[0][1])  # type: ignore[arg-type]

@@ -1,0 +1,200 @@
+"""The values of identity: domain, roles, projects, users, scopes, sessions. Pure.
+
+Roles and the one domain are tables here, not rows in the database: policies name them, and nothing can
+add to them. Ids of such fixed things are derived from their names, so they are the same everywhere.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from dataclasses import field
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+from uuid import uuid5
+
+_NAMESPACE = UUID("6f0c1d0a-5b0e-5a0f-9b5e-1b1f3f0f7d2a")
+
+
+def fixed_id(name: str) -> str:
+    """The id of a thing that is not a row: the same in every installation, in Keystone's form."""
+    return uuid5(_NAMESPACE, name).hex
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The namespace of users and projects; there is one."""
+
+    id: str
+    name: str
+
+
+DEFAULT = Domain("default", "Default")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a user may be somewhere; a role brings those that it implies."""
+
+    name: str
+    implies: tuple[str, ...]
+    description: str
+
+    @property
+    def id(self) -> str:
+        """Stable, derived from the name."""
+        return fixed_id(f"role/{self.name}")
+
+
+ROLES = (
+    Role("admin", ("member",), "May do everything, everywhere."),
+    Role("member", ("reader",), "May use and change what the project owns."),
+    Role("reader", (), "May look at what the project owns."),
+    Role("service", (), "Held by services: may validate tokens and see all projects' machines."),
+)
+ROLE_BY_NAME = {role.name: role for role in ROLES}
+ROLE_BY_ID = {role.id: role for role in ROLES}
+
+
+def effective(names: Iterable[str]) -> frozenset[str]:
+    """The roles with all that they imply; names that are no role (any more) are left out."""
+    found: set[str] = set()
+    todo = [name for name in names if name in ROLE_BY_NAME]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += ROLE_BY_NAME[name].implies
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """An owner of things. `extra` holds attributes that we keep and show but do not read."""
+
+    uuid: str
+    name: str
+    version: int = 1
+    domain_id: str = DEFAULT.id
+    description: str = ""
+    enabled: bool = True
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Somebody who can log in. Tokens are good only within the epoch they were issued in."""
+
+    uuid: str
+    name: str
+    version: int = 1
+    domain_id: str = DEFAULT.id
+    enabled: bool = True
+    password: str | None = field(default=None, repr=False)
+    default_project_id: str | None = None
+    epoch: int = 1
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class ScopeKind(StrEnum):
+    """What a token is good for."""
+
+    UNSCOPED = "unscoped"
+    PROJECT = "project"
+    DOMAIN = "domain"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A place where roles are held."""
+
+    kind: ScopeKind
+    target_id: str
+
+
+UNSCOPED = Scope(ScopeKind.UNSCOPED, "")
+SYSTEM = Scope(ScopeKind.SYSTEM, "all")
+
+
+def on_project(project_id: str) -> Scope:
+    """The scope of a project."""
+    return Scope(ScopeKind.PROJECT, project_id)
+
+
+def on_domain(domain_id: str) -> Scope:
+    """The scope of a domain."""
+    return Scope(ScopeKind.DOMAIN, domain_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role that a user holds somewhere, with the names for those who print it."""
+
+    user_id: str
+    user: str
+    scope: Scope
+    project: str | None
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What a good token stands for, as things are now."""
+
+    user_id: str
+    user: str
+    scope: Scope
+    project: str | None
+    roles: frozenset[str]
+    methods: tuple[str, ...]
+    audit_ids: tuple[str, ...]
+    issued_at: float
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class DomainRef:
+    """A domain as a caller names it."""
+
+    id: str | None = None
+    name: str | None = None
+
+    def resolve(self) -> Domain | None:
+        """The domain that is meant, if there is such a one."""
+        given = self.id == DEFAULT.id if self.id is not None else self.name == DEFAULT.name
+        return DEFAULT if given else None
+
+
+@dataclass(frozen=True, slots=True)
+class WantedScope:
+    """A scope as a caller asks for it: by id, or by name within a domain."""
+
+    kind: ScopeKind
+    id: str | None = None
+    name: str | None = None
+    domain: DomainRef = DomainRef()
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordProof:
+    """A password, and whose it is said to be: by id, or by name within a domain."""
+
+    password: str = field(repr=False)
+    id: str | None = None
+    name: str | None = None
+    domain: DomainRef = DomainRef()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenProof:
+    """A token to be exchanged for another."""
+
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A proof and the scope that is asked for; no scope means the user's default project, if any."""
+
+    proof: PasswordProof | TokenProof
+    scope: WantedScope | None

@@ -1,0 +1,51 @@
+"""The first start: projects admin and service, and the user admin, in one commit."""
+
+import secrets
+
+from siderite.core.ids import new_uuid
+from siderite.core.log import get_logger
+from siderite.core.store import Duplicate
+from siderite.core.store import Store
+from siderite.identity import store as rows
+from siderite.identity.domain import SYSTEM
+from siderite.identity.domain import Project
+from siderite.identity.domain import User
+from siderite.identity.domain import on_project
+from siderite.identity.passwords import Passwords
+
+log = get_logger("identity")
+
+
+async def first_start(store: Store, passwords: Passwords, password: str) -> str | None:
+    """Make what an empty installation needs, once; the password if it was made up here.
+
+    Whether it was done is told by there being any user: a renamed or deleted admin does not come back.
+    """
+    if await rows.has_users(store):
+        return None
+    made_up = "" if password else secrets.token_urlsafe(18)
+    admin_project = Project(uuid=_new_id(), name="admin", description="The operator's project.")
+    service_project = Project(uuid=_new_id(), name="service", description="Accounts of services.")
+    admin = User(
+        uuid=_new_id(),
+        name="admin",
+        password=await passwords.hash(password or made_up),
+        default_project_id=admin_project.uuid,
+    )
+    ops = [
+        rows.PROJECTS.insert(admin_project),
+        rows.PROJECTS.insert(service_project),
+        rows.USERS.insert(admin),
+        rows.add_grant(admin.uuid, on_project(admin_project.uuid), "admin"),
+        rows.add_grant(admin.uuid, SYSTEM, "admin"),
+    ]
+    try:
+        await store.commit(ops)
+    except Duplicate:  # another process, starting at the same moment, was first
+        return None
+    log.info("first start: user admin made", user_id=admin.uuid)
+    return made_up or None
+
+
+def _new_id() -> str:
+    return new_uuid().replace("-", "")

@@ -1,0 +1,162 @@
+"""Logging in: a proof (password or token) and a wanted scope become a session.
+
+An unknown user, a wrong password and a disabled user get the same sentence after the same work. What
+is wrong with the scope is only said to somebody whose proof was good.
+"""
+
+from collections.abc import Awaitable
+from collections.abc import Callable
+
+from siderite.core.errors import Unauthorized
+from siderite.core.log import get_logger
+from siderite.core.store import Store
+from siderite.identity import store as rows
+from siderite.identity.domain import SYSTEM
+from siderite.identity.domain import UNSCOPED
+from siderite.identity.domain import Login
+from siderite.identity.domain import PasswordProof
+from siderite.identity.domain import Project
+from siderite.identity.domain import Scope
+from siderite.identity.domain import ScopeKind
+from siderite.identity.domain import Session
+from siderite.identity.domain import TokenProof
+from siderite.identity.domain import User
+from siderite.identity.domain import WantedScope
+from siderite.identity.domain import on_domain
+from siderite.identity.domain import on_project
+from siderite.identity.passwords import Passwords
+from siderite.identity.throttle import Throttle
+from siderite.identity.tokens import new_audit_id
+from siderite.identity.usecases.sessions import Sessions
+
+log = get_logger("identity")
+
+_REFUSED = (
+    "The user name or the password is wrong, or the account is disabled; check both and try again."
+)
+_BAD_TOKEN = "The token is not good (any more); log in with a password."  # noqa: S105
+_NO_ROLE = (
+    "You hold no role in the {what} that you ask for, or there is none like it; "
+    "ask an administrator for a role there, or ask for a token of another scope."
+)
+
+
+class Logins:
+    """The way in."""
+
+    def __init__(
+        self,
+        store: Store,
+        sessions: Sessions,
+        passwords: Passwords,
+        *,
+        token_ttl_s: int,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._passwords = passwords
+        self._ttl_s = token_ttl_s
+        self._clock = clock
+        self._sleep = sleep
+        self._throttle = Throttle()
+
+    async def login(self, login: Login) -> tuple[str, Session]:
+        """A new token and what it stands for; Unauthorized says why not."""
+        match login.proof:
+            case PasswordProof() as proof:
+                user = await self.by_password(proof)
+                methods: tuple[str, ...] = ("password",)
+                audit_ids: tuple[str, ...] = (new_audit_id(),)
+                expires_at = self._clock() + self._ttl_s
+            case TokenProof(token):
+                old, user = await self._by_token(token)
+                methods = tuple(sorted({*old.methods, "token"}))
+                audit_ids = (new_audit_id(), old.audit_ids[-1])
+                expires_at = old.expires_at  # an exchange does not lengthen a token's life
+        issued = await self._sessions.issue(
+            user,
+            await self._scope(user, login.scope),
+            methods=methods,
+            audit_ids=audit_ids,
+            expires_at=expires_at,
+        )
+        if issued is None:
+            raise Unauthorized("Your rights changed while you logged in; try again.")
+        return issued
+
+    async def by_password(self, proof: PasswordProof) -> User:
+        """The user whose password it is. Refusals take the same work, whatever was wrong."""
+        user = await self._claimed(proof)
+        stored = user.password if user is not None else None
+        right = await self._passwords.matches(proof.password, stored)
+        name = proof.id or proof.name or ""
+        if user is None or not right or not user.enabled:
+            # The name is not logged: people type passwords into the wrong field.
+            log.info("login refused", user_id=user.uuid if user else None)
+            await self._sleep(self._throttle.failed(name))
+            raise Unauthorized(_REFUSED)
+        self._throttle.succeeded(name)
+        return user
+
+    async def home(self, user: User) -> Scope:
+        """Where a user works who names no scope at all: default project, else the first, else the system."""
+        default = await self._default(user)
+        if default is not UNSCOPED:
+            return default
+        projects = await rows.projects_of(self._store, user.uuid)
+        if projects:
+            return on_project(projects[0].uuid)
+        return SYSTEM if await rows.roles_at(self._store, user.uuid, SYSTEM) else UNSCOPED
+
+    async def _claimed(self, proof: PasswordProof) -> User | None:
+        if proof.id is not None:
+            return await rows.USERS.get(self._store, proof.id)
+        domain = proof.domain.resolve()
+        if domain is None or proof.name is None:
+            return None
+        return await rows.user_named(self._store, proof.name, domain.id)
+
+    async def _by_token(self, token: str) -> tuple[Session, User]:
+        session = await self._sessions.find(token)
+        user = await rows.USERS.get(self._store, session.user_id) if session else None
+        if session is None or user is None:
+            raise Unauthorized(_BAD_TOKEN)
+        return session, user
+
+    async def _scope(self, user: User, wanted: WantedScope | None) -> Scope:
+        if wanted is None:
+            return await self._default(user)
+        match wanted.kind:
+            case ScopeKind.UNSCOPED:
+                return UNSCOPED
+            case ScopeKind.SYSTEM:
+                scope: Scope | None = SYSTEM
+            case ScopeKind.DOMAIN:
+                domain = wanted.domain.resolve()
+                scope = on_domain(domain.id) if domain else None
+            case ScopeKind.PROJECT:
+                project = await self._project(wanted)
+                scope = on_project(project.uuid) if project and project.enabled else None
+        if scope is None or not await rows.roles_at(self._store, user.uuid, scope):
+            raise Unauthorized(_NO_ROLE.format(what=wanted.kind.value))
+        return scope
+
+    async def _project(self, wanted: WantedScope) -> Project | None:
+        if wanted.id is not None:
+            return await rows.PROJECTS.get(self._store, wanted.id)
+        domain = wanted.domain.resolve()
+        if domain is None or wanted.name is None:
+            return None
+        return await rows.project_named(self._store, wanted.name, domain.id)
+
+    async def _default(self, user: User) -> Scope:
+        """The user's default project, if it is there and they hold a role in it."""
+        if user.default_project_id is None:
+            return UNSCOPED
+        project = await rows.PROJECTS.get(self._store, user.default_project_id)
+        if project is None or not project.enabled:
+            return UNSCOPED
+        scope = on_project(project.uuid)
+        return scope if await rows.roles_at(self._store, user.uuid, scope) else UNSCOPED

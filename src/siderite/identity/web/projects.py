@@ -1,0 +1,75 @@
+"""Projects over HTTP."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import reply
+from siderite.identity.domain import DEFAULT
+from siderite.identity.domain import Project
+from siderite.identity.web import query
+from siderite.identity.web import schemas
+from siderite.identity.web import views
+
+if TYPE_CHECKING:
+    from siderite.identity.web.service import IdentityService
+
+
+async def list_all(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/projects"""
+    found = await service.identity.projects.find(
+        name=query.text(request, "name"), enabled=query.choice(request, "enabled")
+    )
+    parents = (query.text(request, "domain_id"), query.text(request, "parent_id"))
+    if any(one not in (None, DEFAULT.id) for one in parents) or query.flag(request, "is_domain"):
+        found = []
+    return _list(service, "/projects", found)
+
+
+async def list_mine(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/auth/projects"""
+    found = await service.identity.projects.of_user(request.who.user_id)
+    return _list(service, "/auth/projects", found)
+
+
+async def list_of_user(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/users/{user_id}/projects"""
+    user = await service.identity.users.get(query.path_id(request))
+    found = await service.identity.projects.of_user(user.uuid)
+    name = query.text(request, "name")
+    kept = [one for one in found if name in (None, one.name)]
+    return _list(service, f"/users/{user.uuid}/projects", kept)
+
+
+async def show(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/projects/{project_id}"""
+    return _one(service, await service.identity.projects.get(query.path_id(request)))
+
+
+async def create(service: "IdentityService", request: Request) -> Response:
+    """POST /v3/projects"""
+    fields, extra = schemas.new_project(await request.json())
+    return _one(service, await service.identity.projects.create(fields, extra), 201)
+
+
+async def update(service: "IdentityService", request: Request) -> Response:
+    """PATCH /v3/projects/{project_id}"""
+    fields, extra = schemas.project_change(await request.json())
+    changed = await service.identity.projects.update(query.path_id(request), fields, extra)
+    return _one(service, changed)
+
+
+async def delete(service: "IdentityService", request: Request) -> Response:
+    """DELETE /v3/projects/{project_id}"""
+    await service.identity.projects.delete(query.path_id(request))
+    return Response(status=204)
+
+
+def _one(service: "IdentityService", project: Project, status: int = 200) -> Response:
+    return reply({"project": views.project(service.v3, project)}, status)
+
+
+def _list(service: "IdentityService", path: str, found: Iterable[Project]) -> Response:
+    shown = (views.project(service.v3, one) for one in found)
+    return reply(views.listing(service.v3, path, "projects", shown))

@@ -1,0 +1,113 @@
+"""Nouns that are not rows: roles, the domain, the region, services and endpoints of the catalogue."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from typing import TypeVar
+
+from siderite.core.errors import NotFound
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import reply
+from siderite.identity.domain import DEFAULT
+from siderite.identity.domain import ROLES
+from siderite.identity.web import query
+from siderite.identity.web import views
+
+if TYPE_CHECKING:
+    from siderite.identity.web.service import IdentityService
+
+T = TypeVar("T")
+
+
+async def roles(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/roles"""
+    found = _filtered(request, ROLES, "name") if query.text(request, "domain_id") is None else []
+    return _list(service, "roles", found, views.role)
+
+
+async def role(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/roles/{role_id}"""
+    return _one(service, request, "role", {one.id: one for one in ROLES}, views.role)
+
+
+async def domains(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/domains"""
+    found = (
+        _filtered(request, [DEFAULT], "name") if query.choice(request, "enabled") != False else []
+    )  # noqa: E712
+    return _list(service, "domains", found, views.domain)
+
+
+async def domain(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/domains/{domain_id}"""
+    return _one(service, request, "domain", {DEFAULT.id: DEFAULT}, views.domain)
+
+
+async def regions(service: "IdentityService", _request: Request) -> Response:
+    """GET /v3/regions"""
+    return _list(service, "regions", [service.catalogue.region], views.region)
+
+
+async def region(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/regions/{region_id}"""
+    name = service.catalogue.region
+    return _one(service, request, "region", {name: name}, views.region)
+
+
+async def services(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/services"""
+    found = _filtered(request, service.catalogue.services, "name", "type")
+    return _list(service, "services", found, views.service)
+
+
+async def service(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/services/{service_id}"""
+    known = {one.id: one for one in service.catalogue.services}
+    return _one(service, request, "service", known, views.service)
+
+
+async def endpoints(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/endpoints"""
+    found = _filtered(request, service.catalogue.endpoints, "interface", "service_id")
+    if query.text(request, "region_id") not in (None, service.catalogue.region):
+        found = []
+    return _list(service, "endpoints", found, views.endpoint)
+
+
+async def endpoint(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/endpoints/{endpoint_id}"""
+    known = {one.id: one for one in service.catalogue.endpoints}
+    return _one(service, request, "endpoint", known, views.endpoint)
+
+
+def _filtered(request: Request, items: Iterable[T], *names: str) -> list[T]:
+    wanted = {name: query.text(request, name) for name in names}
+    return [
+        item
+        for item in items
+        if all(value in (None, getattr(item, name)) for name, value in wanted.items())
+    ]
+
+
+def _list(
+    service: "IdentityService",
+    nouns: str,
+    items: Iterable[T],
+    view: Callable[[str, T], views.View],
+) -> Response:
+    shown = (view(service.v3, item) for item in items)
+    return reply(views.listing(service.v3, f"/{nouns}", nouns, shown))
+
+
+def _one(
+    service: "IdentityService",
+    request: Request,
+    noun: str,
+    known: dict[str, T],
+    view: Callable[[str, T], views.View],
+) -> Response:
+    given = query.path_id(request)
+    if given not in known:
+        raise NotFound(f"There is no {noun} {given[:64]!r}; list them at /v3/{noun}s.")
+    return reply({noun: view(service.v3, known[given])})

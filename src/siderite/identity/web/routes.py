@@ -1,0 +1,61 @@
+"""The identity API's table of contents: method, path, handler, and the rule of who may (policy.py)."""
+
+from siderite.core.http import Route
+from siderite.identity.web import grants
+from siderite.identity.web import projects
+from siderite.identity.web import records
+from siderite.identity.web import tokens
+from siderite.identity.web import users
+from siderite.identity.web import versions
+
+ON_PROJECT = "/v3/projects/{project_id}/users/{user_id}/roles"
+ON_DOMAIN = "/v3/domains/{domain_id}/users/{user_id}/roles"
+ON_SYSTEM = "/v3/system/users/{user_id}/roles"
+
+# HEAD is answered wherever GET is.
+ROUTES = (
+    Route("GET", "/", versions.choices),
+    Route("GET", "/v3", versions.version),
+    Route("POST", "/v3/auth/tokens", tokens.issue),
+    Route("GET", "/v3/auth/tokens", tokens.validate, "authenticated"),
+    Route("DELETE", "/v3/auth/tokens", tokens.revoke, "authenticated"),
+    Route("GET", "/v3/auth/catalog", tokens.catalog, "authenticated"),
+    Route("GET", "/v3/auth/projects", projects.list_mine, "authenticated"),
+    Route("GET", "/v3/auth/domains", grants.list_my_domains, "authenticated"),
+    Route("GET", "/v3/auth/system", grants.list_my_system, "authenticated"),
+    Route("GET", "/v3/projects", projects.list_all, "reader"),
+    Route("POST", "/v3/projects", projects.create, "admin"),
+    Route("GET", "/v3/projects/{project_id}", projects.show, "own_project_or_reader"),
+    Route("PATCH", "/v3/projects/{project_id}", projects.update, "admin"),
+    Route("DELETE", "/v3/projects/{project_id}", projects.delete, "admin"),
+    Route("GET", "/v3/users", users.list_all, "reader"),
+    Route("POST", "/v3/users", users.create, "admin"),
+    Route("GET", "/v3/users/{user_id}", users.show, "self_or_reader"),
+    Route("PATCH", "/v3/users/{user_id}", users.update, "admin"),
+    Route("DELETE", "/v3/users/{user_id}", users.delete, "admin"),
+    Route("GET", "/v3/users/{user_id}/projects", projects.list_of_user, "self_or_reader"),
+    Route("POST", "/v3/users/{user_id}/password", users.change_password, "self_or_admin"),
+    Route("GET", "/v3/role_assignments", grants.list_all, "reader"),
+    Route("GET", ON_PROJECT, grants.list_on_project, "reader"),
+    Route("GET", ON_PROJECT + "/{role_id}", grants.check_on_project, "reader"),
+    Route("PUT", ON_PROJECT + "/{role_id}", grants.give_on_project, "admin"),
+    Route("DELETE", ON_PROJECT + "/{role_id}", grants.take_on_project, "admin"),
+    Route("GET", ON_DOMAIN, grants.list_on_domain, "reader"),
+    Route("GET", ON_DOMAIN + "/{role_id}", grants.check_on_domain, "reader"),
+    Route("PUT", ON_DOMAIN + "/{role_id}", grants.give_on_domain, "admin"),
+    Route("DELETE", ON_DOMAIN + "/{role_id}", grants.take_on_domain, "admin"),
+    Route("GET", ON_SYSTEM, grants.list_on_system, "reader"),
+    Route("GET", ON_SYSTEM + "/{role_id}", grants.check_on_system, "reader"),
+    Route("PUT", ON_SYSTEM + "/{role_id}", grants.give_on_system, "admin"),
+    Route("DELETE", ON_SYSTEM + "/{role_id}", grants.take_on_system, "admin"),
+    Route("GET", "/v3/roles", records.roles, "authenticated"),
+    Route("GET", "/v3/roles/{role_id}", records.role, "authenticated"),
+    Route("GET", "/v3/domains", records.domains, "authenticated"),
+    Route("GET", "/v3/domains/{domain_id}", records.domain, "authenticated"),
+    Route("GET", "/v3/regions", records.regions, "authenticated"),
+    Route("GET", "/v3/regions/{region_id}", records.region, "authenticated"),
+    Route("GET", "/v3/services", records.services, "authenticated"),
+    Route("GET", "/v3/services/{service_id}", records.service, "authenticated"),
+    Route("GET", "/v3/endpoints", records.endpoints, "authenticated"),
+    Route("GET", "/v3/endpoints/{endpoint_id}", records.endpoint, "authenticated"),
+)

@@ -1,0 +1,162 @@
+"""What callers may send: the nested login body, and the attributes of users and projects.
+
+Every wrong type is an `Invalid` that says where it is and what would be right. Values are never
+repeated in a sentence: one of them may be a password.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+from typing import TypeVar
+
+import msgspec
+
+from siderite.core.errors import Invalid
+from siderite.identity import passwords
+from siderite.identity.domain import DEFAULT
+from siderite.identity.usecases.projects import ProjectFields
+from siderite.identity.usecases.users import UserFields
+
+MAX_EXTRA_BYTES = 16 * 1024
+MAX_NAME = 255
+MAX_PROJECT_NAME = 64
+MAX_DESCRIPTION = 4096
+
+T = TypeVar("T")
+Check = Callable[[str, object], None]
+
+
+def convert(value: object, kind: type[T], example: str) -> T:
+    """A JSON value as a typed one; `example` shows what would have been right."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as why:
+        raise Invalid(f"The body does not fit: {why}. It should look like {example}.") from why
+
+
+class _NewPassword(msgspec.Struct):
+    password: str
+    original_password: str
+
+
+class _PasswordBody(msgspec.Struct):
+    user: _NewPassword
+
+
+def password_change(body: object) -> tuple[str, str]:
+    """The old and the new password."""
+    example = '{"user": {"original_password": "…", "password": "…"}}'
+    given = convert(body, _PasswordBody, example).user
+    _password("password", given.password)
+    return given.original_password, given.password
+
+
+def _text(limit: int, *, is_empty_fine: bool = True) -> Check:
+    def check(name: str, value: object) -> None:
+        if not isinstance(value, str):
+            raise Invalid(f"{name} must be a text.")
+        if len(value) > limit or not (value.strip() or is_empty_fine):
+            raise Invalid(f"{name} must have 1 to {limit} characters and not only blanks.")
+
+    return check
+
+
+def _flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise Invalid(f"{name} must be true or false.")
+
+
+def _password(name: str, value: object) -> None:
+    _text(passwords.MAX_LENGTH)(name, value)
+    if not value:
+        raise Invalid(f"{name} must not be empty.")
+
+
+def _nullable(check: Check) -> Check:
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def _the_domain(name: str, value: object) -> None:
+    if value is not None and value != DEFAULT.id:
+        raise Invalid(f"{name} must be {DEFAULT.id!r}: there is one domain here, and no nesting.")
+
+
+def _false(name: str, value: object) -> None:
+    if value is not False:
+        raise Invalid(f"{name} must be false: projects that act as domains are not supported.")
+
+
+_USER: dict[str, Check] = {
+    "name": _text(MAX_NAME, is_empty_fine=False),
+    "enabled": _flag,
+    "password": _nullable(_password),
+    "default_project_id": _nullable(_text(MAX_NAME)),
+}
+_PROJECT: dict[str, Check] = {
+    "name": _text(MAX_PROJECT_NAME, is_empty_fine=False),
+    "enabled": _flag,
+    "description": _text(MAX_DESCRIPTION),
+}
+# Attributes that may be said but only in one way, as there is one domain.
+_FIXED_OF_USER: dict[str, Check] = {"domain_id": _the_domain}
+_FIXED_OF_PROJECT: dict[str, Check] = {
+    "domain_id": _the_domain,
+    "parent_id": _the_domain,
+    "is_domain": _false,
+}
+_SHOWN_ONLY = frozenset({"id", "links", "password_expires_at", "original_password"})
+
+
+def new_user(body: object) -> tuple[UserFields, dict[str, Any]]:
+    """Attributes of a user to be made."""
+    fields, extra = _attributes(body, "user", _USER, _FIXED_OF_USER, is_new=True)
+    return UserFields(**fields), extra
+
+
+def user_change(body: object) -> tuple[UserFields, dict[str, Any]]:
+    """Attributes of a user to be changed."""
+    fields, extra = _attributes(body, "user", _USER, _FIXED_OF_USER, is_new=False)
+    return UserFields(**fields), extra
+
+
+def new_project(body: object) -> tuple[ProjectFields, dict[str, Any]]:
+    """Attributes of a project to be made."""
+    fields, extra = _attributes(body, "project", _PROJECT, _FIXED_OF_PROJECT, is_new=True)
+    return ProjectFields(**fields), extra
+
+
+def project_change(body: object) -> tuple[ProjectFields, dict[str, Any]]:
+    """Attributes of a project to be changed."""
+    fields, extra = _attributes(body, "project", _PROJECT, _FIXED_OF_PROJECT, is_new=False)
+    return ProjectFields(**fields), extra
+
+
+def _attributes(
+    body: object,
+    noun: str,
+    checks: Mapping[str, Check],
+    fixed: Mapping[str, Check],
+    *,
+    is_new: bool,
+) -> tuple[Any, dict[str, Any]]:
+    """Attributes that we read, checked; and all others, which are kept and shown as they came."""
+    given = body.get(noun) if isinstance(body, dict) else None
+    if not isinstance(given, dict):
+        raise Invalid(f'The body must look like {{"{noun}": {{"name": "…"}}}}.')
+    if is_new and "name" not in given:
+        raise Invalid(f"The {noun} needs a name; add it to the body.")
+    fields: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in checks:
+            if name == "description" and value is None:
+                value = ""  # noqa: PLW2901 - clients send null for "none"
+            checks[name](f"{noun}.{name}", value)
+            fields[name] = value
+        elif name in fixed:
+            fixed[name](f"{noun}.{name}", value)
+        elif name not in _SHOWN_ONLY:
+            extra[name] = value
+    if len(msgspec.json.encode(extra)) > MAX_EXTRA_BYTES:
+        raise Invalid(f"The {noun}'s further attributes are over {MAX_EXTRA_BYTES // 1024} KiB.")
+    return fields, extra

@@ -1,0 +1,1 @@
+"""The tests of Siderite; folders mirror those of src/siderite."""

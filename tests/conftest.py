@@ -1,0 +1,27 @@
+"""Fixtures and settings for every test."""
+
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+from tests.support.postgres import Postgres
+from tests.support.postgres import running_postgres
+
+# How long one example takes depends on the machine, so no deadline; a failure prints its recipe.
+hypothesis.settings.register_profile("siderite", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("siderite")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A private server: one per test process, started by the first test that asks for it."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """The address of an empty database of the test's own."""
+    with postgres.fresh_database() as url:
+        yield url

@@ -1,0 +1,1 @@
+"""What tests lean on and users never see: a private PostgreSQL, and the like."""
