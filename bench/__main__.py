@@ -53,9 +53,16 @@ def measure(stage: Stage, names: tuple[str, ...], title: str) -> dict[str, Outco
         except Exception as problem:
             if stage.child is not None and stage.child.process.poll() is not None:
                 raise  # the subject is gone: nothing more to measure
-            found[workload.name] = f"{type(problem).__name__}: {problem}"
+            found[workload.name] = _sentence(problem)
             print(f"{title}: {workload.title}: {found[workload.name]}", file=sys.stderr)
     return found
+
+
+def _sentence(problem: BaseException) -> str:
+    """What went wrong; of a group, what went wrong first."""
+    while isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    return f"{type(problem).__name__}: {problem}"
 
 
 def peers_figures(opts: Options, place: Path, db_url: str | None) -> dict[str, Figure]:

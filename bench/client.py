@@ -5,6 +5,7 @@ against the static app. Used by the workloads that write or wait; reads are wrk'
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -87,20 +88,24 @@ class Client:
 
     async def send(self, method: str, path: str, body: bytes = b"") -> Reply:
         """The answer to one request; `path` is below the API's root."""
-        wire = self._wire
-        if wire is None or wire.transport is None:
-            loop = asyncio.get_running_loop()
-            address = self._address
-            _, wire = await loop.create_connection(_Wire, address.host, address.port)
-            self._wire = wire
+        data = self._encode(method, path, body)
+        if self._wire is not None and self._wire.transport is not None:
+            # A server may close a connection that has been idle just as we use it: once more then,
+            # as any client with a pool does.
+            with suppress(ConnectionError):
+                return await self._wire.ask(data)
+        loop = asyncio.get_running_loop()
+        address = self._address
+        _, self._wire = await loop.create_connection(_Wire, address.host, address.port)
+        return await self._wire.ask(data)
+
+    def _encode(self, method: str, path: str, body: bytes) -> bytes:
         head = b"%b %b HTTP/1.1\r\n%b" % (
             method.encode(),
             self._address.path(path).encode(),
             self._headers,
         )
         if not body:
-            return await wire.ask(head + b"\r\n")
-        return await wire.ask(
-            b"%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
-            % (head, len(body), body)
-        )
+            return head + b"\r\n"
+        kind = b"Content-Type: application/json"
+        return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % (head, kind, len(body), body)

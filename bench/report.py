@@ -58,7 +58,7 @@ class Row:
         ratio = better = "–"
         if figure and limit:
             part = figure.ratio_to(limit)
-            ratio = f"{part:.0%}" if figure.unit is Unit.RATE else f"{part:.1f} ×"
+            ratio = _percent(part) if figure.unit is Unit.RATE else f"{part:.1f} ×"
         if figure and self.peer:
             better = f"{figure.times_better_than(self.peer):.1f} ×"
         met = {True: "yes", False: "NO", None: "?" if self.bar else "–"}[self.met]
@@ -148,6 +148,10 @@ def kept(file: Path) -> tuple[dict[str, Figure], str]:
     dates = sorted(row["date"] for row in rows.values())
     age = f"kept from {dates[0]}" if dates else "none kept: run with --peer first"
     return figures, f"peer: figures {age}"
+
+
+def _percent(part: float) -> str:
+    return f"{part:.0%}" if part >= 0.1 else f"{part:.1%}"
 
 
 def _load(file: Path) -> dict[str, Any]:

@@ -72,7 +72,7 @@ async def read(store: Store, *, after: int = 0, limit: int = 1000) -> list[Entry
         f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT {int(limit)}",  # noqa: S608
         (after,),
     )
-    return [Entry(*row[:-1], msgspec.Raw(str(row[-1]).encode())) for row in rows]  # type: ignore[arg-type]
+    return [Entry(*row[:-1], msgspec.Raw(str(row[-1]).encode())) for row in rows]  # type: ignore[arg-type, call-arg]
 
 
 _PLACE = """

@@ -116,7 +116,7 @@ def apply(
     kind: str | None = None,
     due_in: float = 0.0,
     reason: str | None = None,
-    **changes: Any,
+    changes: dict[str, Any] | None = None,
 ) -> Applied[R]:
     """Fire `event` on `before`; the state, its fact and its work go into `change`.
 
@@ -126,7 +126,7 @@ def apply(
     """
     state, target = rules.state(before)
     moved = rules.machine.fire(state, event, target)
-    after = rules.moved(before, moved, change.now, changes)
+    after = rules.moved(before, moved, change.now, changes or {})
     change.put(rules.table.swap(before, after))
     change.tell(rules.announce(before, after, event))
     change.moves.append((rules.machine.name, before.uuid, state, event, moved.state.name))

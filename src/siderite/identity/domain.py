@@ -1,7 +1,8 @@
 """The values of identity: domain, roles, projects, users, scopes, sessions. Pure.
 
-Roles and the one domain are tables here, not rows in the database: policies name them, and nothing can
-add to them. Ids of such fixed things are derived from their names, so they are the same everywhere.
+Roles and the one domain are tables here, not rows in the database: policies name them, and nothing
+can add to them. Ids of such fixed things are derived from their names, so they are the same
+everywhere.
 """
 
 from collections.abc import Iterable
@@ -194,7 +195,7 @@ class TokenProof:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A proof and the scope that is asked for; no scope means the user's default project, if any."""
+    """A proof and the wanted scope; none means the user's default project, if any."""
 
     proof: PasswordProof | TokenProof
     scope: WantedScope | None

@@ -1,12 +1,12 @@
-"""Identity as the rest of the program sees it: who a credential belongs to, and the use cases behind."""
+"""Identity as the rest of the program sees it: whose credential this is, and the use cases."""
 
 import asyncio
 from collections.abc import Awaitable
 from collections.abc import Callable
 
 from siderite.core import clock as clocks
-from siderite.core.http import Who
 from siderite.core.store import Store
+from siderite.core.who import Who
 from siderite.identity.passwords import Passwords
 from siderite.identity.usecases.basic import Basic
 from siderite.identity.usecases.changes import Changes

@@ -1,7 +1,7 @@
 """Passwords: scrypt with a salt, in a thread, two at a time (each takes 16 MiB and some 50 ms).
 
-The stored text says its own parameters: `s1$14$8$1$salt$hash` is scheme s1 (scrypt) with n = 2 ** 14, r = 8
-and p = 1; a later scheme gets a new first word, and old texts stay readable.
+The stored text says its own parameters: `s1$14$8$1$salt$hash` is scheme s1 (scrypt) with n = 2 **
+14, r = 8 and p = 1; a later scheme gets a new first word, and old texts stay readable.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Passwords:
             return await asyncio.to_thread(_hash, password)
 
     async def matches(self, password: str, stored: str | None) -> bool:
-        """Whether it is the right one. Without a stored hash it takes as long, and is never right."""
+        """Whether it is right. Without a stored hash it takes as long, and never is."""
         async with self._turn:
             return await asyncio.to_thread(_matches, password, stored)
 

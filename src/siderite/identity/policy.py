@@ -1,13 +1,14 @@
 """Who may call what: each route names one of these rules.
 
 A rule sees who asks and the path's parameters. Rules about a token that the request itself names
-(`may_see_session`, `may_end_session`) are asked by the handler, since only it knows the token's owner.
+(`may_see_session`, `may_end_session`) are asked by the handler, since only it knows the token's
+owner.
 """
 
 from collections.abc import Callable
 from collections.abc import Sequence
 
-from siderite.core.http import Who
+from siderite.core.who import Who
 from siderite.identity.domain import Session
 
 Rule = Callable[[Who, Sequence[str]], bool]

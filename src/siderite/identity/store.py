@@ -1,7 +1,7 @@
 """Rows of identity: users and projects as values, grants and tokens as plain rows.
 
-Called by the use cases only. Users and projects keep an empty `body`: what the wire shows of them holds
-the public URL, so it is rendered when it is asked for.
+Called by the use cases only. Users and projects keep an empty `body`: what the wire shows of them
+holds the public URL, so it is rendered when it is asked for.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ PROJECTS: Table[Project] = Table(
     "identity_projects", Project, ("domain_id", "name", "enabled"), lambda _: ""
 )
 
-_TOKEN_ADD = """
+_ADD_TOKEN = """
 INSERT INTO identity_tokens
   (hash, user_id, epoch, kind, target_id, methods, audit_ids, issued_at, expires_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -41,7 +41,7 @@ LEFT JOIN identity_grants g
   ON g.user_id = t.user_id AND g.kind = t.kind AND g.target_id = t.target_id
 WHERE t.hash = ? AND t.expires_at > ?
 """
-_GRANT_ADD = """
+_ADD_GRANT = """
 INSERT INTO identity_grants (user_id, kind, target_id, role) VALUES (?, ?, ?, ?)
 ON CONFLICT DO NOTHING
 """
@@ -106,7 +106,7 @@ async def grants(store: Store, where: Sequence[Where]) -> list[Grant]:
 
 def add_grant(user_id: str, scope: Scope, role: str) -> Op:
     """Give a role; giving it again changes nothing."""
-    return Op(_GRANT_ADD, (user_id, scope.kind.value, scope.target_id, role))
+    return Op(_ADD_GRANT, (user_id, scope.kind.value, scope.target_id, role))
 
 
 def remove_grant(user_id: str, scope: Scope, role: str) -> Op:
@@ -141,7 +141,7 @@ def add_token(token_hash: str, session: Session, epoch: int) -> Op:
         session.issued_at,
         session.expires_at,
     )
-    return Op(_TOKEN_ADD, args, 1)
+    return Op(_ADD_TOKEN, args, 1)
 
 
 async def session(store: Store, token_hash: str, now: float) -> Session | None:

@@ -27,7 +27,7 @@ class Throttle:
         beyond = count - FREE
         if beyond <= 0:
             return 0.0
-        return min(MAX_DELAY_S, FIRST_DELAY_S * 2 ** min(beyond - 1, _DOUBLINGS))
+        return min(MAX_DELAY_S, FIRST_DELAY_S * (1 << min(beyond - 1, _DOUBLINGS)))
 
     def succeeded(self, name: str) -> None:
         """Forget the failures of this name."""

@@ -4,6 +4,8 @@ A step that can be interrupted is given up at once; one that cannot is let finis
 then: the node shows `abort_after` on its step.
 """
 
+from typing import Any
+
 import msgspec
 
 from siderite.baremetal.domain.node import Node
@@ -46,7 +48,7 @@ async def abort(ctx: Context, change: Change, node: Node) -> Node:
             raise Conflict(
                 f"Node {node.uuid} is in maintenance; clear that before aborting its service."
             )
-        return apply(change, ctx.rules, node, Event.ABORT, last_error=None, service_step={}).value
+        return apply(change, ctx.rules, node, Event.ABORT, changes={"last_error": None, "service_step": {}}).value
     held = next(
         (
             item
@@ -80,11 +82,11 @@ def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job |
     step = job.current if job is not None and job.waiting else None
     doing = f" during step {step.interface}.{step.step}" if step is not None else ""
     what = node.provision_state
-    changes: dict[str, object] = {"last_error": f"Aborted by request in state {what}{doing}."}
+    changes: dict[str, Any] = {"last_error": f"Aborted by request in state {what}{doing}."}
     for field in STEP_FIELDS.values():
         if getattr(node, field):
             changes[field] = {}
-    applied = apply(change, ctx.rules, node, Event.ABORT, **changes)
+    applied = apply(change, ctx.rules, node, Event.ABORT, changes=changes)
     servicing = node.provision_state in (P.SERVICEWAIT, P.SERVICEHOLD)
     cleanup = Cleanup(job.token if job is not None else "", Event.ABORT if servicing else None)
     change.work(

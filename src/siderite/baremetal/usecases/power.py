@@ -99,7 +99,7 @@ async def ended(
         node = await NODES.get(ctx.door.store, held.machine)
         if node is None:
             return
-        changes = {"target_power_state": None}
+        changes: dict[str, str | None] = {"target_power_state": None}
         if error is None:
             changes["power_state"] = PowerTarget(job.target).leads_to.value
         else:

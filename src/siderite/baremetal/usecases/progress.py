@@ -128,7 +128,7 @@ async def moved(
             fields = {"wait_reason": reason, **fields}
         applied = apply(
             change, ctx.rules, node, event, job=job_text(job), held=run.held, reason=reason,
-            due_in=due_in, **fields,
+            due_in=due_in, changes=fields,
         )  # fmt: skip
         for fact in facts(applied.value):
             change.tell(fact)

@@ -70,7 +70,7 @@ async def ask(ctx: Context, ident: str, wish: Ask, who: Who, cause: Cause) -> No
             args={"disable_ramdisk": True} if wish.disable_ramdisk else {},
         )
         changes = {"last_error": None, **_recorded(node, wish, change.now)}
-        return apply(change, ctx.rules, node, wish.event, job=job_text(job), **changes).value
+        return apply(change, ctx.rules, node, wish.event, job=job_text(job), changes=changes).value
 
     return await ctx.door.attempt(cause, decide)
 

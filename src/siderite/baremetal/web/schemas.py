@@ -8,10 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from siderite.baremetal.domain.node import INTERFACES
+from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.wire import SINCE
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.ids import is_uuid
+from siderite.core.jsonpatch import Patch
+from siderite.core.jsonpatch import apply
 
 Check = Callable[[str, Any], Any]
 
@@ -159,6 +162,35 @@ def creation(document: Any, version: int) -> dict[str, Any]:
         raise Invalid("A new node has nothing to protect; set protected when it is active.")
     fields["name"] = name(fields.get("name"), version)
     return {key: value for key, value in fields.items() if key != "uuid" or value is not None}
+
+
+_DEFAULTS: dict[str, Any] = {
+    **{name: {} for name, check in FIELDS.items() if check is obj},
+    **{name: False for name, check in FIELDS.items() if check is flag},
+    "conductor_group": "",
+}
+
+
+def patched(node: Node, patches: list[Patch], version: int) -> dict[str, Any]:
+    """The fields that a patch changes, with their new values."""
+    fields: dict[str, Any] = {}
+    for patch in patches:
+        field = patch.field
+        before = fields.get(field, getattr(node, field))
+        if len(patch.path) > 1:
+            if FIELDS[field] is not obj:
+                raise Invalid(f"Cannot {patch.op} {patch.text}: {field} is not an object.")
+            after = apply(before, patch.path[1:], patch)
+        elif patch.op == "remove":
+            if field == "driver":
+                raise Invalid("driver can not be removed; replace it with another one.")
+            after = _DEFAULTS.get(field)
+        else:
+            after = patch.value
+        fields[field] = FIELDS[field](field, after)
+    if "name" in fields:
+        fields["name"] = name(fields["name"], version)
+    return fields
 
 
 def _kind(value: Any) -> str:

@@ -30,6 +30,13 @@ def _spelt(body: str, version: int) -> str:
     return body
 
 
+def state(name: str, version: int) -> str | None:
+    """A provision state as the version spells it."""
+    if version < 39 and name == P.INSPECTWAIT:  # noqa: PLR2004
+        return P.INSPECTING.value
+    return None if version < 2 and name == P.AVAILABLE else name  # noqa: PLR2004
+
+
 def _text(body: str, version: int, base: str) -> str:
     if version < 39:  # noqa: PLR2004
         body = _spelt(body, version)

@@ -1,1 +1,1 @@
-"""What can be asked of identity: each change is one commit, and revokes what it must in the same one."""
+"""What can be asked of identity: each change is one commit, which also revokes what it must."""

@@ -1,8 +1,9 @@
 """HTTP basic: a name and a password with each request, so a good answer is remembered.
 
-What is remembered is keyed by a keyed hash of both, with a key that lives as long as the process. The
-password itself is checked once a minute; every five seconds the database is asked whether the user's
-epoch is still the same, so a changed password or a disabled user is seen as soon as a revoked token.
+What is remembered is keyed by a keyed hash of both, with a key that lives as long as the process.
+The password itself is checked once a minute; every five seconds the database is asked whether the
+user's epoch is still the same, so a changed password or a disabled user is seen as soon as a
+revoked token.
 """
 
 import hashlib
@@ -11,8 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from siderite.core.errors import Unauthorized
-from siderite.core.http import Who
 from siderite.core.store import Store
+from siderite.core.who import Who
 from siderite.identity import store as rows
 from siderite.identity.domain import DEFAULT
 from siderite.identity.domain import DomainRef

@@ -1,7 +1,8 @@
 """A counter of changes that may end or alter somebody's rights.
 
-Caches remember the count they looked at; a change made in this process makes all of them look again at
-once, also those whose look was under way. Changes made by other processes are seen when entries age.
+Caches remember the count they looked at; a change made in this process makes all of them look
+again at once, also those whose look was under way. Changes made by other processes are seen when
+entries age.
 """
 
 

@@ -19,7 +19,7 @@ log = get_logger("identity")
 async def first_start(store: Store, passwords: Passwords, password: str) -> str | None:
     """Make what an empty installation needs, once; the password if it was made up here.
 
-    Whether it was done is told by there being any user: a renamed or deleted admin does not come back.
+    It was done if there is any user: a renamed or deleted admin does not come back.
     """
     if await rows.has_users(store):
         return None

@@ -1,11 +1,12 @@
 """Logging in: a proof (password or token) and a wanted scope become a session.
 
-An unknown user, a wrong password and a disabled user get the same sentence after the same work. What
-is wrong with the scope is only said to somebody whose proof was good.
+An unknown user, a wrong password and a disabled user get the same sentence after the same work.
+What is wrong with the scope is only said to somebody whose proof was good.
 """
 
 from collections.abc import Awaitable
 from collections.abc import Callable
+from typing import assert_never
 
 from siderite.core.errors import Unauthorized
 from siderite.core.log import get_logger
@@ -75,6 +76,8 @@ class Logins:
                 methods = tuple(sorted({*old.methods, "token"}))
                 audit_ids = (new_audit_id(), old.audit_ids[-1])
                 expires_at = old.expires_at  # an exchange does not lengthen a token's life
+            case _:
+                assert_never(login.proof)
         issued = await self._sessions.issue(
             user,
             await self._scope(user, login.scope),
@@ -101,7 +104,7 @@ class Logins:
         return user
 
     async def home(self, user: User) -> Scope:
-        """Where a user works who names no scope at all: default project, else the first, else the system."""
+        """Where a user is who names no scope: default project, else the first, else the system."""
         default = await self._default(user)
         if default is not UNSCOPED:
             return default
@@ -139,6 +142,8 @@ class Logins:
             case ScopeKind.PROJECT:
                 project = await self._project(wanted)
                 scope = on_project(project.uuid) if project and project.enabled else None
+            case _:
+                assert_never(wanted.kind)
         if scope is None or not await rows.roles_at(self._store, user.uuid, scope):
             raise Unauthorized(_NO_ROLE.format(what=wanted.kind.value))
         return scope

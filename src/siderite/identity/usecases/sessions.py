@@ -1,14 +1,14 @@
 """Tokens: issuing, looking up, revoking; and the memory that makes a look-up cheap.
 
-`remembered` is asked once per request of every API. An entry counts for five seconds, as long as its
-token lives and no change of rights was made by this process; then the database is asked again.
+`remembered` is asked once per request of every API. An entry counts for five seconds, as long as
+its token lives and no change of rights was made by this process; then the database is asked again.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from siderite.core.http import Who
 from siderite.core.store import Store
+from siderite.core.who import Who
 from siderite.identity import store as rows
 from siderite.identity.domain import Scope
 from siderite.identity.domain import ScopeKind

@@ -1,4 +1,4 @@
-"""Users: looking, making, changing, deleting. A new password or a disabled account ends all tokens."""
+"""Users: looking, making, changing, deleting. A new password or disabling ends all tokens."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -114,7 +114,7 @@ class Users:
         project_id = fields.get("default_project_id")
         if project_id is not None and await rows.PROJECTS.get(self._store, project_id) is None:
             raise Invalid(
-                f"default_project_id names no project: {project_id[:64]!r}; list them at /v3/projects."
+                f"default_project_id names no project: {project_id[:64]!r}; see /v3/projects."
             )
         return stored
 

@@ -1,6 +1,7 @@
 """The service catalogue: which APIs there are and where, as tokens carry it and as lists show it.
 
-It follows from the configuration alone, so it is made once, and its ids are derived from its names.
+It follows from the configuration alone, so it is made once, and its ids are derived from its
+names.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Role assignments over HTTP: the list of all, and PUT, DELETE, GET of one on a project, domain or system."""
+"""Role assignments over HTTP: all of them, and each on a project, a domain or the system."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Nouns that are not rows: roles, the domain, the region, services and endpoints of the catalogue."""
+"""Nouns that are not rows: roles, the domain, the region, and the catalogue's parts."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -33,9 +33,8 @@ async def role(service: "IdentityService", request: Request) -> Response:
 
 async def domains(service: "IdentityService", request: Request) -> Response:
     """GET /v3/domains"""
-    found = (
-        _filtered(request, [DEFAULT], "name") if query.choice(request, "enabled") != False else []
-    )  # noqa: E712
+    is_shown = query.choice(request, "enabled") is not False
+    found = _filtered(request, [DEFAULT] if is_shown else [], "name")
     return _list(service, "domains", found, views.domain)
 
 

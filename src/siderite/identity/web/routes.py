@@ -1,4 +1,4 @@
-"""The identity API's table of contents: method, path, handler, and the rule of who may (policy.py)."""
+"""The identity API's table of contents: method, path, handler, and who may (policy.py)."""
 
 from siderite.core.http import Route
 from siderite.identity.web import grants

@@ -109,26 +109,22 @@ _SHOWN_ONLY = frozenset({"id", "links", "password_expires_at", "original_passwor
 
 def new_user(body: object) -> tuple[UserFields, dict[str, Any]]:
     """Attributes of a user to be made."""
-    fields, extra = _attributes(body, "user", _USER, _FIXED_OF_USER, is_new=True)
-    return UserFields(**fields), extra
+    return _attributes(body, "user", _USER, _FIXED_OF_USER, is_new=True)
 
 
 def user_change(body: object) -> tuple[UserFields, dict[str, Any]]:
     """Attributes of a user to be changed."""
-    fields, extra = _attributes(body, "user", _USER, _FIXED_OF_USER, is_new=False)
-    return UserFields(**fields), extra
+    return _attributes(body, "user", _USER, _FIXED_OF_USER, is_new=False)
 
 
 def new_project(body: object) -> tuple[ProjectFields, dict[str, Any]]:
     """Attributes of a project to be made."""
-    fields, extra = _attributes(body, "project", _PROJECT, _FIXED_OF_PROJECT, is_new=True)
-    return ProjectFields(**fields), extra
+    return _attributes(body, "project", _PROJECT, _FIXED_OF_PROJECT, is_new=True)
 
 
 def project_change(body: object) -> tuple[ProjectFields, dict[str, Any]]:
     """Attributes of a project to be changed."""
-    fields, extra = _attributes(body, "project", _PROJECT, _FIXED_OF_PROJECT, is_new=False)
-    return ProjectFields(**fields), extra
+    return _attributes(body, "project", _PROJECT, _FIXED_OF_PROJECT, is_new=False)
 
 
 def _attributes(

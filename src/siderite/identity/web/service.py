@@ -1,18 +1,15 @@
 """The identity API as a `Service`: who asks, whether they may, and Keystone's form of an error."""
 
-from base64 import b64decode
-from binascii import Error as NotBase64
 from collections.abc import Sequence
 from http import HTTPStatus
 
+from siderite.core.auth import identify
 from siderite.core.errors import Forbidden
 from siderite.core.errors import SideriteError
-from siderite.core.errors import Unauthorized
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import Routes
-from siderite.core.http import Who
 from siderite.core.http import reply
 from siderite.identity.identity import Identity
 from siderite.identity.policy import PUBLIC
@@ -50,14 +47,8 @@ class IdentityService:
         """Find out who asks, and refuse what the route's rule refuses."""
         if route.policy == PUBLIC:
             return
-        who = await self._who(request)
-        if who is None:
-            raise Unauthorized(
-                "Authentication is required: send a good token as X-Auth-Token; "
-                f"get one at {self.v3}/auth/tokens."
-            )
-        request.who = who
-        if not allows(route.policy, who, request.params):
+        request.who = await identify(request, self.identity, basic=True)
+        if not allows(route.policy, request.who, request.params):
             raise Forbidden
 
     def finish(self, request: Request, response: Response) -> None:
@@ -76,16 +67,3 @@ class IdentityService:
         if error.status == HTTPStatus.UNAUTHORIZED:
             response.headers.append(self._challenge)
         return response
-
-    async def _who(self, request: Request) -> Who | None:
-        token = request.header(b"x-auth-token")
-        if token is not None:
-            return await self.identity.by_token(token)
-        scheme, _, given = (request.header(b"authorization") or "").partition(" ")
-        if scheme.lower() != "basic":
-            return None
-        try:
-            user, found, password = b64decode(given, validate=True).decode().partition(":")
-        except (NotBase64, UnicodeDecodeError):
-            return None
-        return await self.identity.by_password(user, password) if found else None

@@ -1,10 +1,10 @@
-"""What clients read, in Keystone's shapes. Pure: values and the base URL in, plain JSON values out."""
+"""What clients read, in Keystone's shapes: values and the base URL in, JSON values out. Pure."""
 
 from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
 
-from siderite.core.clock import iso
+from siderite.core.times import iso
 from siderite.identity.domain import DEFAULT
 from siderite.identity.domain import ROLE_BY_NAME
 from siderite.identity.domain import ROLES

@@ -1,0 +1,54 @@
+"""Who may do what: one table, by the policy that a route names.
+
+Administrators and services may do everything but where a rule says otherwise. Others act on nodes
+that their project owns or has on loan; what they may not see is not there for them (404).
+"""
+
+from dataclasses import dataclass
+
+from siderite.baremetal.domain.node import Node
+from siderite.core.errors import Forbidden
+from siderite.core.who import Who
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The role that a caller needs, and whether a project's own members have a say at all."""
+
+    role: str
+    project: bool = True
+    lessee: bool = True
+
+
+RULES = {
+    "node:read": Rule("reader"),
+    "node:create": Rule("admin", project=False),
+    "node:delete": Rule("admin", project=False),
+    "node:update": Rule("member", lessee=False),
+    "node:maintenance": Rule("member", lessee=False),
+    "node:provision": Rule("member"),
+    "node:power": Rule("member"),
+}
+
+_IMPLIED = {
+    "reader": ("reader", "member", "admin", "service"),
+    "member": ("member", "admin", "service"),
+    "admin": ("admin", "service"),
+}
+
+
+def check(policy: str, who: Who) -> None:
+    """Refuse a caller whose roles can never suffice."""
+    rule = RULES[policy]
+    if not who.roles.intersection(_IMPLIED[rule.role]):
+        raise Forbidden(f"{policy} needs the role {rule.role}; ask an administrator for it.")
+
+
+def check_node(policy: str, who: Who, node: Node) -> None:
+    """Refuse a caller who sees the node but may not do this to it."""
+    rule = RULES[policy]
+    if who.sees_all:
+        return
+    if who.project_id == node.owner or (rule.lessee and who.project_id == node.lessee):
+        return
+    raise Forbidden(f"{policy} is for the owner of node {node.uuid}; ask them, or an administrator.")

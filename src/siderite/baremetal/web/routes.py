@@ -1,0 +1,83 @@
+"""The bare metal API's table of contents."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.baremetal.web import nodes
+from siderite.baremetal.web import states
+from siderite.baremetal.web.versions import RANGE
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.baremetal.web.service import BaremetalService as Service
+
+
+def _version(service: "Service", request: Request) -> dict[str, Any]:
+    return {
+        "id": "v1",
+        "links": [{"href": service.base(request) + "v1/", "rel": "self"}],
+        "status": "CURRENT",
+        "min_version": RANGE.text(RANGE.low),
+        "version": RANGE.text(RANGE.high),
+    }
+
+
+async def root(service: "Service", request: Request) -> Response:
+    """GET /"""
+    version = _version(service, request)
+    about = "Siderite's bare metal service, which speaks the OpenStack Bare Metal API."
+    return reply(
+        {
+            "name": "OpenStack Ironic API",
+            "description": about,
+            "default_version": version,
+            "versions": [version],
+        }
+    )
+
+
+async def v1(service: "Service", request: Request) -> Response:
+    """GET /v1"""
+    base = service.base(request)
+    return reply(
+        {
+            "id": "v1",
+            "links": [{"href": base + "v1/", "rel": "self"}],
+            "media_types": [
+                {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"}
+            ],
+            "nodes": [
+                {"href": base + "v1/nodes/", "rel": "self"},
+                {"href": base + "nodes/", "rel": "bookmark"},
+            ],
+            "version": _version(service, request),
+        }
+    )
+
+
+_V1 = (
+    Route("GET", "/nodes", nodes.index, "node:read"),
+    Route("POST", "/nodes", nodes.create, "node:create"),
+    Route("GET", "/nodes/detail", nodes.detail, "node:read"),
+    Route("GET", "/nodes/{node}", nodes.show, "node:read"),
+    Route("PATCH", "/nodes/{node}", nodes.patch, "node:update"),
+    Route("DELETE", "/nodes/{node}", nodes.remove, "node:delete"),
+    Route("GET", "/nodes/{node}/states", states.show, "node:read"),
+    Route("PUT", "/nodes/{node}/states/provision", states.set_provision, "node:provision"),
+    Route("PUT", "/nodes/{node}/states/power", states.set_power, "node:power"),
+    Route("PUT", "/nodes/{node}/maintenance", nodes.maintenance_on, "node:maintenance"),
+    Route("DELETE", "/nodes/{node}/maintenance", nodes.maintenance_off, "node:maintenance"),
+    Route("GET", "/nodes/{node}/validate", nodes.validation, "node:read"),
+)
+
+ROUTES = (
+    Route("GET", "/", root),
+    Route("GET", "/v1", v1),
+    *(replace(route, path="/v1" + route.path) for route in _V1),
+    *_V1,  # links of the bookmark kind have no version in them
+)
+"""Every address, with and without `/v1`."""

@@ -1,0 +1,102 @@
+"""The bare metal API as a service: its versions, who may ask, its headers and its errors."""
+
+from typing import Any
+
+import msgspec
+
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.web import policy
+from siderite.baremetal.web.routes import ROUTES
+from siderite.baremetal.web.versions import RANGE
+from siderite.core.auth import identify
+from siderite.core.errors import NotAcceptable
+from siderite.core.errors import NotFound
+from siderite.core.errors import SideriteError
+from siderite.core.http import Authenticator
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import Routes
+from siderite.core.http import reply
+from siderite.core.transition import Cause
+from siderite.core.who import Who
+
+_LOW = RANGE.text(RANGE.low).encode()
+_HIGH = RANGE.text(RANGE.high).encode()
+_ROUTING = (404, 405, 406)
+ANYONE = Who("", "anyone", None, None, frozenset({"admin"}), system=True)
+"""Who asks when authentication is switched off (loopback only)."""
+
+
+class BaremetalService:
+    """The service at `/baremetal`. `who` is None when authentication is switched off."""
+
+    name = "baremetal"
+
+    def __init__(self, ctx: Context, who: Authenticator | None) -> None:
+        self.ctx = ctx
+        self._who = who
+        self.routes = Routes(ROUTES)
+        self._known: dict[str, int] = {}
+
+    def base(self, request: Request) -> str:
+        """The URL that links begin with."""
+        return request.base + "/baremetal/"
+
+    def cause(self, request: Request) -> Cause:
+        """The request as the cause of what follows from it."""
+        return Cause(request.request_id, request.who.user or None, request.who.project_id)
+
+    async def prepare(self, request: Request, route: Route) -> None:
+        request.version = self._version(request)
+        if route.policy == "public":
+            return
+        if self._who is None:
+            request.who = ANYONE
+        else:
+            request.who = await identify(request, self._who, basic=True)
+        policy.check(route.policy, request.who)
+        if route.since > request.version:
+            raise NotFound(f"This address is there from API version 1.{route.since} on.")
+
+    def _version(self, request: Request) -> int:
+        asked = request.header(b"x-openstack-ironic-api-version")
+        if asked is None:
+            header = request.header(b"openstack-api-version")
+            if header is not None:
+                service, _, number = header.strip().partition(" ")
+                asked = number if service.lower() == "baremetal" else None
+        if asked is None:
+            return RANGE.low
+        known = self._known.get(asked)
+        if known is None:
+            known = RANGE.parse(asked)
+            if len(self._known) < 1000:  # noqa: PLR2004 - there are not more good ones
+                self._known[asked] = known
+        return known
+
+    def finish(self, request: Request, response: Response) -> None:
+        used = request.version or RANGE.low
+        request_id = request.request_id.encode()
+        response.headers += (
+            (b"x-openstack-ironic-api-minimum-version", _LOW),
+            (b"x-openstack-ironic-api-maximum-version", _HIGH),
+            (b"x-openstack-ironic-api-version", b"1.%d" % used),
+            (b"openstack-request-id", request_id),
+            (b"x-openstack-request-id", request_id),
+            (b"vary", b"X-OpenStack-Ironic-API-Version, X-Auth-Token"),
+        )
+
+    def error(self, request: Request, error: SideriteError) -> Response:
+        """The API's double-encoded body: clients unwrap it."""
+        inner: dict[str, Any]
+        if isinstance(error, NotAcceptable) or error.code.startswith("request.method"):
+            title = {404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"}[error.status]
+            inner = {"code": error.status, "title": title, "description": error.sentence}
+        else:
+            fault = "Server" if error.status >= 500 else "Client"  # noqa: PLR2004
+            inner = {"faultcode": fault, "faultstring": error.sentence, "debuginfo": None}
+        response = reply({"error_message": msgspec.json.encode(inner).decode()}, error.status)
+        if error.status == 401:  # noqa: PLR2004
+            response.headers.append((b"www-authenticate", b'Basic realm="Siderite bare metal"'))
+        return response

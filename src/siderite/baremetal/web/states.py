@@ -1,0 +1,79 @@
+"""The addresses of a node's states: provision, power."""
+
+from typing import TYPE_CHECKING
+
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases import power
+from siderite.baremetal.usecases import provision
+from siderite.baremetal.web import policy
+from siderite.baremetal.web import provision_body
+from siderite.baremetal.web import views
+from siderite.baremetal.web.nodes import ident
+from siderite.baremetal.web.versions import ABORT_SINCE
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotAcceptable
+from siderite.core.http import MIB
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import raw
+
+if TYPE_CHECKING:
+    from siderite.baremetal.web.service import BaremetalService as Service
+
+SOFT_POWER = 27
+_LONGEST_S = 86400
+
+
+async def show(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{ident}/states"""
+    body = await find.body_of(service.ctx, ident(request), request.who)
+    return raw(views.states(body, request.version, service.base(request)))
+
+
+async def set_provision(service: "Service", request: Request) -> Response:
+    """PUT /v1/nodes/{ident}/states/provision"""
+    document = await request.json(64 * MIB)
+    node = await find.node(service.ctx, ident(request), request.who)
+    policy.check_node("node:provision", request.who, node)
+    verb = provision_body.verb(document, request.version)
+    since = ABORT_SINCE.get(node.provision_state, 0) if verb == "abort" else 0
+    if since > request.version:
+        raise NotAcceptable(f"abort from {node.provision_state} needs API version 1.{since}.")
+    wish = provision_body.parse(document, request.version)
+    await provision.ask(service.ctx, node.uuid, wish, request.who, service.cause(request))
+    return _accepted(service, request)
+
+
+async def set_power(service: "Service", request: Request) -> Response:
+    """PUT /v1/nodes/{ident}/states/power"""
+    document = await request.json()
+    if not isinstance(document, dict) or not isinstance(document.get("target"), str):
+        raise Invalid('The body must be an object such as {"target": "power on"}.')
+    extra = sorted(set(document) - {"target", "timeout"})
+    if extra:
+        raise Invalid(f"Unexpected arguments: {extra[0][:80]}. Power takes: target, timeout.")
+    node = await find.node(service.ctx, ident(request), request.who)
+    policy.check_node("node:power", request.who, node)
+    try:
+        target = PowerTarget(document["target"])
+    except ValueError:
+        targets = ", ".join(PowerTarget)
+        raise Invalid(
+            f'The requested action "{document["target"][:80]}" can not be performed on node'
+            f' "{node.uuid}" while it is in state "{node.power_state}". The targets are: {targets}.'
+        ) from None
+    timeout = document.get("timeout")
+    if (target.is_soft or timeout is not None) and request.version < SOFT_POWER:
+        raise NotAcceptable(f"{target} with a timeout or softly needs API version 1.{SOFT_POWER}.")
+    if timeout is not None and (type(timeout) is not int or not 1 <= timeout <= _LONGEST_S):
+        raise Invalid(f"timeout must be a whole number of seconds from 1 to {_LONGEST_S}.")
+    await power.ask(
+        service.ctx, node.uuid, target, timeout, request.who, service.cause(request)
+    )
+    return _accepted(service, request)
+
+
+def _accepted(service: "Service", request: Request) -> Response:
+    location = f"{service.base(request)}v1/nodes/{ident(request)}/states"
+    return Response(b"", 202, [(b"location", location.encode())])

@@ -1,0 +1,1 @@
+"""The operator's hand. Commands talk HTTP; only `up` starts the service. Imports are lazy: see main."""

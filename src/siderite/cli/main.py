@@ -1,0 +1,75 @@
+"""The `siderite` command: which words there are. What a word does is imported when it is said."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from siderite import __version__
+
+_UP = """\
+Start the service: identity and bare metal on one port, with an embedded database unless --db says
+otherwise. The first start makes an administrator and writes clouds.yaml into the data directory.
+"""
+_DEMO = """\
+Stories with the simulated machines of `siderite up --demo`. They need the service running, and
+read its address and password from clouds.yaml in the data directory.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every word and flag."""
+    top = argparse.ArgumentParser(prog="siderite", description="Runs servers, virtual and physical.")
+    top.add_argument("--version", action="version", version=f"siderite {__version__}")
+    words = top.add_subparsers(dest="word", required=True, metavar="COMMAND")
+
+    up = words.add_parser("up", help="start the service", description=_UP)
+    _options(up)
+    up.add_argument("--demo", action="store_const", const=True, help="with a simulated fleet")
+    up.add_argument("--demo-nodes", type=int, metavar="N", help="how many nodes it has (200)")
+    up.set_defaults(run="siderite.cli.up")
+
+    config = words.add_parser("config", help="look at the configuration")
+    verbs = config.add_subparsers(dest="verb", required=True, metavar="VERB")
+    show = verbs.add_parser("show", help="every option, its value and where that came from")
+    _options(show)
+    show.set_defaults(run="siderite.cli.config")
+
+    demo = words.add_parser("demo", help="stories with simulated machines", description=_DEMO)
+    demo.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
+    verbs = demo.add_subparsers(dest="verb", required=True, metavar="VERB")
+    cut = verbs.add_parser("power-cut", help="a rack loses power, and its BMCs with it")
+    cut.add_argument("rack", metavar="RACK")
+    restore = verbs.add_parser("restore", help="the rack's BMCs answer again; machines stay off")
+    restore.add_argument("rack", metavar="RACK")
+    script = verbs.add_parser("script", help="set how machines behave (JSON, - for standard input)")
+    script.add_argument("scope", metavar="SCOPE", help="all, rack:NAME or node:UUID")
+    script.add_argument("script", metavar="JSON", help='such as \'{"fail": {"power": "broken"}}\'')
+    verbs.add_parser("scripts", help="show the scripts in force")
+    demo.set_defaults(run="siderite.cli.demo")
+    return top
+
+
+def _options(words: argparse.ArgumentParser) -> None:
+    words.add_argument("--config", metavar="FILE", help="configuration file (TOML)")
+    words.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
+    words.add_argument("--listen", metavar="ADDRESS:PORT", help="listener (127.0.0.1:8770)")
+    words.add_argument("--db", metavar="URL", help="postgresql://… (default: SQLite in --data)")
+    words.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error")
+    words.add_argument("--log-format", metavar="FORM", help="text or json")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the words say; the exit code."""
+    said = parser().parse_args(argv)
+    try:
+        code: int = import_module(said.run).run(said)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 141
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

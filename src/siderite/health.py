@@ -1,0 +1,52 @@
+"""The addresses outside every API: whether the process is well, and its metrics."""
+
+from siderite.core import metrics
+from siderite.core import work
+from siderite.core.errors import SideriteError
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import Routes
+from siderite.core.http import reply
+from siderite.core.store import Store
+
+
+class HealthService:
+    """The service at `/`."""
+
+    name = "root"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.routes = Routes(
+            [
+                Route("GET", "/", HealthService.root),
+                Route("GET", "/healthz", HealthService.healthz),
+                Route("GET", "/metrics", HealthService.metrics),
+            ]
+        )
+
+    async def prepare(self, request: Request, route: Route) -> None:
+        """Nothing here is secret, and nothing is negotiated."""
+
+    def finish(self, request: Request, response: Response) -> None:
+        response.headers.append((b"x-openstack-request-id", request.request_id.encode()))
+
+    def error(self, request: Request, error: SideriteError) -> Response:
+        return reply({"error": {"code": error.code, "message": error.sentence}}, error.status)
+
+    async def root(self, request: Request) -> Response:
+        """GET /: where the APIs are."""
+        base = request.base
+        return reply({"identity": f"{base}/identity/v3", "baremetal": f"{base}/baremetal"})
+
+    async def healthz(self, request: Request) -> Response:
+        """GET /healthz: 200 if the database answers."""
+        await self._store.fetch("SELECT 1")
+        return reply({"status": "ok"})
+
+    async def metrics(self, request: Request) -> Response:
+        """GET /metrics, as Prometheus reads it."""
+        metrics.queue(*await work.depth(self._store))
+        body, kind = metrics.page()
+        return Response(body, 200, [(b"content-type", kind.encode())])

@@ -1,0 +1,175 @@
+"""From configuration to a running program: the only file that knows everything."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import AsyncIterator
+from collections.abc import Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from siderite.baremetal.drivers.simulated import Machines
+from siderite.baremetal.drivers.simulated import SimulatorService
+from siderite.baremetal.drivers.simulated import simulated_driver
+from siderite.baremetal.usecases import callback
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.context import Settings
+from siderite.baremetal.web.service import BaremetalService
+from siderite.baremetal.workers.cleanup import CleanupAfterAbort
+from siderite.baremetal.workers.power import Power
+from siderite.baremetal.workers.steps import Steps
+from siderite.core import eventlog
+from siderite.core import work
+from siderite.core.config import Config
+from siderite.core.http import App
+from siderite.core.ids import new_uuid
+from siderite.core.log import get_logger
+from siderite.core.store import Store
+from siderite.core.store import open_store
+from siderite.core.store.migrations import migrate
+from siderite.core.transition import Door
+from siderite.core.worker import Handler
+from siderite.core.worker import Worker
+from siderite.demo import fill
+from siderite.health import HealthService
+from siderite.identity import CatalogEntry
+from siderite.identity import Identity
+from siderite.identity import IdentityService
+
+log = get_logger("wiring")
+
+CATALOG = (CatalogEntry("baremetal", "siderite-baremetal", "/baremetal"),)
+LANE_WORK = (
+    "verify", "clean", "deploy", "service", "inspect", "adopt", "rescue", "unrescue", "teardown",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The parts of one running process."""
+
+    config: Config
+    store: Store
+    door: Door
+    identity: Identity
+    baremetal: Context
+    machines: Machines
+    worker: Worker
+    app: App
+    new_password: str | None
+
+
+def settings(config: Config) -> Settings:
+    """The bare metal options."""
+    return Settings(
+        automated_clean=config.automated_clean,
+        allow_deleting_available_nodes=config.allow_deleting_available_nodes,
+        callback_timeout_s=config.callback_timeout_s,
+        deadline_scale=config.deadline_scale,
+        soft_power_off_timeout_s=config.soft_power_off_timeout_s,
+        power_timeout_s=config.power_timeout_s,
+        max_limit=config.max_limit,
+    )
+
+
+async def build(config: Config) -> Program:
+    """Open the database, bring it up to date, and put the parts together."""
+    data = Path(config.data)
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    store = await open_store(config.database)
+    for name in await migrate(store):
+        log.info("migrated", name=name)
+    if store.dialect == "sqlite":
+        await work.forget_leases(store)
+    door = Door(store, host=config.host)
+    identity = Identity(store, token_ttl_s=config.token_ttl_s)
+    new_password = await identity.first_start(config.admin_password)
+    machines = Machines(str(data / "simulated.db"))
+    drivers = {"fake-hardware": simulated_driver(machines)}
+    ctx = Context(door, {name: driver.card for name, driver in drivers.items()}, settings(config))
+    steps = Steps(ctx, drivers)
+    handlers: dict[str, Handler] = dict.fromkeys(LANE_WORK, steps.handle)
+    handlers["power"] = Power(ctx, drivers).handle
+    handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
+    owner = f"{config.host}:{os.getpid()}:{new_uuid()[:8]}"
+    worker = Worker(store, handlers, owner=owner, slots=config.worker_slots)
+    door.on_work = worker.kick
+    authenticated = None if config.baremetal_auth == "none" else identity
+    services: dict[str, Any] = {
+        "identity": IdentityService(
+            identity, public_url=config.url, region=config.region, catalog=CATALOG
+        ),
+        "baremetal": BaremetalService(ctx, authenticated),
+        "simulator": SimulatorService(machines, identity),
+        "": HealthService(store),
+    }
+    app = App(services, config.url)
+    return Program(config, store, door, identity, ctx, machines, worker, app, new_password)
+
+
+@asynccontextmanager
+async def carrying_on(program: Program) -> AsyncIterator[None]:
+    """Everything that goes on beside answering requests."""
+
+    async def call(node: str) -> None:
+        await callback.heartbeat(program.baremetal, node)
+
+    jobs: list[Coroutine[Any, Any, None]] = [program.worker.run(), program.machines.call_back(call)]
+    if program.store.dialect != "sqlite":
+        jobs.append(_place_facts(program))
+    if program.config.demo:
+        jobs.append(fill(program.baremetal, program.machines, program.config.demo_nodes))
+    tasks = [asyncio.create_task(job) for job in jobs]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await program.store.close()
+        program.machines.close()
+
+
+async def _place_facts(program: Program) -> None:
+    """Give facts their place in the log soon after they are committed (PostgreSQL)."""
+    wake = asyncio.Event()
+    program.door.on_facts = wake.set
+    while True:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await wake.wait()
+        wake.clear()
+        try:
+            await eventlog.place(program.store)
+        except Exception as why:
+            log.warning("cannot place facts in the log", error=repr(why))
+            await asyncio.sleep(0.5)
+        await asyncio.sleep(0.005)  # a few commits at a time cost no more than one
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, ready: asyncio.Event) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready.set()
+
+
+async def serve(program: Program, ready: asyncio.Event) -> None:
+    """Answer requests until told to stop."""
+    host, _, port = program.config.listen.rpartition(":")
+    options = uvicorn.Config(
+        program.app, host=host.strip("[]"), port=int(port), loop="uvloop", http="httptools",
+        lifespan="off", access_log=False, log_config=None, server_header=False, date_header=False,
+        timeout_graceful_shutdown=5, backlog=2048, timeout_keep_alive=75,
+    )  # fmt: skip
+    await _Server(options, ready).serve()
