@@ -56,7 +56,12 @@ def _fields(number: int) -> dict[str, object]:
         "driver": "fake-hardware",
         "name": f"{rack}-n{number % PER_RACK + 1:02}",
         "driver_info": {"rack": rack},
-        "properties": {"cpus": "32", "memory_mb": "131072", "local_gb": "960", "cpu_arch": "x86_64"},
+        "properties": {
+            "cpus": "32",
+            "memory_mb": "131072",
+            "local_gb": "960",
+            "cpu_arch": "x86_64",
+        },
         "resource_class": "baremetal-large" if number % 4 == 0 else "baremetal",
         "description": f"simulated machine in rack {rack}",
     }

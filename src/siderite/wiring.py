@@ -77,10 +77,15 @@ def settings(config: Config) -> Settings:
     )
 
 
-async def build(config: Config) -> Program:
-    """Open the database, bring it up to date, and put the parts together."""
+def _data_directory(config: Config) -> Path:
     data = Path(config.data)
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return data
+
+
+async def build(config: Config) -> Program:
+    """Open the database, bring it up to date, and put the parts together."""
+    data = _data_directory(config)
     store = await open_store(config.database)
     for name in await migrate(store):
         log.info("migrated", name=name)

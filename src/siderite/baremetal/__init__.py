@@ -3,6 +3,6 @@
     web ──command──▶ usecases ──fire──▶ domain          workers ──▶ drivers
                          └── one commit: state + fact + work ──▶ workers pick it up
 
-`domain` says what is legal, `usecases` decide and record, `store` keeps, `workers` carry on with what
-`drivers` do to hardware, `web` translates. Nothing here knows the compute service.
+`domain` says what is legal, `usecases` decide and record, `store` keeps, `workers` carry on with
+what `drivers` do to hardware, `web` translates. Nothing here knows the compute service.
 """

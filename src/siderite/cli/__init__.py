@@ -1,1 +1,3 @@
-"""The operator's hand. Commands talk HTTP; only `up` starts the service. Imports are lazy: see main."""
+"""The operator's hand. Commands talk HTTP; only `up` starts the service. Imports are lazy: see
+main.
+"""

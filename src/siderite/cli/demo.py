@@ -1,6 +1,7 @@
 """`siderite demo …`: stories with the simulated machines, over HTTP."""
 
 import argparse
+import contextlib
 import json
 import re
 import sys
@@ -36,7 +37,11 @@ class _Cloud:
                            " or name its --data.") from why  # fmt: skip
         found = dict(re.findall(r'^\s*(auth_url|username|password): "?(.*?)"?$', text, re.M))
         self._base = found["auth_url"].removesuffix("/identity/v3")
-        user = {"name": found["username"], "domain": {"id": "default"}, "password": found["password"]}
+        user = {
+            "name": found["username"],
+            "domain": {"id": "default"},
+            "password": found["password"],
+        }
         scope = {"project": {"name": "admin", "domain": {"id": "default"}}}
         identity = {"methods": ["password"], "password": {"user": user}}
         body = {"auth": {"identity": identity, "scope": scope}}
@@ -57,10 +62,8 @@ class _Cloud:
                 return (json.loads(text) if text else None), answer.headers
         except urllib.error.HTTPError as why:
             text = why.read().decode(errors="replace")
-            try:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
                 text = json.loads(text)["error"]["message"]
-            except (ValueError, KeyError, TypeError):
-                pass
             raise _Refused(text) from why
         except OSError as why:
             raise _Refused(f"cannot reach {self._base}: {why}; is `siderite up` running?") from why

@@ -19,7 +19,9 @@ read its address and password from clouds.yaml in the data directory.
 
 def parser() -> argparse.ArgumentParser:
     """Every word and flag."""
-    top = argparse.ArgumentParser(prog="siderite", description="Runs servers, virtual and physical.")
+    top = argparse.ArgumentParser(
+        prog="siderite", description="Runs servers, virtual and physical."
+    )
     top.add_argument("--version", action="version", version=f"siderite {__version__}")
     words = top.add_subparsers(dest="word", required=True, metavar="COMMAND")
 

@@ -45,8 +45,8 @@ def run(said: argparse.Namespace) -> int:
 
 async def _up(config: Config) -> None:
     program = await build(config)
+    clouds = _write_clouds(program)
     async with carrying_on(program):
-        clouds = _write_clouds(program)
         ready = asyncio.Event()
         welcome = asyncio.create_task(_welcome(config, clouds, ready))
         try:
@@ -58,7 +58,7 @@ async def _up(config: Config) -> None:
 def _write_clouds(program: Program) -> Path:
     """clouds.yaml for the clients: at first start, when the password is known."""
     config = program.config
-    path = Path(config.data) / "clouds.yaml"
+    path = Path(config.data).resolve() / "clouds.yaml"
     password = program.new_password or config.admin_password
     if not password:
         return path
@@ -83,7 +83,7 @@ async def _welcome(config: Config, clouds: Path, ready: asyncio.Event) -> None:
         f"""
 Siderite is ready at {config.url}. Try, in another terminal:
 
-  export OS_CLIENT_CONFIG_FILE={clouds.resolve()} OS_CLOUD=siderite
+  export OS_CLIENT_CONFIG_FILE={clouds} OS_CLOUD=siderite
   openstack baremetal node list
   openstack baremetal node create --driver fake-hardware --name mine
 """,

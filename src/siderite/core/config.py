@@ -1,5 +1,6 @@
-"""Every option there is, once: name, default, meaning. A value comes from a flag, else the environment
-(`SIDERITE_<OPTION>`), else the configuration file, else the default; `origin` remembers which.
+"""Every option there is, once: name, default, meaning. A value comes from a flag, else the
+environment (`SIDERITE_<OPTION>`), else the configuration file, else the default; `origin`
+remembers which.
 """
 
 import os
@@ -144,7 +145,8 @@ def _check(config: Config) -> None:
         raise BadOption(f"baremetal_auth = {config.baremetal_auth!r} must be token or none.")
     if config.baremetal_auth == "none" and not config.loopback:
         raise BadOption(
-            f"baremetal_auth = 'none' is only allowed on a loopback address, not on {config.listen}; "
+            f"baremetal_auth = 'none' is only allowed on a loopback address, not on"
+            f" {config.listen}; "
             "listen on 127.0.0.1 or use tokens."
         )
     if config.log_level.lower() not in ("debug", "info", "warning", "error"):

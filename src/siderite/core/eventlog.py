@@ -1,7 +1,8 @@
 """The event log: one row per fact, written in the commit that makes the fact true.
 
-Readers see facts by `seq`, which has no gaps and never goes back. On PostgreSQL commits overtake each
-other, so a fact has no place until `place` gives it one; on SQLite the single writer does at once.
+Readers see facts by `seq`, which has no gaps and never goes back. On PostgreSQL commits overtake
+each other, so a fact has no place until `place` gives it one; on SQLite the single writer does at
+once.
 """
 
 from collections.abc import Sequence
@@ -38,8 +39,7 @@ _COLUMNS = (
 )
 _ONE = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERTS = {
-    n: f"INSERT INTO events ({_COLUMNS}) VALUES {', '.join([_ONE] * n)}"  # noqa: S608
-    for n in range(1, 9)
+    n: f"INSERT INTO events ({_COLUMNS}) VALUES {', '.join([_ONE] * n)}" for n in range(1, 9)
 }
 
 
@@ -69,7 +69,7 @@ def record(facts: Sequence[Fact], *, at: float, host: str, request_id: str | Non
 async def read(store: Store, *, after: int = 0, limit: int = 1000) -> list[Entry]:
     """The facts after a number, oldest first."""
     rows = await store.fetch(
-        f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT {int(limit)}",  # noqa: S608
+        f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT {int(limit)}",
         (after,),
     )
     return [Entry(*row[:-1], msgspec.Raw(str(row[-1]).encode())) for row in rows]  # type: ignore[arg-type, call-arg]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """The event type and payload are the wire's own; `publisher` is completed with the host's name."""
+    """Event type and payload are the wire's own; `publisher` is completed with the host's name."""
 
     event_type: str
     publisher: str

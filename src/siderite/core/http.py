@@ -1,8 +1,9 @@
-"""The HTTP edge: a request, a response, a table of routes, and one place where errors become answers.
+"""The HTTP edge: a request, a response, a table of routes, and one place where errors become
+answers.
 
-Bare ASGI with a trie of path segments: on the build machine a framework's own request and routing cost
-as much again as all that we do for a GET (docs/decisions/0003). Each API is a `Service` that says how it
-negotiates versions, who is asking, and what its error bodies look like.
+Bare ASGI with a trie of path segments: on the build machine a framework's own request and routing
+cost as much again as all that we do for a GET (docs/decisions/0003). Each API is a `Service` that
+says how it negotiates versions, who is asking, and what its error bodies look like.
 """
 
 import time
@@ -29,12 +30,14 @@ from siderite.core.ids import new_request_id
 from siderite.core.log import get_logger
 from siderite.core.store import Duplicate
 from siderite.core.who import NOBODY
-from siderite.core.who import Authenticator as Authenticator
-from siderite.core.who import Who as Who
+from siderite.core.who import Authenticator
+from siderite.core.who import Who
 
 log = get_logger("http")
 
 Headers = list[tuple[bytes, bytes]]
+__all__ = ["Authenticator", "Who"]
+
 MIB = 1024 * 1024
 MAX_DEPTH = 25
 JSON = (b"content-type", b"application/json")
@@ -159,8 +162,9 @@ def parse_json(text: bytes) -> Any:
 
 
 def _depth(text: bytes) -> int:
-    """How deep brackets nest at most; those within strings count too, which only errs on the safe side
-    for bodies that hold thousands of brackets in text, so those are looked at closely."""
+    """How deep brackets nest at most; those within strings count too, which only errs on the safe
+    side for bodies that hold thousands of brackets in text, so those are looked at closely.
+    """
     if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
         return 0
     depth = deepest = 0
@@ -188,7 +192,9 @@ Handler = Callable[[Any, Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One line of a service's table of contents. `{x}` in the path is a parameter; `policy` names who may."""
+    """One line of a service's table of contents. `{x}` in the path is a parameter; `policy` names
+    who may.
+    """
 
     method: str
     path: str

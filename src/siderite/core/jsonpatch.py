@@ -1,6 +1,7 @@
 """The part of RFC 6902 that the APIs take: add, replace and remove, on plain JSON values.
 
-The patch is read into `Change` values first, so that who may change what can be decided before anything is.
+The patch is read into `Change` values first, so that who may change what can be decided before
+anything is.
 """
 
 from dataclasses import dataclass
@@ -34,13 +35,15 @@ def parse(document: Any) -> list[Patch]:
     """A patch document, checked for its form."""
     if not isinstance(document, list) or not document:
         raise Invalid(
-            'A patch is a non-empty list such as [{"op": "replace", "path": "/name", "value": "x"}].'
+            "A patch is a non-empty list such as"
+            ' [{"op": "replace", "path": "/name", "value": "x"}].'
         )
     patches = []
     for item in document:
         if not isinstance(item, dict) or not isinstance(item.get("path"), str):
             raise Invalid(
-                'Each operation of a patch is an object with "op", "path" and, but for remove, "value".'
+                'Each operation of a patch is an object with "op", "path" and, but for'
+                ' remove, "value".'
             )
         extra = sorted(set(item) - {"op", "path", "value"})
         if extra:

@@ -83,7 +83,9 @@ class _Form(logging.Formatter):
 
 
 def _shown(value: Any) -> Any:
-    return "***" if isinstance(value, Secret) else value
+    if isinstance(value, Secret):
+        return "***"
+    return str(value) if isinstance(value, str) else value
 
 
 def set_up(level: str, form: str) -> None:

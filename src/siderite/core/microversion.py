@@ -1,7 +1,7 @@
 """Microversions: what a request asks for, what we have, and the refusal in between.
 
-A version is kept as its minor number only: 1.38 of bare metal is 38. Numbers of our own begin at 900,
-so that they never collide with a later upstream number; the gap is refused.
+A version is kept as its minor number only: 1.38 of bare metal is 38. Numbers of our own begin at
+900, so that they never collide with a later upstream number; the gap is refused.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,8 @@ class Range:
         major, dot, minor = asked.partition(".")
         if not dot or not major.isdigit() or not minor.isdigit() or len(minor) > 6:  # noqa: PLR2004
             raise NotAcceptable(
-                f"{asked[:40]!r} is not an API version; write it as {self.text(self.upstream)} or latest."
+                f"{asked[:40]!r} is not an API version; write it as"
+                f" {self.text(self.upstream)} or latest."
             )
         number = int(minor)
         if int(major) != self.major or not self._has(number):

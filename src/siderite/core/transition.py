@@ -1,8 +1,9 @@
-"""The one door: a machine's new state, the fact that announces it and the work that follows, together.
+"""The one door: a machine's new state, the fact that announces it and the work that follows,
+together.
 
-`apply` fires the machine and puts all three into a `Change`; `Door.commit` makes the change true in one
-commit or not at all. Nothing else writes a state column. A change that lost a race against another is
-decided again from what is true now (`Door.attempt`).
+`apply` fires the machine and puts all three into a `Change`; `Door.commit` makes the change true
+in one commit or not at all. Nothing else writes a state column. A change that lost a race against
+another is decided again from what is true now (`Door.attempt`).
 """
 
 from collections.abc import Awaitable
@@ -120,9 +121,9 @@ def apply(
 ) -> Applied[R]:
     """Fire `event` on `before`; the state, its fact and its work go into `change`.
 
-    `held` is the work that the caller has a lease on, if it is a worker: it moves on, is parked or ends
-    with the state. Without it, the lane gets new work or is emptied; `kind` names the work where the state
-    itself does not (a wait state).
+    `held` is the work that the caller has a lease on, if it is a worker: it moves on, is parked or
+    ends with the state. Without it, the lane gets new work or is emptied; `kind` names the work
+    where the state itself does not (a wait state).
     """
     state, target = rules.state(before)
     moved = rules.machine.fire(state, event, target)

@@ -1,9 +1,9 @@
 """Durable work: rows in the same database, written in the commit that makes them due.
 
-A row is a job for one machine in one lane. A worker takes a lease on it; at most one row of a machine is
-leased at a time. Each claim raises `fence`, and whatever the worker commits names the fence it was given:
-if the lease was lost meanwhile, by time or by a newer request, the commit is lost too. Nobody waits
-without a reason and a deadline: both stand in the row.
+A row is a job for one machine in one lane. A worker takes a lease on it; at most one row of a
+machine is leased at a time. Each claim raises `fence`, and whatever the worker commits names the
+fence it was given: if the lease was lost meanwhile, by time or by a newer request, the commit is
+lost too. Nobody waits without a reason and a deadline: both stand in the row.
 """
 
 from dataclasses import dataclass
@@ -132,7 +132,7 @@ UPDATE work SET owner = ?, lease_until = ?, fence = fence + 1 WHERE id IN (
       AND (x.owner IS NOT NULL OR (x.due <= ? AND x.id < w.id)))
   ORDER BY w.due LIMIT ?%s
 ) RETURNING {_COLUMNS}
-"""  # noqa: S608
+"""
 _CLAIMS = {"sqlite": _CLAIM % "", "postgresql": _CLAIM % " FOR UPDATE OF w SKIP LOCKED"}
 
 

@@ -1,7 +1,8 @@
 """Carries out durable work: claims what is due, runs each job as a task, keeps the leases alive.
 
-A job's handler does everything for it, commits included. A handler that raises has met a bug or a lost
-database: its job is tried again with back-off until its deadline, when its own handler fails it.
+A job's handler does everything for it, commits included. A handler that raises has met a bug or a
+lost database: its job is tried again with back-off until its deadline, when its own handler fails
+it.
 """
 
 import asyncio
@@ -53,7 +54,7 @@ class Worker:
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled; then jobs under way are let go of, to be resumed by whoever comes next."""
+        """Until cancelled; then jobs under way are let go of, for whoever comes next."""
         renewing = asyncio.create_task(self._renew())
         try:
             while True:
@@ -88,13 +89,13 @@ class Worker:
         for item in claimed:
             task = asyncio.create_task(self._do(item))
             self._running[item.id] = task
-            task.add_done_callback(lambda _, id=item.id: self._ended(id))
+            task.add_done_callback(partial(self._ended, item.id))
         if claimed:
             return 0.0
         due = await work.next_due(self._store)
         return POLL_S if due is None else max(0.001, min(POLL_S, due - now))
 
-    def _ended(self, id: int) -> None:
+    def _ended(self, id: int, _: object) -> None:
         self._running.pop(id, None)
         self._wake.set()
 

@@ -26,7 +26,7 @@ PROJECTS: Table[Project] = Table(
     "identity_projects", Project, ("domain_id", "name", "enabled"), lambda _: ""
 )
 
-_ADD_TOKEN = """
+_ISSUE = """
 INSERT INTO identity_tokens
   (hash, user_id, epoch, kind, target_id, methods, audit_ids, issued_at, expires_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -141,7 +141,7 @@ def add_token(token_hash: str, session: Session, epoch: int) -> Op:
         session.issued_at,
         session.expires_at,
     )
-    return Op(_ADD_TOKEN, args, 1)
+    return Op(_ISSUE, args, 1)
 
 
 async def session(store: Store, token_hash: str, now: float) -> Session | None:

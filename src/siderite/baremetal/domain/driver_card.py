@@ -17,7 +17,7 @@ class DriverCard:
     required: tuple[str, ...] = ()
 
     def fill_in(self, wanted: dict[str, Any]) -> dict[str, str]:
-        """The interfaces of a node that asked for these; Invalid if the driver does not have one."""
+        """The interfaces of a node that asked for these; Invalid if the driver lacks one."""
         chosen = {}
         for kind in INTERFACES:
             field = f"{kind}_interface"
@@ -34,7 +34,7 @@ class DriverCard:
         """What the node lacks for this driver to reach it."""
         missing = [key for key in self.required if not node.driver_info.get(key)]
         if missing:
-            return f"driver_info lacks {', '.join(missing)}; {self.name} needs it to reach the machine."
+            return f"driver_info lacks {', '.join(missing)}; {self.name} needs it to reach a node."
         return None
 
     def supports(self, node: Node, kind: str) -> bool:

@@ -1,7 +1,8 @@
-"""What the bare metal service announces: wire names, payloads, priorities. Once published, never changed.
+"""What the bare metal service announces: wire names, payloads, priorities. Once published, never
+changed.
 
-A payload is rendered when the fact is made, from the node as it is after the change it announces; secrets
-are masked.
+A payload is rendered when the fact is made, from the node as it is after the change it announces;
+secrets are masked.
 """
 
 from collections.abc import Mapping

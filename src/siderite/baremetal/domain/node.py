@@ -1,4 +1,4 @@
-"""A node as a value. Field names are the wire's; times are ISO text; `version` counts its changes."""
+"""A node as a value. Fields are named as on the wire; times are ISO text; `version` counts changes."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a driver answers: it is done, it waits for something, or it failed. Values, not exceptions."""
+"""What a driver answers: done, waiting for something, or failed. Values, not exceptions."""
 
 from dataclasses import dataclass
 from dataclasses import field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Finished; `changes` are the node's fields that follow from it, such as inspected properties."""
+    """Finished; `changes` are the node's fields that follow, such as inspected properties."""
 
     changes: dict[str, Any] = field(default_factory=dict)
 

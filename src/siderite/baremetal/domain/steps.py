@@ -1,7 +1,8 @@
 """Steps: the pieces that provisioning work is made of, and the job that goes through them.
 
-A job is a list of steps and the place in it. It lives in the work row, so that a step that was finished is
-not run again after a crash; `token` names one run of one step, so that a driver can tell a repeat.
+A job is a list of steps and the place in it. It lives in the work row, so that a step that was
+finished is not run again after a crash; `token` names one run of one step, so that a driver can
+tell a repeat.
 """
 
 from dataclasses import dataclass
@@ -124,8 +125,9 @@ class UnknownStep:
 def asked_for(known: list[Step], asked: list[Json], *, merge: bool) -> list[Step] | UnknownStep:
     """The list to run for what the client asked.
 
-    Cleaning and servicing run exactly what was asked, in that order. A deploy merges it into the driver's
-    own list by priority (`merge`); a step that both name takes the client's priority and arguments.
+    Cleaning and servicing run exactly what was asked, in that order. A deploy merges it into the
+    driver's own list by priority (`merge`); a step that both name takes the client's priority and
+    arguments.
     """
     by_name = {(step.interface, step.step): step for step in known}
     chosen: list[Step] = []

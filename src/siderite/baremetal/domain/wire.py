@@ -1,8 +1,9 @@
 """What the outside sees of a node: each field with the first API version that shows it.
 
-`render` writes a node as JSON text in the order of this table, a newline after the fields of each version
-and a carriage return where the public URL belongs: raw control characters never occur within JSON. What a
-version shows is then the text up to its newline, without parsing (`cut`). Secrets are masked on the way.
+`render` writes a node as JSON text in the order of this table, a newline after the fields of each
+version and a carriage return where the public URL belongs: raw control characters never occur
+within JSON. What a version shows is then the text up to its newline, without parsing (`cut`).
+Secrets are masked on the way.
 """
 
 from bisect import bisect_right
@@ -17,7 +18,7 @@ from siderite.core.microversion import OURS
 LINK_FIELDS = frozenset({"links", "ports", "states", "portgroups", "volume"})
 
 NODE_FIELDS: tuple[tuple[str, int], ...] = (
-    # The state comes first: an old version may need it spelt otherwise, and finds it before free text.
+    # The state comes first: an old version spells it otherwise, and finds it before free text.
     ("provision_state", 1), ("uuid", 1), ("created_at", 1), ("updated_at", 1), ("chassis_uuid", 1),
     ("console_enabled", 1), ("driver", 1), ("driver_info", 1), ("extra", 1), ("instance_info", 1),
     ("instance_uuid", 1), ("last_error", 1), ("links", 1), ("maintenance", 1),

@@ -1,1 +1,3 @@
-"""Doing things to hardware. `contract` says what a driver is; each other module is one kind of hardware."""
+"""Doing things to hardware. `contract` says what a driver is; each other module is one kind of
+hardware.
+"""

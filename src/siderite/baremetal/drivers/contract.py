@@ -1,8 +1,8 @@
 """What a driver is: small Protocols. What a driver cannot do, it does not have.
 
-Every call may be repeated: after a crash the worker asks again with the same token, and a driver that
-knows the token answers how that run is going in place of starting it anew. No call waits for hardware
-longer than a network round trip: a long thing answers `Wait` and is asked again.
+Every call may be repeated: after a crash the worker asks again with the same token, and a driver
+that knows the token answers how that run is going in place of starting it anew. No call waits for
+hardware longer than a network round trip: a long thing answers `Wait` and is asked again.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """A client aborts what a node waits for.
 
-A step that can be interrupted is given up at once; one that cannot is let finish, and the abort happens
-then: the node shows `abort_after` on its step.
+A step that can be interrupted is given up at once; one that cannot is let finish, and the abort
+happens then: the node shows `abort_after` on its step.
 """
 
 from typing import Any
@@ -48,7 +48,9 @@ async def abort(ctx: Context, change: Change, node: Node) -> Node:
             raise Conflict(
                 f"Node {node.uuid} is in maintenance; clear that before aborting its service."
             )
-        return apply(change, ctx.rules, node, Event.ABORT, changes={"last_error": None, "service_step": {}}).value
+        return apply(
+            change, ctx.rules, node, Event.ABORT, changes={"last_error": None, "service_step": {}}
+        ).value
     held = next(
         (
             item
@@ -91,7 +93,8 @@ def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job |
     cleanup = Cleanup(job.token if job is not None else "", Event.ABORT if servicing else None)
     change.work(
         work.add(node.uuid, "cleanup", "cleanup", job=msgspec.json.encode(cleanup).decode(),
-                 now=change.now, deadline=change.now + CLEANUP_S, reason="tidying up after an abort",
+                 now=change.now, deadline=change.now + CLEANUP_S,
+                 reason="tidying up after an abort",
                  request_id=change.cause.request_id)
     )  # fmt: skip
     return applied.value

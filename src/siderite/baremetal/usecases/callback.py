@@ -11,7 +11,9 @@ from siderite.core.transition import Cause
 
 
 async def heartbeat(ctx: Context, uuid: str) -> None:
-    """Wake the parked work; Busy if the node is just not waiting yet, so that the ramdisk tries again."""
+    """Wake the parked work; Busy if the node is just not waiting yet, so that the ramdisk tries
+    again.
+    """
     node = await NODES.get(ctx.door.store, uuid)
     if node is None:
         raise NotFound(f"Node {uuid} could not be found.")

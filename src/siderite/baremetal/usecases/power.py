@@ -32,7 +32,13 @@ class PowerJob(msgspec.Struct, frozen=True):
 
 
 async def ask(
-    ctx: Context, ident: str, target: PowerTarget, timeout_s: float | None, who: Who, cause: Cause
+    ctx: Context,
+    ident: str,
+    target: PowerTarget,
+    *,
+    timeout_s: float | None,
+    who: Who,
+    cause: Cause,
 ) -> Node:
     """Have the node's power changed; the work follows."""
 
@@ -68,7 +74,8 @@ def _patience(ctx: Context, target: PowerTarget, timeout_s: float | None) -> flo
 def _check(node: Node, target: PowerTarget) -> None:
     if node.provision_state in (P.CLEANING, P.CLEANWAIT):
         raise IllegalVerb(
-            f'The requested action "{target}" can not be performed on node "{node.uuid}" while it is'
+            f'The requested action "{target}" can not be performed on node "{node.uuid}"'
+            f" while it is"
             f' in state "{node.provision_state}"; wait until cleaning is done, or abort it.'
         )
     if node.target_power_state is not None:
@@ -83,7 +90,8 @@ def _check(node: Node, target: PowerTarget) -> None:
         )
     if node.disable_power_off and target is not PowerTarget.ON:
         raise Conflict(
-            f"Failed to set node power state to {target}: power off is disabled for node {node.uuid}"
+            f"Failed to set node power state to {target}: power off is disabled for node"
+            f" {node.uuid}"
             " (disable_power_off)."
         )
 

@@ -1,8 +1,9 @@
-"""What workers report: each report is one commit that moves the node, its job and its facts on together.
+"""What workers report: each report is one commit that moves the node, its job and its facts on
+together.
 
-A worker holds a lease on its work. Whatever it reports names the lease's fence; if the lease is lost, so
-is the report, and `Lost` tells the worker to stop. If only the node changed meanwhile (somebody patched
-its description), the report is decided again on the node as it is now.
+A worker holds a lease on its work. Whatever it reports names the lease's fence; if the lease is
+lost, so is the report, and `Lost` tells the worker to stop. If only the node changed meanwhile
+(somebody patched its description), the report is decided again on the node as it is now.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from siderite.core.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a worker knows of the work it holds: the lease, the node and the job as last committed."""
+    """What a worker knows of its work: the lease, the node and the job as last committed."""
 
     held: Work
     node: Node
@@ -167,8 +168,8 @@ async def still_silent(ctx: Context, run: Run, reason: str) -> None:
     change = ctx.door.change(Cause(run.held.request_id))
     deadline = change.now + ctx.settings.callback_timeout_s
     change.put(
-        work.park(run.held, kind=run.held.kind, job=job_text(run.job), due=deadline, deadline=deadline,
-                  reason=reason)
+        work.park(run.held, kind=run.held.kind, job=job_text(run.job), due=deadline,
+                  deadline=deadline, reason=reason)
     )  # fmt: skip
     await ctx.door.commit(change)
 

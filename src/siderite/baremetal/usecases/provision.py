@@ -113,7 +113,8 @@ def _check_deployable(node: Node, problem: str | None) -> None:
         [trait for trait in wanted if trait not in node.traits] if isinstance(wanted, list) else []
     )
     if missing:
-        problem = f"instance_info.traits asks for {', '.join(map(str, missing))}, which the node does not have."
+        traits = ", ".join(map(str, missing))
+        problem = f"instance_info.traits asks for {traits}, which the node does not have."
     if problem is not None:
         raise Invalid(
             f"Failed to validate deploy or power info for node {node.uuid}. Error: {problem}"
@@ -163,7 +164,7 @@ async def _unhold(ctx: Context, change: Change, node: Node) -> Node:
     ]
     job = job_of(held[0].job) if held else Job(op=new_uuid())
     applied = apply(
-        change, ctx.rules, node, Event.UNHOLD, job=job_text(job), kind=held[0].kind if held else None,
-        reason="the hold was released",
+        change, ctx.rules, node, Event.UNHOLD, job=job_text(job),
+        kind=held[0].kind if held else None, reason="the hold was released",
     )  # fmt: skip
     return applied.value

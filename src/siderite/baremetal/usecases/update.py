@@ -88,7 +88,8 @@ def _check(ctx: Context, node: Node, changes: dict[str, Any], ask: Update, who: 
         if state not in CHANGEABLE_WHILE_MOVING or inspecting:
             raise Conflict(
                 f"Node {node.uuid} can not be updated while a state transition is in progress"
-                f" ({state}, on its way to {node.target_provision_state}); try again when it is done.",
+                f" ({state}, on its way to {node.target_provision_state}); try again when"
+                f" it is done.",
                 retry_after_s=5,
             )
     refit = sorted(_INTERFACE_FIELDS & set(changes))
@@ -149,7 +150,8 @@ def _refitted(ctx: Context, node: Node, changes: dict[str, Any], *, reset: bool)
     card = ctx.cards.get(driver)
     if card is None:
         raise Invalid(
-            f"There is no driver {str(driver)[:80]}; those here are: {', '.join(sorted(ctx.cards))}."
+            f"There is no driver {str(driver)[:80]}; those here are:"
+            f" {', '.join(sorted(ctx.cards))}."
         )
     wanted = {
         field: changes[field] if field in changes else None if reset else getattr(node, field)

@@ -1,4 +1,4 @@
-"""The query of a node list: filters, order, page and fields, each checked, each since its version."""
+"""The query of a node list: filters, order, page and fields, each since its version."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,9 +67,14 @@ def parse(request: Request, *, detail: bool, max_limit: int) -> Listing:
     for key, value in request.query:
         since = FILTER_SINCE.get(key)
         if since is None:
-            raise Invalid(f"Unexpected arguments: {key[:80]}. A list of nodes takes: {', '.join(FILTER_SINCE)}.")
+            raise Invalid(
+                f"Unexpected arguments: {key[:80]}. A list of nodes takes:"
+                f" {', '.join(FILTER_SINCE)}."
+            )
         if since > request.version:
-            raise NotAcceptable(f"{key} needs API version 1.{since}; this request has 1.{request.version}.")
+            raise NotAcceptable(
+                f"{key} needs API version 1.{since}; this request has 1.{request.version}."
+            )
         if key not in _NOT_REPEATED:
             listing.kept.append((key, value))
         if key in _FLAGS:
@@ -109,7 +114,9 @@ def _special(listing: Listing, version: int, key: str, value: str, max_limit: in
         listing.marker = _uuid(key, value)
     elif key == "sort_dir":
         if value not in ("asc", "desc"):
-            raise Invalid(f"Invalid sort direction: {value[:40]}. Acceptable values are 'asc' or 'desc'.")
+            raise Invalid(
+                f"Invalid sort direction: {value[:40]}. Acceptable values are 'asc' or 'desc'."
+            )
         listing.descending = value == "desc"
     elif key == "sort_key":
         listing.sort = _sort_key(value, version)
@@ -135,7 +142,9 @@ def fields(value: str, version: int) -> list[str]:
         if since is None:
             raise Invalid(f"Field(s) {name[:80]!r} are not valid; a node has: {', '.join(SINCE)}.")
         if since > version:
-            raise NotAcceptable(f"The field {name} needs API version 1.{since}; this request has 1.{version}.")
+            raise NotAcceptable(
+                f"The field {name} needs API version 1.{since}; this request has 1.{version}."
+            )
     if not names:
         raise Invalid("fields is empty; name the fields, separated by commas.")
     return names
@@ -145,7 +154,10 @@ def _provision_state(value: str) -> Where:
     if value in ("None", "none", "null"):
         value = "available"
     if value not in NODE.states:
-        raise Invalid(f'Provision state "{value[:40]}" is not valid; the states are: {", ".join(NODE.states)}.')
+        raise Invalid(
+            f'Provision state "{value[:40]}" is not valid; the states are:'
+            f" {', '.join(NODE.states)}."
+        )
     return Where("provision_state = ?", (value,))
 
 
@@ -154,7 +166,9 @@ def _sort_key(value: str, version: int) -> str:
         return value
     if value not in SINCE or value in _UNSORTABLE:
         possible = ", ".join(name for name, _ in NODE_FIELDS if name not in _UNSORTABLE)
-        raise Invalid(f"The sort_key value {value[:80]!r} is invalid for sorting; use one of: {possible}.")
+        raise Invalid(
+            f"The sort_key value {value[:80]!r} is invalid for sorting; use one of: {possible}."
+        )
     if SINCE[value] > version:
         raise NotAcceptable(f"sort_key {value} needs API version 1.{SINCE[value]}.")
     return value

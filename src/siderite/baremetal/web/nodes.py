@@ -53,10 +53,14 @@ async def create(service: "Service", request: Request) -> Response:
     """POST /v1/nodes"""
     fields = schemas.creation(await request.json(), request.version)
     available = request.version < START_ENROLLED
-    node = await enrol.create(service.ctx, fields, available=available, cause=service.cause(request))
+    node = await enrol.create(
+        service.ctx, fields, available=available, cause=service.cause(request)
+    )
     body = await find.body_of(service.ctx, node.uuid, request.who)
     location = f"{service.base(request)}v1/nodes/{node.uuid}".encode()
-    return raw(views.node(body, request.version, service.base(request)), 201, [(b"location", location)])
+    return raw(
+        views.node(body, request.version, service.base(request)), 201, [(b"location", location)]
+    )
 
 
 async def show(service: "Service", request: Request) -> Response:
@@ -129,7 +133,9 @@ async def patch(service: "Service", request: Request) -> Response:
     for item in patches:
         if item.field not in schemas.FIELDS:
             only = ", ".join(sorted(schemas.FIELDS))
-            raise Invalid(f"Cannot patch {item.text[:200]}. Only the following can be updated: {only}")
+            raise Invalid(
+                f"Cannot patch {item.text[:200]}. Only the following can be updated: {only}"
+            )
         schemas.too_new(item.field, request.version)
     await _guarded(service, request, "node:update")
     version = request.version

@@ -51,4 +51,6 @@ def check_node(policy: str, who: Who, node: Node) -> None:
         return
     if who.project_id == node.owner or (rule.lessee and who.project_id == node.lessee):
         return
-    raise Forbidden(f"{policy} is for the owner of node {node.uuid}; ask them, or an administrator.")
+    raise Forbidden(
+        f"{policy} is for the owner of node {node.uuid}; ask them, or an administrator."
+    )

@@ -1,4 +1,6 @@
-"""The body of states/provision: a verb and what goes with it, in the order in which Ironic checks it."""
+"""The body of states/provision: a verb and what goes with it, in the order in which Ironic checks
+it.
+"""
 
 import binascii
 import re
@@ -36,11 +38,13 @@ def verb(document: Any, version: int) -> str:
     if not isinstance(target, str) or target not in VERBS:
         verbs = ", ".join(v for v in VERBS if VERB_SINCE[v] <= version)
         raise Invalid(
-            f'The requested action "{str(target)[:80]}" could not be understood; the verbs are: {verbs}.'
+            f'The requested action "{str(target)[:80]}" could not be understood; the'
+            f" verbs are: {verbs}."
         )
     if VERB_SINCE[target] > version:
         raise NotAcceptable(
-            f"The verb {target} needs API version 1.{VERB_SINCE[target]}; this request has 1.{version}."
+            f"The verb {target} needs API version 1.{VERB_SINCE[target]}; this request"
+            f" has 1.{version}."
         )
     extra = sorted(set(document) - _KEYS)
     if extra:
@@ -71,17 +75,26 @@ def _configdrive(value: Any, target: str, version: int) -> str | Json | None:
         return None
     takers = ("active", "rebuild", "deploy") if version >= 35 else ("active",)  # noqa: PLR2004
     if target not in takers:
-        raise Invalid(f'"configdrive" is only valid when setting target provision state to {" or ".join(takers)}')
+        raise Invalid(
+            f'"configdrive" is only valid when setting target provision state to'
+            f" {' or '.join(takers)}"
+        )
     if isinstance(value, str):
         if "://" not in value and not _is_base64(value):
-            raise Invalid("configdrive must be gzipped and base64-encoded text, an http(s) URL or an object.")
+            raise Invalid(
+                "configdrive must be gzipped and base64-encoded text, an http(s) URL or an object."
+            )
         return value
     if not isinstance(value, dict):
         raise Invalid("configdrive must be text or an object.")
     if version < 56:  # noqa: PLR2004
-        raise NotAcceptable(f"A configdrive object needs API version 1.56; this request has 1.{version}.")
+        raise NotAcceptable(
+            f"A configdrive object needs API version 1.56; this request has 1.{version}."
+        )
     for key, inner in value.items():
-        if key not in _CONFIGDRIVE or (inner is not None and not isinstance(inner, _CONFIGDRIVE[key])):
+        if key not in _CONFIGDRIVE or (
+            inner is not None and not isinstance(inner, _CONFIGDRIVE[key])
+        ):
             raise Invalid(
                 f"configdrive has no {key[:40]!r} of that type; it has {', '.join(_CONFIGDRIVE)}."
             )
@@ -101,10 +114,16 @@ def _is_base64(text: str) -> bool:
 
 
 def _steps(given: Json, target: str, version: int) -> list[Json]:
-    takers = {"clean_steps": ("clean",), "service_steps": ("service",), "deploy_steps": ("active", "rebuild", "deploy")}
+    takers = {
+        "clean_steps": ("clean",),
+        "service_steps": ("service",),
+        "deploy_steps": ("active", "rebuild", "deploy"),
+    }
     for key, verbs in takers.items():
         if key in given and target not in verbs:
-            raise Invalid(f'"{key}" is only valid when setting target provision state to {" or ".join(verbs)}')
+            raise Invalid(
+                f'"{key}" is only valid when setting target provision state to {" or ".join(verbs)}'
+            )
     if "deploy_steps" in given and version < 69:  # noqa: PLR2004
         raise NotAcceptable(f"deploy_steps needs API version 1.69; this request has 1.{version}.")
     for target_, key in (("clean", "clean_steps"), ("service", "service_steps")):
@@ -112,7 +131,9 @@ def _steps(given: Json, target: str, version: int) -> list[Json]:
             raise Invalid(f'"{key}" is required when setting target provision state to {target}')
     for key in takers:
         if key in given:
-            return check_steps(key, given[key], needs=("args", "priority") if key == "deploy_steps" else ())
+            return check_steps(
+                key, given[key], needs=("args", "priority") if key == "deploy_steps" else ()
+            )
     return []
 
 
@@ -126,7 +147,15 @@ def check_steps(key: str, value: Any, needs: tuple[str, ...] = ()) -> list[Json]
 
 
 def _step(key: str, item: Any, needs: tuple[str, ...]) -> Json:
-    known = {"interface", "step", "args", "order", "priority", "execute_on_child_nodes", "limit_child_node_execution"}
+    known = {
+        "interface",
+        "step",
+        "args",
+        "order",
+        "priority",
+        "execute_on_child_nodes",
+        "limit_child_node_execution",
+    }
     if not isinstance(item, dict):
         raise Invalid(f'Invalid {key}: each step is an object with "interface" and "step".')
     for name in ("interface", "step", *needs):
@@ -147,7 +176,11 @@ def _step(key: str, item: Any, needs: tuple[str, ...]) -> Json:
             raise Invalid(f"Invalid {key}: {name} must be a whole number from 0 to 1000000.")
     if item["step"] == "wait":
         seconds = item.get("args", {}).get("seconds", 0)
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds <= 86400:  # noqa: PLR2004
+        if (
+            isinstance(seconds, bool)
+            or not isinstance(seconds, (int, float))
+            or not 0 <= seconds <= 86400  # noqa: PLR2004 - a day
+        ):
             raise Invalid(f"Invalid {key}: wait takes args.seconds from 0 to 86400.")
     return item
 
@@ -156,7 +189,9 @@ def _rescue_password(given: Json, target: str) -> str | None:
     value = given.get("rescue_password")
     if target != "rescue":
         if value is not None:
-            raise Invalid('"rescue_password" is only valid when setting target provision state to rescue')
+            raise Invalid(
+                '"rescue_password" is only valid when setting target provision state to rescue'
+            )
         return None
     if not isinstance(value, str) or not value.strip():
         raise Invalid("rescue needs a rescue_password that is not blank.")
@@ -168,9 +203,14 @@ def _disable_ramdisk(given: Json, target: str, version: int) -> bool:
         return False
     since = {"clean": 70, "service": 108}.get(target)
     if since is None:
-        raise Invalid('"disable_ramdisk" is only valid when setting target provision state to clean or service')
+        raise Invalid(
+            '"disable_ramdisk" is only valid when setting target provision state to'
+            " clean or service"
+        )
     if version < since:
-        raise NotAcceptable(f"disable_ramdisk needs API version 1.{since}; this request has 1.{version}.")
+        raise NotAcceptable(
+            f"disable_ramdisk needs API version 1.{since}; this request has 1.{version}."
+        )
     value = given["disable_ramdisk"]
     if not isinstance(value, bool):
         raise Invalid("disable_ramdisk must be true or false.")

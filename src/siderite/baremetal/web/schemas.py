@@ -1,6 +1,7 @@
 """What clients may write: each field with its form, and the sentence when it has another.
 
-The same checks serve creation and patching. A field newer than the request's version is refused with 406.
+The same checks serve creation and patching. A field newer than the request's version is refused
+with 406.
 """
 
 import re
@@ -18,7 +19,9 @@ from siderite.core.jsonpatch import apply
 
 Check = Callable[[str, Any], Any]
 
-_HOSTNAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*\Z")
+_HOSTNAME = re.compile(
+    r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*\Z"
+)
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]+\Z")
 RESERVED_NAMES = frozenset(
     {"maintenance", "management", "states", "vendor_passthru", "detail", "validate"}
@@ -149,12 +152,15 @@ def creation(document: Any, version: int) -> dict[str, Any]:
         check = FIELDS.get(key) or _ONLY_AT_CREATION.get(key)
         if check is None:
             raise Invalid(
-                f"Schema error for node: there is no field {_short(key)} that can be set at creation."
+                f"Schema error for node: there is no field {_short(key)} that can be set"
+                f" at creation."
             )
         too_new(key, version)
         fields[key] = check(key, value)
     if not fields.get("driver"):
-        raise Invalid("Schema error for node: 'driver' is a required property, such as fake-hardware.")
+        raise Invalid(
+            "Schema error for node: 'driver' is a required property, such as fake-hardware."
+        )
     for flag_ in ("protected", "retired"):
         if fields.get(f"{flag_}_reason") is not None and not fields.get(flag_):
             raise Invalid(f"{flag_}_reason can only be set together with {flag_}.")
@@ -194,7 +200,13 @@ def patched(node: Node, patches: list[Patch], version: int) -> dict[str, Any]:
 
 
 def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "text",
+        bool: "true or false",
+        type(None): "null",
+    }
     return names.get(type(value), "a number")
 
 

@@ -91,7 +91,9 @@ class BaremetalService:
         """The API's double-encoded body: clients unwrap it."""
         inner: dict[str, Any]
         if isinstance(error, NotAcceptable) or error.code.startswith("request.method"):
-            title = {404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"}[error.status]
+            title = {404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"}[
+                error.status
+            ]
             inner = {"code": error.status, "title": title, "description": error.sentence}
         else:
             fault = "Server" if error.status >= 500 else "Client"  # noqa: PLR2004

@@ -69,7 +69,12 @@ async def set_power(service: "Service", request: Request) -> Response:
     if timeout is not None and (type(timeout) is not int or not 1 <= timeout <= _LONGEST_S):
         raise Invalid(f"timeout must be a whole number of seconds from 1 to {_LONGEST_S}.")
     await power.ask(
-        service.ctx, node.uuid, target, timeout, request.who, service.cause(request)
+        service.ctx,
+        node.uuid,
+        target,
+        timeout_s=timeout,
+        who=request.who,
+        cause=service.cause(request),
     )
     return _accepted(service, request)
 

@@ -1,4 +1,5 @@
-"""The bare metal API's microversions: what each number brought, and who may ask for what since when.
+"""The bare metal API's microversions: what each number brought, and who may ask for what since
+when.
 
 1.1 to 1.115 are numbered as Ironic numbers them; 1.900 on are our own.
 """

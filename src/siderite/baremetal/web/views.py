@@ -1,4 +1,4 @@
-"""How nodes look on the wire: stored text is cut to the version, spelt for it, and given its URL."""
+"""How nodes look on the wire: stored text, cut to the version, spelt for it, with its URL."""
 
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -50,7 +50,11 @@ def node(body: str, version: int, base: str, fields: Sequence[str] | None = None
 
 
 def nodes(
-    bodies: Iterable[str], version: int, base: str, fields: Sequence[str] | None, following: str | None
+    bodies: Iterable[str],
+    version: int,
+    base: str,
+    fields: Sequence[str] | None,
+    following: str | None,
 ) -> bytes:
     """A list of nodes, and where it goes on."""
     if fields is None:

@@ -1,1 +1,3 @@
-"""Carrying on: durable work is taken up here, drivers are called, and outcomes are reported to usecases."""
+"""Carrying on: durable work is taken up here, drivers are called, and outcomes are reported to
+usecases.
+"""

@@ -1,4 +1,6 @@
-"""Tidying up after an abort: the run that was given up is forgotten by the driver, then the node may move."""
+"""Tidying up after an abort: the run that was given up is forgotten by the driver, then the node
+may move.
+"""
 
 import msgspec
 

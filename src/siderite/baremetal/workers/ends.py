@@ -70,7 +70,7 @@ def _memories(family: Family, node: Node, now: float) -> dict[str, Any]:
 
 
 async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
-    """It cannot be done. A step that failed half-way leaves the machine in nobody knows what state."""
+    """It cannot be done. A step that failed half-way leaves the machine in an unknown state."""
     text = f"{_WORDS[run.family]} failed: {reason}"
 
     def fields(node: Node) -> dict[str, Any]:

@@ -25,7 +25,9 @@ async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:
 
 
 def _wants_cleaning(ctx: Context, run: Run) -> bool:
-    """A manual clean is always wanted; an automated one by the node's word, else the configuration's."""
+    """A manual clean is always wanted; an automated one by the node's word, else the
+    configuration's.
+    """
     if run.node.target_provision_state == P.MANAGEABLE:
         return True
     own = run.node.automated_clean

@@ -1,8 +1,8 @@
 """Provisioning work, step by step.
 
-One piece of work is one job: a list of steps and a place in it. `handle` goes on from wherever the job
-stands, so that it makes no difference whether this process began it. Between two steps there is a commit;
-a step that waits lets go of the work, and nothing holds a thread or a task meanwhile.
+One piece of work is one job: a list of steps and a place in it. `handle` goes on from wherever the
+job stands, so that it makes no difference whether this process began it. Between two steps there
+is a commit; a step that waits lets go of the work, and nothing holds a thread or a task meanwhile.
 """
 
 from typing import Any
@@ -195,7 +195,7 @@ class Steps:
             return await self._fail(run, problem)
         power = await driver.power.read(Endpoint.of(run.node))
         if power is PowerState.UNKNOWN:
-            reason = "the power state cannot be read: check the BMC's address, its credentials and the network"
+            reason = "the power cannot be read: check the BMC's address, credentials and network"
             if self._ctx.door.clock() - run.held.created_at >= VERIFY_PATIENCE_S:
                 return await self._fail(run, reason)
             await progress.waits(self._ctx, run, run.job, reason, 1.0)
@@ -206,8 +206,9 @@ class Steps:
     async def _finish(self, run: Run, changes: dict[str, Any] | None = None) -> Run | None:
         return await ends.finished(self._ctx, run, changes or {})
 
-    async def _fail(self, run: Run, reason: str, *, in_step: bool = False) -> None:
+    async def _fail(self, run: Run, reason: str, *, in_step: bool = False) -> Run | None:
         await ends.failed(self._ctx, run, reason, in_step=in_step)
+        return None
 
     async def _overdue(self, run: Run, *, waiting: bool) -> Run | None:
         if waiting and run.node.maintenance:

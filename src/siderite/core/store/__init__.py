@@ -1,9 +1,10 @@
 """Keeping things: one small layer over SQLite (embedded) and PostgreSQL.
 
-Everything that becomes true together is a list of `Op`; `Store.commit` makes all of it true or none.
-An `Op` that says how many rows it must touch is a compare-and-swap: if it touches another number, the
-whole commit is undone and `Lost` is raised, and the caller reads again and decides again. There are no
-open transactions: a decision is made on what was read, and the commit checks that it still holds.
+Everything that becomes true together is a list of `Op`; `Store.commit` makes all of it true or
+none. An `Op` that says how many rows it must touch is a compare-and-swap: if it touches another
+number, the whole commit is undone and `Lost` is raised, and the caller reads again and decides
+again. There are no open transactions: a decision is made on what was read, and the commit checks
+that it still holds.
 
 SQL is written once, with `?` for arguments, in the file that owns the table.
 """
@@ -61,7 +62,9 @@ class Store(Protocol):
 
 
 async def open_store(url: str) -> Store:
-    """The store behind a URL: `sqlite:///path/to/file`, `sqlite://` (in memory) or `postgresql://…`."""
+    """The store behind a URL: `sqlite:///path/to/file`, `sqlite://` (in memory) or
+    `postgresql://…`.
+    """
     if url.startswith("sqlite://"):
         from siderite.core.store.sqlite import SqliteStore
 
@@ -71,5 +74,6 @@ async def open_store(url: str) -> Store:
 
         return await PostgresStore.open(url)
     raise ValueError(
-        f"no such kind of database: {url.split(':', maxsplit=1)[0]}; use sqlite:/// or postgresql://"
+        f"no such kind of database: {url.split(':', maxsplit=1)[0]}; use sqlite:/// or"
+        f" postgresql://"
     )

@@ -1,7 +1,8 @@
-"""SQLite in the event loop: WAL, durable commits, all that was handed in during a tick in one commit.
+"""SQLite in the event loop: WAL, durable commits, all that was handed in during a tick in one
+commit.
 
-Calls are short and run straight in the loop (a thread hop costs more than the call). Only one process
-may have the file open for writing: a lock beside it says so, and names the remedy.
+Calls are short and run straight in the loop (a thread hop costs more than the call). Only one
+process may have the file open for writing: a lock beside it says so, and names the remedy.
 """
 
 import asyncio

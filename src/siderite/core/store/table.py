@@ -1,8 +1,9 @@
-"""A resource's table: the whole value as a JSON document, what the wire shows of it, and columns to find it by.
+"""A resource's table: the whole value as a JSON document, what the wire shows of it, and columns
+to find it by.
 
-`doc` is the value itself (with its secrets), `body` what clients may read of it, rendered once when it is
-written; `columns` are attributes that filters, sorting and uniqueness need. A change is a compare-and-swap
-on `version`, and writes only the columns that differ.
+`doc` is the value itself (with its secrets), `body` what clients may read of it, rendered once
+when it is written; `columns` are attributes that filters, sorting and uniqueness need. A change is
+a compare-and-swap on `version`, and writes only the columns that differ.
 """
 
 from collections.abc import Callable
@@ -42,7 +43,9 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a list, in which order. `sort` is a column or a scalar attribute of the document."""
+    """Which part of a list, in which order. `sort` is a column or a scalar attribute of the
+    document.
+    """
 
     limit: int
     marker: str | None = None
@@ -93,7 +96,7 @@ class Table(Generic[R]):
         sql = self._updates.get(key)
         if sql is None:
             sets = ", ".join(f"{column} = ?" for column in ("version", "doc", "body", *changed))
-            sql = f"UPDATE {self.name} SET {sets} WHERE uuid = ? AND version = ?"  # noqa: S608
+            sql = f"UPDATE {self.name} SET {sets} WHERE uuid = ? AND version = ?"
             self._updates[key] = sql
         values = (
             after.version,
@@ -115,13 +118,13 @@ class Table(Generic[R]):
 
     async def get(self, store: Store, uuid: str) -> R | None:
         """The value with this uuid."""
-        rows = await store.fetch(f"SELECT doc FROM {self.name} WHERE uuid = ?", (uuid,))  # noqa: S608
+        rows = await store.fetch(f"SELECT doc FROM {self.name} WHERE uuid = ?", (uuid,))
         return self.value(rows[0][0]) if rows else None
 
     async def find(self, store: Store, *where: Where) -> list[R]:
         """All values that meet the conditions, oldest first."""
         clause, args = _all(where)
-        rows = await store.fetch(f"SELECT doc FROM {self.name}{clause} ORDER BY id", args)  # noqa: S608
+        rows = await store.fetch(f"SELECT doc FROM {self.name}{clause} ORDER BY id", args)
         return [self.value(row[0]) for row in rows]
 
     def value(self, doc: Value) -> R:
@@ -153,7 +156,7 @@ class Table(Generic[R]):
             order = f"ORDER BY {key} {way}" + (f", id {way}" if key != "id" else "")
             limit = f" LIMIT {page.limit}"
         clause, args = _all(conditions)
-        return await store.fetch(f"SELECT {what} FROM {self.name}{clause} {order}{limit}", args)  # noqa: S608
+        return await store.fetch(f"SELECT {what} FROM {self.name}{clause} {order}{limit}", args)
 
     def _sort_expression(self, dialect: str, key: str) -> str:
         if key == "id":

@@ -52,7 +52,7 @@ class Basic:
 
     async def who(self, name: str, password: str) -> Who | None:
         """The caller, at home in their default or first project; None if either is wrong."""
-        if "\0" in name:
+        if not _can_be_stored(name):
             return None
         key = self._key(name, password)
         now = self._clock()
@@ -101,3 +101,12 @@ class Basic:
             data = part.encode("utf-8", "surrogatepass")
             keyed.update(b"%d:" % len(data) + data)
         return keyed.digest()
+
+
+def _can_be_stored(name: str) -> bool:
+    """Whether a database takes the text at all; a header can hold what JSON cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in name

@@ -1,7 +1,7 @@
 """Simulated hardware, shipped: `fake-hardware` on the wire.
 
-`machines` is the hardware: it has a memory of its own that survives our crashes, as real machines do.
-`scripts` says how it behaves: latencies, failures, outages, per node, per rack or for all.
+`machines` is the hardware: it has a memory of its own that survives our crashes, as real machines
+do. `scripts` says how it behaves: latencies, failures, outages, per node, per rack or for all.
 `driver` drives it as a driver drives real machines; `control` lets operators write the scripts.
 """
 

@@ -1,4 +1,5 @@
-"""Scripting the simulated machines over HTTP, for demonstrations and for people's own tests: administrators only.
+"""Scripting the simulated machines over HTTP, for demonstrations and for people's own tests:
+administrators only.
 
 GET  /simulator/v1/scripts              every script, by its scope
 PUT  /simulator/v1/scripts/{scope}      all, rack:NAME or node:UUID (also DELETE)

@@ -1,4 +1,6 @@
-"""The driver of simulated machines: `fake-hardware`. It keeps to the same contract as those of real ones."""
+"""The driver of simulated machines: `fake-hardware`. It keeps to the same contract as those of real
+ones.
+"""
 
 from siderite.baremetal.domain.driver_card import DriverCard
 from siderite.baremetal.domain.node import INTERFACES

@@ -1,7 +1,8 @@
 """The simulated hardware itself: power, running steps and scripts, in a small database of its own.
 
-It outlives a crash of the service as real machines would, but not a crash of the operating system (it does
-not wait for the disk). A step that runs ends by its time, whoever asks; its ramdisk then calls back.
+It outlives a crash of the service as real machines would, but not a crash of the operating system
+(it does not wait for the disk). A step that runs ends by its time, whoever asks; its ramdisk then
+calls back.
 """
 
 import asyncio
@@ -23,8 +24,8 @@ log = get_logger("simulated")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS machines (node TEXT PRIMARY KEY, rack TEXT, power TEXT, since REAL);
-CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, node TEXT, what TEXT, began REAL, ends REAL,
-  calls INTEGER, asked INTEGER, last_asked REAL, ended INTEGER);
+CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, node TEXT, what TEXT, began REAL,
+  ends REAL, calls INTEGER, asked INTEGER, last_asked REAL, ended INTEGER);
 CREATE INDEX IF NOT EXISTS runs_node ON runs (node);
 CREATE TABLE IF NOT EXISTS scripts (scope TEXT PRIMARY KEY, script TEXT);
 CREATE TABLE IF NOT EXISTS cuts (rack TEXT PRIMARY KEY, at REAL);

@@ -4,9 +4,9 @@
      "fail": {"deploy.write_image": "disk is gone", "power": "PSU broken"},
      "ramdisk": true, "silent": false, "unreachable": false}
 
-Keys of `latency_s` and `fail` are a step as `interface.step`, a kind of work (`clean`, `deploy`, `power` …)
-or `*`. A latency may be `[low, high]`. `ramdisk` makes in-band steps wait for a call back; a `silent`
-ramdisk never calls. `unreachable` is the BMC; the machine itself goes on.
+Keys of `latency_s` and `fail` are a step as `interface.step`, a kind of work (`clean`, `deploy`,
+`power` …) or `*`. A latency may be `[low, high]`. `ramdisk` makes in-band steps wait for a call
+back; a `silent` ramdisk never calls. `unreachable` is the BMC; the machine itself goes on.
 """
 
 from typing import Any

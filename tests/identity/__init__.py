@@ -1,0 +1,1 @@
+"""Identity: through its API, on both databases."""
