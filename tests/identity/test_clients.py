@@ -86,6 +86,8 @@ def test_keystoneauth_knows_the_other_scopes(listener: str) -> None:
     session.session.close()
 
 
+# The SDK warns of its own future at every connection.
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_the_sdk_makes_a_project_a_user_and_a_grant(listener: str) -> None:
     cloud = openstack.connection.Connection(
         auth={**WHO, "auth_url": listener + "/identity", "project_name": "admin",
@@ -103,7 +105,7 @@ def test_the_sdk_makes_a_project_a_user_and_a_grant(listener: str) -> None:
     assert identity.find_user("no-such") is None
     assignments = list(identity.role_assignments(user_id=user.id))
     assert [one.scope["project"]["id"] for one in assignments] == [project.id]
-    assert identity.update_user(user, enabled=False).is_user_enabled is False
+    assert identity.update_user(user, is_enabled=False).is_enabled is False
     assert {one.service_id for one in identity.endpoints()} == {s.id for s in identity.services()}
     identity.unassign_project_role_from_user(project, user, role)
     identity.delete_user(user)

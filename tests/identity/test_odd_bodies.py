@@ -66,7 +66,7 @@ def _nearly_right(draw: st.DrawFn) -> Any:
         if draw(st.booleans()) or not isinstance(spot, dict):
             spot[last] = draw(_JSON)
         else:
-            del spot[last]
+            spot.pop(last, None)
     return body
 
 

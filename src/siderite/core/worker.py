@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
+from functools import partial
 
 from siderite.core import metrics
 from siderite.core import work

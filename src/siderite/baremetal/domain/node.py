@@ -1,4 +1,4 @@
-"""A node as a value. Fields are named as on the wire; times are ISO text; `version` counts changes."""
+"""A node as a value: fields as on the wire, times as ISO text; `version` counts its changes."""
 
 from collections.abc import Mapping
 from typing import Any
