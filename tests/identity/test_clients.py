@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import openstack
 import pytest
@@ -19,7 +20,7 @@ from siderite.identity import Identity
 from tests.identity.world import PASSWORD
 from tests.identity.world import application
 
-WHO = {"username": "admin", "password": PASSWORD, "user_domain_id": "default"}
+WHO: dict[str, Any] = {"username": "admin", "password": PASSWORD, "user_domain_id": "default"}
 
 
 @pytest.fixture
@@ -57,12 +58,18 @@ def test_keystoneauth_logs_in_validates_and_reads_the_catalogue(listener: str, p
     assert access.role_names == ["admin", "member", "reader"]
     assert access.project_name == "admin"
     assert access.service_catalog.url_for("baremetal", "internal") == listener + "/baremetal"
-    identity = {"service_type": "identity", "interface": "admin", "region_name": "RegionOne"}
+    identity: dict[str, Any] = {
+        "service_type": "identity",
+        "interface": "admin",
+        "region_name": "RegionOne",
+    }
     shown = session.get(
         "/auth/tokens", endpoint_filter=identity, headers={"X-Subject-Token": token}
     )
     assert shown.json()["token"]["user"]["name"] == "admin"
-    assert session.get_endpoint_data(**identity).api_version[0] == 3
+    found = session.get_endpoint_data(**identity)
+    assert found is not None
+    assert found.api_version == (3, 14)
     session.delete("/auth/tokens", endpoint_filter=identity, headers={"X-Subject-Token": token})
     # The client meets a 401, gets another token by itself and repeats.
     assert session.get("/users", endpoint_filter=identity).status_code == 200

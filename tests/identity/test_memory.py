@@ -76,13 +76,13 @@ async def test_a_password_speaks_for_the_default_or_else_the_first_project(here:
     user, first = await here.member("mia")
     who = await here.identity.by_password("mia", PASSWORD)
     assert who is not None
-    assert (who.user, who.project_id, who.roles) == ("mia", first, {"member", "reader"})
+    assert (who.user, who.project_id, who.roles) == ("mia", first, frozenset({"member", "reader"}))
     second = await here.new_project()
     await here.give(user, "reader", second)
     await here.call("PATCH", f"/v3/users/{user}", {"user": {"default_project_id": second}})
     who = await here.identity.by_password("mia", PASSWORD)
     assert who is not None
-    assert (who.project_id, who.roles) == (second, {"reader"})
+    assert (who.project_id, who.roles) == (second, frozenset({"reader"}))
 
 
 @story

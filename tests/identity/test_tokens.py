@@ -59,6 +59,7 @@ async def test_without_a_scope_the_default_project_counts(here: World) -> None:
     assert "catalog" not in plain
     await here.call("PATCH", f"/v3/users/{user}", {"user": {"default_project_id": project}})
     assert (await here.login("mia")).json()["token"]["project"]["id"] == project
+    explicit: Any
     for explicit in ("unscoped", {"unscoped": {}}):
         assert "project" not in (await here.login("mia", scope=explicit)).json()["token"]
 

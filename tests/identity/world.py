@@ -94,23 +94,23 @@ class World:
         """A good token."""
         answer = await self.login(name, scope=scope)
         assert answer.status_code == 201, answer.text
-        return answer.headers["x-subject-token"]
+        return str(answer.headers["x-subject-token"])
 
     async def role_id(self, name: str) -> str:
         """The id of a role."""
-        return (await self.call("GET", f"/v3/roles?name={name}")).json()["roles"][0]["id"]
+        return str((await self.call("GET", f"/v3/roles?name={name}")).json()["roles"][0]["id"])
 
     async def new_project(self, name: str | None = None) -> str:
         """A project's id."""
         body = {"project": {"name": name or f"project-{next(_names)}"}}
-        return (await self.call("POST", "/v3/projects", body)).json()["project"]["id"]
+        return str((await self.call("POST", "/v3/projects", body)).json()["project"]["id"])
 
     async def new_user(self, name: str, **attributes: Any) -> str:
         """A user's id."""
         body = {"user": {"name": name, "password": PASSWORD, **attributes}}
         answer = await self.call("POST", "/v3/users", body)
         assert answer.status_code == 201, answer.text
-        return answer.json()["user"]["id"]
+        return str(answer.json()["user"]["id"])
 
     async def give(self, user: str, role: str, project: str | None = None) -> str:
         """Give a role in a project, or on the system; the path of the grant."""

@@ -171,7 +171,8 @@ class Server:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise ServerUnavailable(f"siderite outlived {sign.name}:\n{self.last_words()}") from None
+            words = self.last_words()
+            raise ServerUnavailable(f"siderite outlived {sign.name}:\n{words}") from None
 
     def _drop_connections(self) -> None:
         if self._api is not None:
@@ -205,9 +206,7 @@ class Server:
 
     def unscript(self, scope: str) -> None:
         """The machines behave as they did before."""
-        self.api.delete(
-            f"/simulator/v1/scripts/{scope}", headers=self.headers()
-        ).raise_for_status()
+        self.api.delete(f"/simulator/v1/scripts/{scope}", headers=self.headers()).raise_for_status()
 
     def client_environment(self) -> dict[str, str]:
         """The environment in which OpenStack's own clients find this server."""

@@ -1,8 +1,9 @@
-"""SQLite in the event loop: WAL, durable commits, all that was handed in during a tick in one
-commit.
+"""SQLite in the event loop: WAL, durable commits, all that was handed in meanwhile in one commit.
 
-Calls are short and run straight in the loop (a thread hop costs more than the call). Only one
-process may have the file open for writing: a lock beside it says so, and names the remedy.
+Statements are short and run straight in the loop (a thread hop costs more than they do); only the
+wait for the disk at a commit is spent in a thread, and what is handed in meanwhile forms the next
+commit. Reads have a connection of their own and see what is committed. Only one process may have
+the file open: a lock beside it says so, and names the remedy.
 """
 
 import asyncio
@@ -10,6 +11,8 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,9 @@ from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Value
 
+_HandedIn = tuple[Sequence[Op], "asyncio.Future[Any]", bool]
+_Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
+
 
 class SqliteStore:
     """The embedded store."""
@@ -27,19 +33,17 @@ class SqliteStore:
 
     def __init__(self, path: str) -> None:
         self._lock = _sole_owner(path) if path != ":memory:" else None
-        self._db = sqlite3.connect(path, isolation_level=None, cached_statements=512)
-        for pragma in (
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            "cache_size=-16384",
-            "temp_store=MEMORY",
-        ):
-            self._db.execute(f"PRAGMA {pragma}")
-        self._queue: list[tuple[Sequence[Op], asyncio.Future[Any], bool]] = []
+        self._writer = _connect(path)
+        # In memory there is nothing to wait for at a commit, and no second way in.
+        self._reader = self._writer if path == ":memory:" else _connect(path)
+        self._thread = ThreadPoolExecutor(1, "sqlite-commit")
+        self._queue: list[_HandedIn] = []
+        self._committing: asyncio.Future[None] | None = None
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
-        return self._db.execute(sql, args).fetchall()
+        if self._committing is not None and self._reader is self._writer:
+            await asyncio.wait([self._committing])
+        return self._reader.execute(sql, args).fetchall()
 
     async def commit(self, ops: Sequence[Op]) -> None:
         await self._hand_in(ops, returning=False)
@@ -49,29 +53,36 @@ class SqliteStore:
         return rows
 
     async def close(self) -> None:
-        if self._queue:
-            self._flush()
-        self._db.close()
+        while self._queue or self._committing is not None:
+            if self._committing is None:
+                self._flush()
+            else:
+                await asyncio.wait([self._committing])
+        self._thread.shutdown()
+        self._reader.close()
+        self._writer.close()
         if self._lock is not None:
             os.close(self._lock)
 
     def script(self, sql: str) -> None:
         """Run a migration's statements; the caller wraps them in a transaction."""
-        self._db.executescript(sql)
+        self._writer.executescript(sql)
 
     def _hand_in(self, ops: Sequence[Op], *, returning: bool) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
-        if not self._queue:
+        if not self._queue and self._committing is None:
             loop.call_soon(self._flush)
         self._queue.append((ops, done, returning))
         return done
 
     def _flush(self) -> None:
-        """One durable commit for everything handed in since the last one."""
+        """Begin one commit for all that was handed in; the disk is waited for in a thread."""
+        if self._committing is not None or not self._queue:
+            return
         queue, self._queue = self._queue, []
-        execute = self._db.execute
-        answers: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+        execute = self._writer.execute
+        answers: list[_Answer] = []
         try:
             execute("BEGIN IMMEDIATE")
             for ops, done, returning in queue:
@@ -84,21 +95,29 @@ class SqliteStore:
                 else:
                     answers.append((done, rows, None))
                 execute("RELEASE one")
-            execute("COMMIT")
         except sqlite3.Error as why:
-            if self._db.in_transaction:
-                execute("ROLLBACK")
-            answers = [(done, None, why) for _, done, _ in queue]
-        for done, rows, error in answers:
-            if done.cancelled():
-                continue
-            if error is None:
-                done.set_result(rows)
-            else:
-                done.set_exception(error)
+            self._undo()
+            _answer([(done, None, why) for _, done, _ in queue])
+            return
+        commit = asyncio.get_running_loop().run_in_executor(self._thread, self._writer.commit)
+        self._committing = commit
+        commit.add_done_callback(partial(self._committed, answers))
+
+    def _committed(self, answers: list[_Answer], commit: asyncio.Future[None]) -> None:
+        self._committing = None
+        why = commit.exception()
+        if why is not None:
+            self._undo()
+            answers = [(done, None, why) for done, _, _ in answers]
+        _answer(answers)
+        self._flush()
+
+    def _undo(self) -> None:
+        if self._writer.in_transaction:
+            self._writer.execute("ROLLBACK")
 
     def _run(self, ops: Sequence[Op], *, returning: bool) -> Sequence[Line] | None:
-        execute = self._db.execute
+        execute = self._writer.execute
         for op in ops:
             try:
                 cursor = execute(op.sql, op.args)
@@ -109,6 +128,31 @@ class SqliteStore:
             if op.rows is not None and cursor.rowcount != op.rows:
                 raise Lost(op.sql)
         return None
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, isolation_level=None, cached_statements=512, check_same_thread=False
+    )
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "cache_size=-16384",
+        "temp_store=MEMORY",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _answer(answers: list[_Answer]) -> None:
+    for done, rows, error in answers:
+        if done.cancelled():
+            continue
+        if error is None:
+            done.set_result(rows)
+        else:
+            done.set_exception(error)
 
 
 def _meaning(why: sqlite3.IntegrityError) -> Exception:

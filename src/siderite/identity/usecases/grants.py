@@ -12,6 +12,7 @@ from siderite.identity.domain import Role
 from siderite.identity.domain import Scope
 from siderite.identity.domain import ScopeKind
 from siderite.identity.usecases.changes import Changes
+from siderite.identity.usecases.projects import changed_meanwhile
 
 log = get_logger("identity")
 
@@ -62,6 +63,8 @@ class Grants:
         try:
             await self._store.commit(ops)
         except Lost as why:
+            if role.name in await rows.roles_at(self._store, user_id, scope):
+                raise changed_meanwhile("grant") from why
             raise not_held(role) from why
         self._changes.note()
         log.info(

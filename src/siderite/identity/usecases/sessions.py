@@ -5,8 +5,10 @@ its token lives and no change of rights was made by this process; then the datab
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
+from siderite.core.store import Lost
 from siderite.core.store import Store
 from siderite.core.who import Who
 from siderite.identity import store as rows
@@ -93,13 +95,18 @@ class Sessions:
             issued_at=now,
             expires_at=expires_at,
         )
-        ops = [rows.add_token(hashed, new, user.epoch)]
-        if self._swept_at is None or not 0 <= now - self._swept_at < _SWEEP_INTERVAL_S:
-            self._swept_at = now
-            ops.append(rows.remove_expired_tokens(now))
-        await self._store.commit(ops)
+        await self._store.commit([rows.add_token(hashed, new, user.epoch)])
+        await self._sweep(now)
         session = await self.find(text)
         return None if session is None else (text, session)
+
+    async def _sweep(self, now: float) -> None:
+        """Now and then, remove what time has ended; if others are at those rows, next time."""
+        if self._swept_at is not None and 0 <= now - self._swept_at < _SWEEP_INTERVAL_S:
+            return
+        self._swept_at = now
+        with suppress(Lost):
+            await self._store.commit([rows.remove_expired_tokens(now)])
 
     async def revoke(self, token: str) -> None:
         """End a token."""
