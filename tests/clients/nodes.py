@@ -77,7 +77,9 @@ class Nodes:
         deadline = time.monotonic() + DEADLINE_S
         node = self.show(ident)
         while not seen(node):
-            assert time.monotonic() < deadline, f"not within {DEADLINE_S:g} s: {ident} {what}\n{node}"
+            assert time.monotonic() < deadline, (
+                f"not within {DEADLINE_S:g} s: {ident} {what}\n{node}"
+            )
             time.sleep(0.02)
             node = self.show(ident)
         return node

@@ -84,7 +84,7 @@ def test_keystoneauth_knows_the_other_scopes(listener: str) -> None:
     unscoped = v3.Password(url, unscoped=True, **WHO)
     assert not unscoped.get_access(session).scoped
     rescoped = v3.Token(
-        url, unscoped.get_token(session), project_name="admin", project_domain_id="default"
+        url, unscoped.get_token(session) or "", project_name="admin", project_domain_id="default"
     )
     assert rescoped.get_access(session).project_name == "admin"
     wrong = v3.Password(url, username="admin", password="wrong", user_domain_id="default")
@@ -101,7 +101,7 @@ def test_the_sdk_makes_a_project_a_user_and_a_grant(listener: str) -> None:
               "project_domain_id": "default"},
         region_name="RegionOne",
     )  # fmt: skip
-    identity = cloud.identity
+    identity: Any = cloud.identity
     project = identity.create_project(name="lab", domain_id="default", description="A lab.")
     user = identity.create_user(name="mia", password=PASSWORD, default_project_id=project.id)
     role = identity.find_role("member")

@@ -1,5 +1,6 @@
 """Projects, users, roles: making, changing, deleting, and what that does to tokens."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -219,6 +220,28 @@ async def test_assignments_are_listed_with_names_and_what_they_imply(here: World
     assert await count("group.id=no-such") == 0
     both = await here.call("GET", f"/v3/role_assignments?scope.system&scope.project.id={project}")
     assert both.status_code == 400
+
+
+@story
+async def test_an_assignment_on_the_domain_is_listed_with_its_name(here: World) -> None:
+    user, role = await here.new_user("mia"), await here.role_id("reader")
+    await here.call("PUT", f"/v3/domains/default/users/{user}/roles/{role}")
+    answer = await here.call("GET", "/v3/role_assignments?scope.domain.id=default&include_names")
+    (one,) = answer.json()["role_assignments"]
+    assert one["scope"] == {"domain": {"id": "default", "name": "Default"}}
+
+
+@story
+async def test_of_two_changes_at_once_one_is_told_to_look_again(here: World) -> None:
+    user, project = await here.member("mia")
+    for path, noun in ((f"/v3/users/{user}", "user"), (f"/v3/projects/{project}", "project")):
+        changes = [here.call("PATCH", path, {noun: {"note": n}}) for n in range(2)]
+        codes = sorted(one.status_code for one in await asyncio.gather(*changes))
+        assert codes in ([200, 200], [200, 409])
+        change = here.call("PATCH", path, {noun: {"note": "x"}})
+        gone = here.call("DELETE", path)
+        for one in await asyncio.gather(change, gone):
+            assert one.status_code in (200, 204, 404, 409)
 
 
 @story

@@ -209,9 +209,10 @@ class Server:
         self.api.delete(f"/simulator/v1/scripts/{scope}", headers=self.headers()).raise_for_status()
 
     def client_environment(self) -> dict[str, str]:
-        """The environment in which OpenStack's own clients find this server."""
+        """The environment in which OpenStack's own clients find this server, and no other."""
+        home = {"HOME": str(self.data.parent)}  # for what they cache
         files = {"OS_CLIENT_CONFIG_FILE": str(self.clouds), "OS_CLOUD": "siderite"}
-        return clean_environment() | files
+        return clean_environment() | home | files
 
 
 @contextmanager
@@ -236,7 +237,7 @@ def running_server(
 
 def clean_environment() -> dict[str, str]:
     """This process's environment without options, clouds and proxies."""
-    prefixes = ("OS_", "SIDERITE_")
+    prefixes = ("OS_", "SIDERITE_", "XDG_")
     return {
         name: value
         for name, value in os.environ.items()

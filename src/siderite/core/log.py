@@ -4,8 +4,10 @@ log = get_logger("power")
 log.info("power conflict", node=uuid, recorded="on", observed="off")
 """
 
+import contextlib
 import logging
 import sys
+import time
 import traceback
 from typing import Any
 
@@ -25,27 +27,60 @@ class Secret(str):
         return "***"
 
 
+DEBUG, INFO, WARNING, ERROR = 10, 20, 30, 40
+_NAMES = {DEBUG: "debug", INFO: "info", WARNING: "warning", ERROR: "error"}
+
+
+class _Sink:
+    """Where lines go, from which level on and in which form."""
+
+    level = WARNING
+    as_json = False
+
+
 class Logger:
     """A named source of log lines."""
 
+    __slots__ = ("_name",)
+
     def __init__(self, name: str) -> None:
-        self._logger = logging.getLogger("siderite." + name)
+        self._name = name
 
     def debug(self, message: str, **fields: Any) -> None:
-        self._say(logging.DEBUG, message, fields)
+        if _Sink.level <= DEBUG:
+            _say(DEBUG, self._name, message, fields)
 
     def info(self, message: str, **fields: Any) -> None:
-        self._say(logging.INFO, message, fields)
+        if _Sink.level <= INFO:
+            _say(INFO, self._name, message, fields)
 
     def warning(self, message: str, **fields: Any) -> None:
-        self._say(logging.WARNING, message, fields)
+        if _Sink.level <= WARNING:
+            _say(WARNING, self._name, message, fields)
 
     def error(self, message: str, **fields: Any) -> None:
-        self._say(logging.ERROR, message, fields)
+        if _Sink.level <= ERROR:
+            _say(ERROR, self._name, message, fields)
 
-    def _say(self, level: int, message: str, fields: dict[str, Any]) -> None:
-        if self._logger.isEnabledFor(level):
-            self._logger.log(level, message, extra={"fields": fields})
+
+def _say(level: int, name: str, message: str, fields: dict[str, Any]) -> None:
+    """One line to standard error; the library's own loggers come through here too."""
+    trace = fields.pop("trace", None)
+    text = "".join(traceback.format_exception(trace)) if trace is not None else None
+    shown = {key: _shown(value) for key, value in fields.items() if value is not None}
+    stamp = iso(time.time())
+    if _Sink.as_json:
+        line = {"time": stamp, "level": _NAMES[level], "logger": name, "message": message, **shown}
+        if text is not None:
+            line["traceback"] = text
+        out = _encode(line).decode()
+    else:
+        rest = "".join([f" {key}={value!r}" for key, value in shown.items()])
+        out = f"{stamp} {_NAMES[level]:7} {name}: {message}{rest}"
+        if text is not None:
+            out += "\n" + text.rstrip()
+    with contextlib.suppress(OSError, ValueError):  # nobody listens: no reason to stop working
+        sys.stderr.write(out + "\n")
 
 
 def get_logger(name: str) -> Logger:
@@ -53,33 +88,13 @@ def get_logger(name: str) -> Logger:
     return Logger(name)
 
 
-class _Form(logging.Formatter):
-    def __init__(self, *, as_json: bool) -> None:
-        super().__init__()
-        self._json = as_json
+class _Bridge(logging.Handler):
+    """Lines of the libraries, in our form."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        fields = dict(getattr(record, "fields", {}))
-        trace = fields.pop("trace", None)
-        if isinstance(trace, BaseException):
-            fields["traceback"] = "".join(traceback.format_exception(trace))
-        elif record.exc_info:
-            fields["traceback"] = self.formatException(record.exc_info)
-        line = {
-            "time": iso(record.created),
-            "level": record.levelname.lower(),
-            "logger": record.name.removeprefix("siderite."),
-            "message": record.getMessage(),
-            **{key: _shown(value) for key, value in fields.items() if value is not None},
-        }
-        if self._json:
-            return _encode(line).decode()
-        trace_text = line.pop("traceback", None)
-        head = (
-            f"{line.pop('time')} {line.pop('level'):7} {line.pop('logger')}: {line.pop('message')}"
-        )
-        text = head + "".join(f" {key}={value!r}" for key, value in line.items())
-        return text if trace_text is None else f"{text}\n{trace_text}"
+    def emit(self, record: logging.LogRecord) -> None:
+        level = max((known for known in _NAMES if known <= record.levelno), default=DEBUG)
+        error = record.exc_info[1] if record.exc_info else None
+        _say(level, record.name, record.getMessage(), {"trace": error})
 
 
 def _shown(value: Any) -> Any:
@@ -90,9 +105,8 @@ def _shown(value: Any) -> Any:
 
 def set_up(level: str, form: str) -> None:
     """Send all logs to standard error in the chosen form."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Form(as_json=form == "json"))
+    _Sink.level = {name: number for number, name in _NAMES.items()}[level.lower()]
+    _Sink.as_json = form == "json"
     root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    logging.getLogger("uvicorn.error").setLevel("WARNING")
+    root.handlers[:] = [_Bridge()]
+    root.setLevel(max(_Sink.level, WARNING))

@@ -64,9 +64,9 @@ class Change:
         """A row becomes so."""
         self.ops.append(op)
 
-    def tell(self, fact: Fact) -> None:
-        """A fact is announced."""
-        self.facts.append(fact)
+    def tell(self, *facts: Fact) -> None:
+        """Facts are announced, in this order."""
+        self.facts += facts
 
     def work(self, op: Op) -> None:
         """Work is made, moved on or ended."""

@@ -72,11 +72,24 @@ def _fact(action: str, status: str, node: Node, payload: str, publisher: str) ->
 
 def node_crud(action: str, status: str, node: Node) -> Fact:
     """create, update or delete of a node: start, end or error."""
+    return _fact(action, status, node, _crud_payload(node), API)
+
+
+def node_crud_pair(action: str, node: Node) -> tuple[Fact, Fact]:
+    """Start and end of something that changes nothing of the payload in between."""
+    payload = _crud_payload(node)
+    return (
+        _fact(action, "start", node, payload, API),
+        _fact(action, "end", node, payload, API),
+    )
+
+
+def _crud_payload(node: Node) -> str:
     data = _data(node)
     data["chassis_uuid"] = node.chassis_uuid
     data["instance_info"] = mask(node.instance_info)
     data["driver_info"] = mask(node.driver_info)
-    return _fact(action, status, node, _payload("NodeCRUDPayload", "1.15", data), API)
+    return _payload("NodeCRUDPayload", "1.15", data)
 
 
 def maintenance_set(status: str, node: Node) -> Fact:

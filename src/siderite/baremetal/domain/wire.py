@@ -1,9 +1,9 @@
 """What the outside sees of a node: each field with the first API version that shows it.
 
-`render` writes a node as JSON text in the order of this table, a newline after the fields of each
-version and a carriage return where the public URL belongs: raw control characters never occur
-within JSON. What a version shows is then the text up to its newline, without parsing (`cut`).
-Secrets are masked on the way.
+`render` writes a node as JSON text in the order of this table, with a newline before the fields of
+each further version (white space to a JSON reader) and a carriage return where the public URL
+belongs: raw control characters never occur within JSON text. What a version shows is then the text
+up to its newline, without parsing (`cut`). Secrets are masked on the way.
 """
 
 from bisect import bisect_right
@@ -84,42 +84,48 @@ def links(kind: str, ident: str, sub: str = "") -> msgspec.Raw:
     )
 
 
-def as_dict(node: Node) -> dict[str, object]:
-    """Every field of the wire, masked, newest version."""
-    shown: dict[str, object] = {}
-    for name, _ in NODE_FIELDS:
-        if name == "links":
-            shown[name] = links("nodes", node.uuid)
-        elif name in LINK_FIELDS:
-            shown[name] = links("nodes", node.uuid, "/" + name)
-        elif name in _MASKED:
-            shown[name] = mask(getattr(node, name))
-        else:
-            shown[name] = getattr(node, name)
-    return shown
+def _value(node: Node, name: str) -> object:
+    if name in LINK_FIELDS:
+        return links("nodes", node.uuid, "" if name == "links" else "/" + name)
+    value = getattr(node, name)
+    return mask(value) if name in _MASKED else value
+
+
+def _prefixes() -> tuple[tuple[str, str], ...]:
+    """Each field with what stands before its value: comma, the version's newline, the key."""
+    out = []
+    before = None
+    for name, since in NODE_FIELDS:
+        start = "" if before is None else "," if since == before else "\n,"
+        out.append((name, f'{start}"{name}":'))
+        before = since
+    return tuple(out)
+
+
+_PREFIXES = _prefixes()
 
 
 def render(node: Node) -> str:
     """The node's JSON text for the store: see the module's text for its form."""
-    shown = as_dict(node)
-    lines = []
-    at = 0
-    for step in _STEPS_AT:
-        part = {}
-        while at < len(NODE_FIELDS) and NODE_FIELDS[at][1] == step:
-            name = NODE_FIELDS[at][0]
-            part[name] = shown[name]
-            at += 1
-        lines.append(_encode(part)[1:-1].decode())
-    return "\n".join(lines)
+    parts = []
+    for name, prefix in _PREFIXES:
+        value = _value(node, name)
+        parts.append(prefix)
+        if value is None:
+            parts.append("null")
+        elif value is True:
+            parts.append("true")
+        elif value is False:
+            parts.append("false")
+        else:
+            parts.append(_encode(value).decode())
+    return "".join(parts)
 
 
 def cut(body: str, version: int) -> str:
     """What a version shows of a rendered node, as JSON text; the URL is still to be put in."""
-    count = bisect_right(_STEPS_AT, version)
-    if count < len(_STEPS_AT):
-        body = "\n".join(body.split("\n", count)[:count])
-    return "{" + body.replace("\n", ",") + "}"
+    hidden = len(_STEPS_AT) - bisect_right(_STEPS_AT, version)
+    return "{" + (body.rsplit("\n", hidden)[0] if hidden else body) + "}"
 
 
 def visible(version: int) -> list[str]:

@@ -45,8 +45,7 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
     if node.parent_node is not None:
         await _check_parent(ctx, node)
     change.put(NODES.insert(node))
-    change.tell(facts.node_crud("create", "start", node))
-    change.tell(facts.node_crud("create", "end", node))
+    change.tell(*facts.node_crud_pair("create", node))
     try:
         await ctx.door.commit(change)
     except Duplicate as clash:
@@ -93,8 +92,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
         change.put(NODES.remove(node))
         for lane in LANES:
             change.put(work.drop(node.uuid, lane))
-        change.tell(facts.node_crud("delete", "start", node))
-        change.tell(facts.node_crud("delete", "end", node))
+        change.tell(*facts.node_crud_pair("delete", node))
 
     await ctx.door.attempt(cause, decide)
 

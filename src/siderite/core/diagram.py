@@ -1,0 +1,211 @@
+"""A machine as a picture: SVG that stands alone, and Mermaid for places that draw it themselves.
+
+Both are made from the table (`core.machine`), so they cannot disagree with what the program does.
+Read by the generator of the reference pages and by the console, which marks a state with `here`.
+In the SVG each state is `<g id="state-…" class="state kind-…">`, and each state and line has a
+`<title>`; colours follow the reader's light or dark theme.
+"""
+
+from collections.abc import Collection
+from collections.abc import Sequence
+from html import escape
+
+from siderite.core.diagram_layout import MARGIN
+from siderite.core.diagram_layout import lay_out
+from siderite.core.diagram_lines import Box
+from siderite.core.diagram_lines import Line
+from siderite.core.machine import Kind
+from siderite.core.machine import Machine
+from siderite.core.machine import Row
+
+# fill, edge, text: on light paper, on dark paper
+_COLOURS = {
+    Kind.STABLE: (("#dfe7ef", "#5b7389", "#14293b"), ("#2b3b4b", "#8aa4bc", "#e6eff7")),
+    Kind.ACTIVE: (("#d5e8ff", "#2f74c0", "#0b2e57"), ("#123456", "#63a4ea", "#dcecff")),
+    Kind.WAIT: (("#fff0c9", "#b98a12", "#4d3800"), ("#443510", "#d9ae42", "#fff0cc")),
+    Kind.HOLD: (("#ebe0fb", "#8055bd", "#351964"), ("#37264f", "#b28ee6", "#f0e6ff")),
+    Kind.FAILED: (("#fbdedb", "#c2503f", "#591810"), ("#4e211b", "#e58474", "#ffe4df")),
+}
+_MEANING = {
+    Kind.STABLE: "settled: moves on a request only",
+    Kind.ACTIVE: "work under way",
+    Kind.WAIT: "waits for a call back",
+    Kind.HOLD: "held for an outside decision",
+    Kind.FAILED: "went wrong",
+}
+_LIGHT = {
+    "paper": "#ffffff",
+    "line": "#5f6b76",
+    "ink": "#1d2730",
+    "bad": "#d79a91",
+    "pale": "#6b7782",
+}
+_DARK = {
+    "paper": "#12181e",
+    "line": "#9aa7b3",
+    "ink": "#e4eaf0",
+    "bad": "#a4655b",
+    "pale": "#94a1ad",
+}
+_LEGEND_H = 44
+
+
+def svg(machine: Machine, *, internal: Collection[str] = (), here: str | None = None) -> str:
+    """The picture. `internal` events, which nobody can ask for, are set in italics; `here` is a
+    state to mark.
+    """
+    layout = lay_out(machine)
+    width, height = layout.width, layout.height + _LEGEND_H
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}"'
+        f' width="{width:g}" height="{height:g}" role="img" aria-labelledby="machine-title">',
+        f'<title id="machine-title">The states of a {escape(machine.name)}</title>',
+        f"<style>{_css()}</style>",
+        _arrow("arrow"),
+        _arrow("arrow-bad"),
+        f'<rect class="paper" width="{width:g}" height="{height:g}" rx="10"/>',
+    ]
+    parts += [_line(machine, line, internal, here) for line in layout.lines]
+    parts += [_box(box, internal, here) for box in layout.boxes]
+    parts += [_label(line, internal) for line in layout.lines]
+    parts += [*_legend(layout.height + _LEGEND_H / 2 - 12, italics=bool(internal)), "</svg>", ""]
+    return "\n".join(parts)
+
+
+def _css() -> str:
+    dark = _theme(1, _DARK)
+    return (
+        "text{font:12px system-ui,'Segoe UI','DejaVu Sans',sans-serif}"
+        ".state rect{stroke-width:1.3}.state .name{font-weight:600}"
+        ".state .more,.state .exit{font-size:10px;opacity:.85}"
+        ".line{fill:none;stroke-width:1.3}.label{font-size:10.5px;stroke-width:3.5;"
+        "paint-order:stroke;stroke-linejoin:round}"
+        ".legend{font-size:10.5px}.internal{font-style:italic}.here rect{stroke-width:3.5}.from-here .line{stroke-width:2.4}"
+        f"{_theme(0, _LIGHT)}@media(prefers-color-scheme:dark){{{dark}}}"
+    )
+
+
+def _theme(which: int, paper: dict[str, str]) -> str:
+    css = (
+        f".paper{{fill:{paper['paper']}}}.line{{stroke:{paper['line']}}}"
+        f".label{{fill:{paper['ink']};stroke:{paper['paper']}}}.legend{{fill:{paper['pale']}}}"
+        f".label.internal{{fill:{paper['pale']}}}.bad .line{{stroke:{paper['bad']}}}"
+        f"#arrow path{{fill:{paper['line']}}}#arrow-bad path{{fill:{paper['bad']}}}"
+    )
+    for kind, themes in _COLOURS.items():
+        fill, edge, text = themes[which]
+        css += f".kind-{kind} rect{{fill:{fill};stroke:{edge}}}.kind-{kind} text{{fill:{text}}}"
+    return css
+
+
+def _arrow(name: str) -> str:
+    return (
+        f'<marker id="{name}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8"'
+        ' markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">'
+        '<path d="M0 .5 8 4 0 7.5z"/></marker>'
+    )
+
+
+def _line(machine: Machine, line: Line, internal: Collection[str], here: str | None) -> str:
+    row = line.rows[0]
+    bad = machine.states[row.to].kind is Kind.FAILED
+    words = ["edge", *(["bad"] if bad else []), *(["from-here"] if row.state == here else [])]
+    return (
+        f'<g class="{" ".join(words)}"><title>{_sentences(line.rows)}</title>'
+        f'<path class="line" d="{line.path}" marker-end="url(#arrow{"-bad" if bad else ""})"/></g>'
+    )
+
+
+def _label(line: Line, internal: Collection[str]) -> str:
+    return (
+        f'<text class="label{_italic(line.rows, internal)}" x="{line.x:g}" y="{line.y:g}"'
+        f' text-anchor="{line.anchor}">{line.mark}{_events(line.rows)}</text>'
+    )
+
+
+def _box(box: Box, internal: Collection[str], here: str | None) -> str:
+    state = box.state
+    words = f"state kind-{state.kind}" + (" here" if state.name == here else "")
+    title = [f"{state.name} ({state.kind}): {state.meaning}", *(map(_sentences, box.exits))]
+    parts = [
+        f'<g id="{_id(state.name)}" class="{words}"><title>{escape(title[0])}'
+        + "".join(f"\n{line}" for line in title[1:])
+        + f'</title><rect x="{box.left:g}" y="{box.top:g}" width="{box.w:g}" height="{box.h:g}"'
+        f' rx="{8 if box.is_bar else 7}"/>'
+    ]
+    name = escape(state.name)
+    if box.is_bar:
+        x, y = box.left + 14, box.y + 4.5
+        parts.append(f'<text class="name" x="{x:g}" y="{y:g}">{name}</text>')
+        more = escape(state.meaning)
+        parts.append(f'<text class="more" x="{x + 100:g}" y="{y - 0.5:g}">{more}</text>')
+        for n, rows in enumerate(reversed(box.exits)):
+            parts.append(_exit(rows, box.right - 14 - 110 * n, y - 0.5, "end", internal))
+    else:
+        y = box.top + 19.5
+        parts.append(
+            f'<text class="name" x="{box.x:g}" y="{y:g}" text-anchor="middle">{name}</text>'
+        )
+        for n, rows in enumerate(box.exits):
+            parts.append(_exit(rows, box.x, y + 13.5 * (n + 1), "middle", internal))
+    return "".join([*parts, "</g>"])
+
+
+def _exit(rows: tuple[Row, ...], x: float, y: float, anchor: str, internal: Collection[str]) -> str:
+    return (
+        f'<text class="exit{_italic(rows, internal)}" x="{x:g}" y="{y:g}"'
+        f' text-anchor="{anchor}">{_events(rows)} → {escape(rows[0].to)}</text>'
+    )
+
+
+def _legend(y: float, *, italics: bool) -> list[str]:
+    x, parts = float(MARGIN), []
+    for kind, meaning in _MEANING.items():
+        parts.append(
+            f'<g class="kind-{kind}"><rect x="{x:g}" y="{y - 9:g}" width="12" height="12"'
+            f' rx="3"/></g><text class="legend" x="{x + 18:g}" y="{y + 1.5:g}">{meaning}</text>'
+        )
+        x += 44 + 5.6 * len(meaning)
+    if italics:
+        text = "italics: the service moves the machine itself"
+        parts.append(f'<text class="legend internal" x="{x:g}" y="{y + 1.5:g}">{text}</text>')
+    return parts
+
+
+def mermaid(machine: Machine) -> str:
+    """The machine as a `stateDiagram-v2`; rows with the same ends share an arrow."""
+    lines = ["stateDiagram-v2"]
+    for name in machine.states:
+        lines.append(f'    state "{name}" as {_word(name)}')
+    lines.append(f"    [*] --> {_word(next(iter(machine.states)))}")
+    merged: dict[tuple[str, str], list[str]] = {}
+    for row in machine:
+        merged.setdefault((row.state, row.to), []).append(row.event)
+    for (state, to), events in merged.items():
+        lines.append(f"    {_word(state)} --> {_word(to)}: {', '.join(events)}")
+    for kind, themes in _COLOURS.items():
+        fill, edge, text = themes[0]
+        lines.append(f"    classDef {kind}State fill:{fill},stroke:{edge},color:{text}")
+    for name, state in machine.states.items():
+        lines.append(f"    class {_word(name)} {state.kind}State")
+    return "\n".join([*lines, ""])
+
+
+def _sentences(rows: Sequence[Row]) -> str:
+    return escape("\n".join(f"{row.state} – {row.event} → {row.to}" for row in rows))
+
+
+def _events(rows: Sequence[Row]) -> str:
+    return escape(", ".join(row.event for row in rows))
+
+
+def _italic(rows: Sequence[Row], internal: Collection[str]) -> str:
+    return " internal" if all(row.event in internal for row in rows) else ""
+
+
+def _id(name: str) -> str:
+    return "state-" + name.replace(" ", "-")
+
+
+def _word(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name)
