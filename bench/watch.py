@@ -1,7 +1,7 @@
 """Waiting for nodes: one poller lists all nodes of a fleet, as Nova's driver does, for all waiters.
 
-So that polling is not the load, it pauses nine times as long as its last request took (between 5 ms
-and 1 s): a tenth of one connection's time, whoever answers. Used by `cycle` and `power`.
+So that polling is neither the load nor the brake, it pauses three times as long as its last request
+took (between 5 ms and 1 s): a quarter of one connection's time, whoever answers. Used by `cycle` and `power`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from bench.address import Address
 from bench.client import Client
 from bench.fleet import Fleet
 
-_PAUSE_FACTOR = 9
+_PAUSE_FACTOR = 3
 _PAUSE_MIN_S, _PAUSE_MAX_S = 0.005, 1.0
 # What real clients do on "locked" and "no free worker": ask again.
 _BUSY = {409, 503}

@@ -1,6 +1,7 @@
 """Fixtures and settings for every test."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -25,3 +26,12 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
     """The address of an empty database of the test's own."""
     with postgres.fresh_database() as url:
         yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/test.db"
+    url: str = request.getfixturevalue("postgres_url")
+    return url

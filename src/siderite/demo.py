@@ -24,7 +24,6 @@ BEHAVIOUR = Script(
     latency_s={
         "power": (0.2, 1.5),
         "deploy.write_image": (2.0, 6.0),
-        "deploy.deploy": (1.0, 3.0),
         "clean": (0.5, 3.0),
         "inspect": (1.0, 3.0),
         "rescue": (1.0, 3.0),

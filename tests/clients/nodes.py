@@ -19,9 +19,15 @@ WAY = {
     "manageable": ("manage",),
     "available": ("manage", "provide"),
     "active": ("manage", "provide", "active"),
+    "rescue": ("manage", "provide", "active", "rescue"),
 }
 """The verbs that lead a new node to a state."""
-_LEADS_TO = {"manage": "manageable", "provide": "available", "active": "active"}
+_LEADS_TO = {
+    "manage": "manageable",
+    "provide": "available",
+    "active": "active",
+    "rescue": "rescue",
+}
 
 
 class Nodes:
@@ -42,7 +48,8 @@ class Nodes:
         body = {"driver": "fake-hardware", "name": self.name(), **fields}
         node = self._ask("POST", "", body).json()
         for verb in WAY[state]:
-            self._ask("PUT", f"/{node['uuid']}/states/provision", {"target": verb})
+            more = {"rescue_password": "a pass phrase"} if verb == "rescue" else {}
+            self._ask("PUT", f"/{node['uuid']}/states/provision", {"target": verb, **more})
             node = self.until(node["uuid"], _LEADS_TO[verb])
         return node
 

@@ -1,9 +1,10 @@
 """The `openstack` command, as tests speak to it."""
 
 import json
+import socket
 import subprocess
 import sys
-import threading
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,25 +30,21 @@ class Ran:
 
 
 class Shell:
-    """Runs commands of the unmodified client in one long-lived interpreter."""
+    """Runs commands of the unmodified client; threads may share it."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+    def __init__(self, address: str) -> None:
+        self._address = address
 
     def run(self, *words: str) -> Ran:
         """Run a command, whatever comes of it."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        watchdog = threading.Timer(COMMAND_TIMEOUT_S, self._process.kill)
-        watchdog.start()
-        try:
-            self._process.stdin.write(json.dumps(words) + "\n")
-            self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        finally:
-            watchdog.cancel()
-        assert answer, f"openstack {' '.join(words)}: no answer within {COMMAND_TIMEOUT_S:g} s"
-        return Ran(words, **json.loads(answer))
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(COMMAND_TIMEOUT_S)
+            connection.connect(self._address)
+            connection.sendall(json.dumps(words).encode() + b"\n")
+            with connection.makefile("rb") as answer:
+                text = answer.read()
+        assert text, f"openstack {' '.join(words)}: the client died"
+        return Ran(words, **json.loads(text))
 
     def __call__(self, *words: str) -> str:
         """What a command prints, which must succeed."""
@@ -73,17 +70,22 @@ class Shell:
 
 @contextmanager
 def running_shell(server: Server) -> Iterator[Shell]:
-    """Start the client for this server; end it afterwards."""
-    process = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("shell_loop.py")],
-        env=server.client_environment(),
-        cwd=server.data,  # away from any clouds.yaml of the developer's own
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield Shell(process)
-    finally:
-        process.kill()
-        process.communicate()
+    """Load the client for this server; end it afterwards."""
+    with tempfile.TemporaryDirectory(prefix="siderite-shell-") as folder:
+        address = f"{folder}/socket"  # short: the path of a socket may have 107 characters
+        process = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("shell_loop.py"), address],
+            env=server.client_environment(),
+            cwd=folder,  # away from any clouds.yaml of the developer's own
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "ready\n", "the openstack client does not load"
+            yield Shell(address)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()

@@ -1,13 +1,17 @@
-"""Runs `openstack` commands one after another in one interpreter: a program, see shell.py.
+"""Runs `openstack` commands, each in a fork of one interpreter: a program, see shell.py.
 
-Starting the client takes seconds and running a command a fraction of one, so it is started once.
-It is the unmodified client: what the `openstack` command itself calls, given the same words.
-Reads and writes a JSON line for each command.
+Starting the client takes seconds and running a command a fraction of one, so it is loaded once. It
+is the unmodified client: what the `openstack` command itself calls, given the same words. Each
+connection to the Unix socket named on the command line is one command, in and out as JSON; any
+number may be under way at once.
 """
 
 import io
 import json
 import logging
+import os
+import signal
+import socket
 import sys
 from contextlib import redirect_stderr
 from contextlib import redirect_stdout
@@ -24,11 +28,32 @@ def run(words: list[str]) -> dict[str, object]:
             code = openstackclient.shell.main(words)
         except SystemExit as end:
             code = end.code
-    # Each command adds its own; a process would end with it.
-    logging.getLogger().handlers.clear()
     return {"code": int(code or 0), "out": out.getvalue(), "err": err.getvalue()}
 
 
+def answer(connection: socket.socket) -> None:
+    """Read the words of a command, run it, and write what came of it."""
+    with connection, connection.makefile("rw") as line:
+        json.dump(run(json.loads(line.readline())), line)
+
+
+def serve(address: str) -> None:
+    """Fork for each connection, for ever."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(address)
+        door.listen(64)
+        print("ready", flush=True)
+        while True:
+            connection, _ = door.accept()
+            if os.fork() == 0:
+                answer(connection)
+                os._exit(0)
+            connection.close()
+
+
 if __name__ == "__main__":
-    for line in sys.stdin:
-        print(json.dumps(run(json.loads(line))), flush=True)
+    own_address = sys.argv[1]
+    run(["baremetal", "node", "list"])  # the client imports late: have it done before the forks
+    logging.getLogger().handlers.clear()
+    serve(own_address)

@@ -25,7 +25,6 @@ def test_a_node_is_enrolled_deployed_rescued_and_given_back(openstack: Shell, no
     uuid = made["uuid"]
     assert (made["name"], made["provision_state"], made["power_state"]) == (name, "enroll", None)
 
-    # With --wait the client itself polls, and reads the states and the error as it goes.
     for words, state, power in (
         (["manage", name], "manageable", "power off"),
         (["provide", uuid], "available", "power off"),
@@ -35,8 +34,12 @@ def test_a_node_is_enrolled_deployed_rescued_and_given_back(openstack: Shell, no
         (["unrescue", uuid], "active", "power on"),
         (["undeploy", name], "available", "power off"),
     ):
-        said = openstack("baremetal", "node", *words, "--wait", "30")
-        assert f"Waiting for provision state {state}" in said
+        before = nodes.show(uuid)["provision_updated_at"]
+        assert openstack("baremetal", "node", *words) == ""
+        nodes.until_seen(
+            uuid, lambda now, old=before: now["provision_updated_at"] != old, "has moved"
+        )
+        nodes.until(uuid, state)
         shown = openstack.json("baremetal", "node", "show", name)
         assert shown["provision_state"] == state, words
         assert shown["power_state"] == power, words
@@ -46,15 +49,6 @@ def test_a_node_is_enrolled_deployed_rescued_and_given_back(openstack: Shell, no
 
     assert f"Deleted node {uuid}" in openstack("baremetal", "node", "delete", uuid)
     assert "could not be found" in openstack.refused("baremetal", "node", "show", name)
-
-
-def test_several_nodes_are_managed_and_provided_by_one_command(
-    openstack: Shell, nodes: Nodes
-) -> None:
-    names = [nodes.make()["name"] for _ in range(3)]
-    openstack("baremetal", "node", "manage", *names, "--wait", "30")
-    openstack("baremetal", "node", "provide", *names, "--wait", "30")
-    assert [nodes.show(name)["provision_state"] for name in names] == ["available"] * 3
 
 
 def test_a_deploy_takes_steps_and_a_config_drive_of_the_users(
@@ -82,12 +76,8 @@ def test_cleaning_runs_the_steps_that_were_asked_for(
     steps = tmp_path / "steps.json"
     steps.write_text(json.dumps([ERASE, RAID]))
     for form in (json.dumps([ERASE, RAID]), str(steps)):
-        said = openstack(
-            "baremetal", "node", "clean", node["name"], "--clean-steps", form, "--wait", "30"
-        )
-        assert "Waiting for provision state manageable" in said
-        shown = nodes.show(node["uuid"])
-        assert (shown["provision_state"], shown["clean_step"]) == ("manageable", {})
+        openstack("baremetal", "node", "clean", node["name"], "--clean-steps", form)
+        assert nodes.until(node["uuid"], "manageable")["clean_step"] == {}
 
 
 def test_the_step_that_runs_is_shown_with_its_arguments(
@@ -113,19 +103,6 @@ def test_the_step_that_runs_is_shown_with_its_arguments(
     assert shown["target_provision_state"] == "manageable"
 
 
-def test_cleaning_with_a_step_that_nobody_knows_fails_and_names_those_there_are(
-    openstack: Shell, nodes: Nodes
-) -> None:
-    node = nodes.make("manageable")
-    steps = json.dumps([{"interface": "deploy", "step": "polish"}])
-    said = openstack.refused(
-        "baremetal", "node", "clean", node["name"], "--clean-steps", steps, "--wait", "30"
-    )
-    assert "the driver has no step deploy.polish; it has:" in said
-    assert "deploy.erase_devices" in said
-    assert nodes.show(node["uuid"])["provision_state"] == "clean failed"
-
-
 def test_a_hold_step_parks_cleaning_until_unhold(openstack: Shell, nodes: Nodes) -> None:
     node = nodes.make("manageable")
     openstack(
@@ -147,34 +124,6 @@ def test_a_hold_can_be_aborted(openstack: Shell, nodes: Nodes) -> None:
     nodes.until(node["uuid"], "clean hold")
     openstack("baremetal", "node", "abort", node["uuid"])
     assert "by request" in nodes.until(node["uuid"], "clean failed")["last_error"]
-
-
-def test_inspection_finds_the_hardware_and_keeps_what_was_said_of_it(
-    openstack: Shell, nodes: Nodes
-) -> None:
-    node = nodes.make("manageable", properties={"cpus": "96", "colour": "grey"})
-    openstack("baremetal", "node", "inspect", node["name"], "--wait", "30")
-    shown = openstack.json("baremetal", "node", "show", node["name"])
-    assert shown["properties"]["memory_mb"] == "16384"
-    assert shown["properties"]["colour"] == "grey"
-    assert shown["inspection_finished_at"] > shown["inspection_started_at"]
-
-
-def test_a_running_machine_is_adopted(openstack: Shell, nodes: Nodes) -> None:
-    node = nodes.make("manageable")
-    openstack("baremetal", "node", "adopt", node["name"], "--wait", "30")
-    shown = openstack.json("baremetal", "node", "show", node["name"])
-    assert (shown["provision_state"], shown["power_state"]) == ("active", "power on")
-
-
-def test_a_ramdisk_that_calls_back_carries_a_node_through_its_wait_states(
-    openstack: Shell, nodes: Nodes, server: Server
-) -> None:
-    node = nodes.make("manageable")
-    server.script(f"node:{node['uuid']}", ramdisk=True, latency_s={"*": 0.2})
-    openstack("baremetal", "node", "provide", node["name"], "--wait", "30")
-    openstack("baremetal", "node", "deploy", node["name"], "--wait", "30")
-    assert nodes.show(node["uuid"])["provision_state"] == "active"
 
 
 def test_abort_ends_the_wait_for_a_cleaning_ramdisk(
@@ -199,8 +148,9 @@ def test_abort_ends_the_wait_for_a_cleaning_ramdisk(
     assert (failed["clean_step"], failed["maintenance"]) == ({}, False)
 
     server.unscript(f"node:{node['uuid']}")
-    openstack("baremetal", "node", "manage", node["name"], "--wait", "30")
-    openstack("baremetal", "node", "provide", node["name"], "--wait", "30")
+    openstack("baremetal", "node", "manage", node["name"])
+    openstack("baremetal", "node", "provide", node["name"])
+    nodes.until(node["uuid"], "available")
 
 
 def test_abort_ends_the_wait_for_a_ramdisk_that_inspects(
@@ -224,7 +174,8 @@ def test_abort_ends_the_wait_for_a_rescue_ramdisk(
     openstack("baremetal", "node", "abort", node["name"])
     nodes.until(node["uuid"], "rescue failed")
     server.unscript(f"node:{node['uuid']}")
-    openstack("baremetal", "node", "unrescue", node["name"], "--wait", "30")
+    openstack("baremetal", "node", "unrescue", node["name"])
+    nodes.until(node["uuid"], "active")
 
 
 def test_abort_of_a_step_that_cannot_be_interrupted_waits_for_its_end(
@@ -251,15 +202,8 @@ def test_a_deploy_that_waits_for_its_ramdisk_can_be_undeployed(
     nodes.until(node["uuid"], "available")
 
 
-def test_service_runs_steps_on_a_node_in_use_and_can_be_held(
-    openstack: Shell, nodes: Nodes
-) -> None:
+def test_a_hold_step_parks_the_service_of_a_node_in_use(openstack: Shell, nodes: Nodes) -> None:
     node = nodes.make("active")
-    said = openstack(
-        "baremetal", "node", "service", node["name"],
-        "--service-steps", json.dumps([RESET_BMC]), "--wait", "30",
-    )  # fmt: skip
-    assert "Waiting for provision state active" in said
     steps = json.dumps([HOLD, RESET_BMC])
     openstack("baremetal", "node", "service", node["name"], "--service-steps", steps)
     nodes.until(node["uuid"], "service hold")
@@ -274,29 +218,6 @@ def test_a_hold_step_parks_a_deploy(openstack: Shell, nodes: Nodes) -> None:
     nodes.until(node["uuid"], "deploy hold")
     openstack("baremetal", "node", "unhold", node["name"])
     nodes.until(node["uuid"], "active")
-
-
-def test_a_deploy_that_fails_tells_the_waiting_client_why(
-    openstack: Shell, nodes: Nodes, server: Server
-) -> None:
-    node = nodes.make("available")
-    server.script(f"node:{node['uuid']}", fail={"deploy.write_image": "the disk is gone"})
-    said = openstack.refused("baremetal", "node", "deploy", node["name"], "--wait", "30")
-    assert "deploy.write_image failed: the disk is gone" in said
-    assert nodes.show(node["uuid"])["provision_state"] == "deploy failed"
-    server.unscript(f"node:{node['uuid']}")
-    openstack("baremetal", "node", "undeploy", node["name"])
-    nodes.until(node["uuid"], "available")
-
-
-def test_a_machine_whose_power_cannot_be_read_falls_back_to_enroll(
-    openstack: Shell, nodes: Nodes, server: Server
-) -> None:
-    node = nodes.make()
-    server.script(f"node:{node['uuid']}", unreachable=True)
-    said = openstack.refused("baremetal", "node", "manage", node["name"], "--wait", "40")
-    assert "check the BMC's address, credentials and network" in said
-    assert nodes.show(node["uuid"])["provision_state"] == "enroll"
 
 
 @pytest.mark.parametrize(
@@ -327,3 +248,34 @@ def test_nothing_is_deployed_on_a_node_in_maintenance(openstack: Shell, nodes: N
     openstack("baremetal", "node", "maintenance", "unset", node["name"])
     openstack("baremetal", "node", "deploy", node["name"])
     nodes.until(node["uuid"], "active")
+
+
+def test_inspection_finds_the_hardware_and_keeps_what_was_said_of_it(
+    openstack: Shell, nodes: Nodes
+) -> None:
+    node = nodes.make("manageable", properties={"cpus": "96", "colour": "grey"})
+    openstack("baremetal", "node", "inspect", node["name"])
+    nodes.until(node["uuid"], "manageable")
+    shown = openstack.json("baremetal", "node", "show", node["name"])
+    assert shown["properties"]["memory_mb"] == "16384"
+    assert shown["properties"]["cpus"] == "96"
+    assert shown["properties"]["colour"] == "grey"
+    assert shown["inspection_finished_at"] > shown["inspection_started_at"]
+
+
+def test_a_running_machine_is_adopted(openstack: Shell, nodes: Nodes) -> None:
+    node = nodes.make("manageable")
+    openstack("baremetal", "node", "adopt", node["name"])
+    assert nodes.until(node["uuid"], "active")["power_state"] == "power on"
+
+
+def test_a_machine_whose_power_cannot_be_read_says_why_it_waits(
+    openstack: Shell, nodes: Nodes, server: Server
+) -> None:
+    node = nodes.make()
+    server.script(f"node:{node['uuid']}", unreachable=True)
+    openstack("baremetal", "node", "manage", node["name"])
+    waiting = nodes.until_seen(node["uuid"], lambda now: bool(now["wait_reason"]), "waits")
+    assert "check the BMC's address, credentials and network" in waiting["wait_reason"]
+    server.unscript(f"node:{node['uuid']}")
+    nodes.until(node["uuid"], "manageable")

@@ -34,6 +34,8 @@ clouds:
 def run(said: argparse.Namespace) -> int:
     """Run until SIGTERM or Ctrl-C."""
     config = loaded(said).config
+    # The thread that waits for the disk must get a word in while the loop is busy.
+    sys.setswitchinterval(0.0005)
     log.set_up(config.log_level, config.log_format)
     try:
         uvloop.run(_up(config))

@@ -6,7 +6,7 @@ In the SVG each state is `<g id="state-…" class="state kind-…">`, and each s
 `<title>`; colours follow the reader's light or dark theme.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable
 from collections.abc import Sequence
 from html import escape
 
@@ -50,9 +50,13 @@ _DARK = {
 _LEGEND_H = 44
 
 
-def svg(machine: Machine, *, internal: Collection[str] = (), here: str | None = None) -> str:
-    """The picture. `internal` events, which nobody can ask for, are set in italics; `here` is a
-    state to mark.
+Asked = Callable[[Row], bool]
+"""Whether a row is one that somebody can ask for."""
+
+
+def svg(machine: Machine, *, asked: Asked | None = None, here: str | None = None) -> str:
+    """The picture. Rows that nobody can ask for are labelled in italics, if `asked` tells which
+    are; `here` is a state to mark.
     """
     layout = lay_out(machine)
     width, height = layout.width, layout.height + _LEGEND_H
@@ -65,10 +69,10 @@ def svg(machine: Machine, *, internal: Collection[str] = (), here: str | None = 
         _arrow("arrow-bad"),
         f'<rect class="paper" width="{width:g}" height="{height:g}" rx="10"/>',
     ]
-    parts += [_line(machine, line, internal, here) for line in layout.lines]
-    parts += [_box(box, internal, here) for box in layout.boxes]
-    parts += [_label(line, internal) for line in layout.lines]
-    parts += [*_legend(layout.height + _LEGEND_H / 2 - 12, italics=bool(internal)), "</svg>", ""]
+    parts += [_line(machine, line, here) for line in layout.lines]
+    parts += [_box(box, asked, here) for box in layout.boxes]
+    parts += [_label(line, asked) for line in layout.lines]
+    parts += [*_legend(layout.height + _LEGEND_H / 2 - 12, italics=asked is not None), "</svg>", ""]
     return "\n".join(parts)
 
 
@@ -80,7 +84,8 @@ def _css() -> str:
         ".state .more,.state .exit{font-size:10px;opacity:.85}"
         ".line{fill:none;stroke-width:1.3}.label{font-size:10.5px;stroke-width:3.5;"
         "paint-order:stroke;stroke-linejoin:round}"
-        ".legend{font-size:10.5px}.internal{font-style:italic}.here rect{stroke-width:3.5}.from-here .line{stroke-width:2.4}"
+        ".legend{font-size:10.5px}.internal{font-style:italic}"
+        ".here rect{stroke-width:3.5}.from-here .line{stroke-width:2.4}"
         f"{_theme(0, _LIGHT)}@media(prefers-color-scheme:dark){{{dark}}}"
     )
 
@@ -89,7 +94,7 @@ def _theme(which: int, paper: dict[str, str]) -> str:
     css = (
         f".paper{{fill:{paper['paper']}}}.line{{stroke:{paper['line']}}}"
         f".label{{fill:{paper['ink']};stroke:{paper['paper']}}}.legend{{fill:{paper['pale']}}}"
-        f".label.internal{{fill:{paper['pale']}}}.bad .line{{stroke:{paper['bad']}}}"
+        f".label .internal{{fill:{paper['pale']}}}.bad .line{{stroke:{paper['bad']}}}"
         f"#arrow path{{fill:{paper['line']}}}#arrow-bad path{{fill:{paper['bad']}}}"
     )
     for kind, themes in _COLOURS.items():
@@ -106,7 +111,7 @@ def _arrow(name: str) -> str:
     )
 
 
-def _line(machine: Machine, line: Line, internal: Collection[str], here: str | None) -> str:
+def _line(machine: Machine, line: Line, here: str | None) -> str:
     row = line.rows[0]
     bad = machine.states[row.to].kind is Kind.FAILED
     words = ["edge", *(["bad"] if bad else []), *(["from-here"] if row.state == here else [])]
@@ -116,14 +121,14 @@ def _line(machine: Machine, line: Line, internal: Collection[str], here: str | N
     )
 
 
-def _label(line: Line, internal: Collection[str]) -> str:
+def _label(line: Line, asked: Asked | None) -> str:
     return (
-        f'<text class="label{_italic(line.rows, internal)}" x="{line.x:g}" y="{line.y:g}"'
-        f' text-anchor="{line.anchor}">{line.mark}{_events(line.rows)}</text>'
+        f'<text class="label" x="{line.x:g}" y="{line.y:g}"'
+        f' text-anchor="{line.anchor}">{line.mark}{_events(line.rows, asked)}</text>'
     )
 
 
-def _box(box: Box, internal: Collection[str], here: str | None) -> str:
+def _box(box: Box, asked: Asked | None, here: str | None) -> str:
     state = box.state
     words = f"state kind-{state.kind}" + (" here" if state.name == here else "")
     title = [f"{state.name} ({state.kind}): {state.meaning}", *(map(_sentences, box.exits))]
@@ -140,21 +145,21 @@ def _box(box: Box, internal: Collection[str], here: str | None) -> str:
         more = escape(state.meaning)
         parts.append(f'<text class="more" x="{x + 100:g}" y="{y - 0.5:g}">{more}</text>')
         for n, rows in enumerate(reversed(box.exits)):
-            parts.append(_exit(rows, box.right - 14 - 110 * n, y - 0.5, "end", internal))
+            parts.append(_exit(rows, box.right - 14 - 110 * n, y - 0.5, "end", asked))
     else:
         y = box.top + 19.5
         parts.append(
             f'<text class="name" x="{box.x:g}" y="{y:g}" text-anchor="middle">{name}</text>'
         )
         for n, rows in enumerate(box.exits):
-            parts.append(_exit(rows, box.x, y + 13.5 * (n + 1), "middle", internal))
+            parts.append(_exit(rows, box.x, y + 13.5 * (n + 1), "middle", asked))
     return "".join([*parts, "</g>"])
 
 
-def _exit(rows: tuple[Row, ...], x: float, y: float, anchor: str, internal: Collection[str]) -> str:
+def _exit(rows: tuple[Row, ...], x: float, y: float, anchor: str, asked: Asked | None) -> str:
     return (
-        f'<text class="exit{_italic(rows, internal)}" x="{x:g}" y="{y:g}"'
-        f' text-anchor="{anchor}">{_events(rows)} → {escape(rows[0].to)}</text>'
+        f'<text class="exit" x="{x:g}" y="{y:g}" text-anchor="{anchor}">'
+        f"{_events(rows, asked)} → {escape(rows[0].to)}</text>"
     )
 
 
@@ -181,8 +186,8 @@ def mermaid(machine: Machine) -> str:
     merged: dict[tuple[str, str], list[str]] = {}
     for row in machine:
         merged.setdefault((row.state, row.to), []).append(row.event)
-    for (state, to), events in merged.items():
-        lines.append(f"    {_word(state)} --> {_word(to)}: {', '.join(events)}")
+    for (at, to), events in merged.items():
+        lines.append(f"    {_word(at)} --> {_word(to)}: {', '.join(events)}")
     for kind, themes in _COLOURS.items():
         fill, edge, text = themes[0]
         lines.append(f"    classDef {kind}State fill:{fill},stroke:{edge},color:{text}")
@@ -195,12 +200,13 @@ def _sentences(rows: Sequence[Row]) -> str:
     return escape("\n".join(f"{row.state} – {row.event} → {row.to}" for row in rows))
 
 
-def _events(rows: Sequence[Row]) -> str:
-    return escape(", ".join(row.event for row in rows))
-
-
-def _italic(rows: Sequence[Row], internal: Collection[str]) -> str:
-    return " internal" if all(row.event in internal for row in rows) else ""
+def _events(rows: Sequence[Row], asked: Asked | None) -> str:
+    return ", ".join(
+        escape(row.event)
+        if asked is None or asked(row)
+        else f'<tspan class="internal">{escape(row.event)}</tspan>'
+        for row in rows
+    )
 
 
 def _id(name: str) -> str:

@@ -159,7 +159,7 @@ class _Plan:
         width = PAD + 2 * CARD + COLUMN + 8
         slot = {box.state.name: n for n, box in block.slots.items()}
         apart = any(a in slot and b in slot and abs(slot[a] - slot[b]) > 1 for a, b in self.merged)
-        return width + (96 if apart else 40 if self._detours(block) else 0)
+        return width + (102 if apart else 40 if self._detours(block) else 0)
 
     def _detours(self, block: Block) -> list[tuple[str, str]]:
         """Ways to a bar that another card of the block stands in."""

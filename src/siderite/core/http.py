@@ -6,6 +6,7 @@ cost as much again as all that we do for a GET (docs/decisions/0003). Each API i
 says how it negotiates versions, who is asking, and what its error bodies look like.
 """
 
+import re
 import time
 from collections.abc import Awaitable
 from collections.abc import Callable
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 from typing import Protocol
 from urllib.parse import parse_qsl
-from urllib.parse import unquote
 
 import msgspec
 
@@ -40,6 +40,7 @@ __all__ = ["Authenticator", "Who"]
 
 MIB = 1024 * 1024
 MAX_DEPTH = 25
+NO_CONTENT = 204
 JSON = (b"content-type", b"application/json")
 
 
@@ -124,6 +125,8 @@ class Request:
                 raise Invalid(
                     "The query string is not URL-encoded UTF-8, or has over 100 fields."
                 ) from why
+            if b"%00" in text:
+                raise Invalid("The query string has a NUL character, which nothing can match.")
         return self._query
 
     async def body(self, limit: int = MIB) -> bytes:
@@ -150,41 +153,33 @@ def parse_json(text: bytes) -> Any:
     """JSON, or a sentence about what is wrong with it."""
     if not text:
         raise Invalid("The body is empty; this address needs a JSON body.")
-    if _depth(text) > MAX_DEPTH:
+    if _is_deep(text):
         raise Invalid(f"The JSON body is nested over {MAX_DEPTH} levels deep.")
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:
         raise Invalid(f"The body is not valid JSON: {why}.") from why
-    if b"\\u0000" in text:
+    if b"\\u0000" in text and _NUL.search(text):
         raise Invalid("The body has a NUL character, which cannot be stored.")
     return value
 
 
-def _depth(text: bytes) -> int:
-    """How deep brackets nest at most; those within strings count too, which only errs on the safe
-    side for bodies that hold thousands of brackets in text, so those are looked at closely.
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_SQUARE = bytes.maketrans(b"{}", b"[]")
+
+
+def _is_deep(text: bytes) -> bool:
+    """Whether brackets nest too deep: only those outside strings, and none is left when innermost
+    pairs were taken away as often as they may nest. What does not pair is left to the parser.
     """
     if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
-        return 0
-    depth = deepest = 0
-    in_string = escaped = False
-    for byte in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:  # noqa: PLR2004 - a backslash
-                escaped = True
-            elif byte == 0x22:  # noqa: PLR2004 - a quote
-                in_string = False
-        elif byte == 0x22:  # noqa: PLR2004
-            in_string = True
-        elif byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
-    return deepest
+        return False
+    brackets = _STRING.sub(b"", text).translate(_SQUARE, _BUT_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"")
+    return b"[]" in brackets
 
 
 Handler = Callable[[Any, Request], Awaitable[Response]]
@@ -202,6 +197,14 @@ class Route:
     policy: str = "public"
     since: int = 0
     too_old: int = 404
+
+
+class _WrongMethod(MethodNotAllowed):
+    """The path is there, but not for this method; `takes` are those it is there for."""
+
+    def __init__(self, sentence: str, takes: str) -> None:
+        super().__init__(sentence)
+        self.takes = takes
 
 
 class _Fork:
@@ -232,7 +235,9 @@ class Routes:
             fork.methods[route.method] = route
 
     def find(self, method: str, path: str) -> tuple[Route, tuple[str, ...]]:
-        """The route and its parameters; NotFound or MethodNotAllowed if there is none."""
+        """The route and its parameters; NotFound or MethodNotAllowed if there is none. The server
+        has decoded the path.
+        """
         fork: _Fork | None = self._root
         params: list[str] = []
         for part in path.split("/"):
@@ -241,20 +246,21 @@ class Routes:
             assert fork is not None  # noqa: S101
             named = fork.named.get(part)
             if named is None:
-                params.append(unquote(part) if "%" in part else part)
+                params.append(part)
                 fork = fork.any
             else:
                 fork = named
-            if fork is None:
+            if fork is None or "\x00" in part:
                 raise NotFound(f"There is nothing at {path[:200]}.")
         assert fork is not None  # noqa: S101
         route = fork.methods.get(method)
         if route is None:
             if not fork.methods:
                 raise NotFound(f"There is nothing at {path[:200]}.")
-            takes = ", ".join(sorted(fork.methods))
-            raise MethodNotAllowed(
-                f"{method[:20]} is not possible at {path[:200]}; it takes {takes}."
+            heads = ["HEAD"] if "GET" in fork.methods else []
+            takes = ", ".join(sorted([*fork.methods, *heads]))
+            raise _WrongMethod(
+                f"{method[:20]} is not possible at {path[:200]}; it takes {takes}.", takes
             )
         return route, tuple(params)
 
@@ -300,7 +306,8 @@ class App:
         service.finish(request, response)
         body = response.body
         headers = response.headers
-        headers.append((b"content-length", b"%d" % len(body)))
+        if response.status != NO_CONTENT:
+            headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if request.method == "HEAD":
             body = b""
@@ -350,6 +357,8 @@ def _refusal(service: Service, request: Request, error: SideriteError) -> Respon
     response = service.error(request, error)
     if error.retry_after_s is not None:
         response.headers.append((b"retry-after", b"%d" % error.retry_after_s))
+    if isinstance(error, _WrongMethod):
+        response.headers.append((b"allow", error.takes.encode()))
     return response
 
 

@@ -4,12 +4,18 @@ The patch is read into `Change` values first, so that who may change what can be
 anything is.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from siderite.core.errors import Invalid
 
 OPS = ("add", "replace", "remove")
+MAX_PARTS = 25
+"""How deep a path may go: as deep as a body may."""
+
+_BAD_ESCAPE = re.compile(r"~(?![01])")
+_PLACE = re.compile(r"(0|[1-9][0-9]{0,5})\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +33,9 @@ class Patch:
 
     @property
     def text(self) -> str:
-        """The path as it was written."""
-        return "/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in self.path)
+        """The path as it was written, or the beginning of a long one."""
+        parts = (part.replace("~", "~0").replace("/", "~1") for part in self.path)
+        return ("/" + "/".join(parts))[:200]
 
 
 def parse(document: Any) -> list[Patch]:
@@ -47,13 +54,21 @@ def parse(document: Any) -> list[Patch]:
             )
         extra = sorted(set(item) - {"op", "path", "value"})
         if extra:
-            raise Invalid(f"A patch operation has no key {extra[0]!r}; it has op, path and value.")
+            raise Invalid(
+                f"A patch operation has no key {extra[0][:80]!r}; it has op, path and value."
+            )
         op = item.get("op")
         if op not in OPS:
-            raise Invalid(f"Patch operation {op!r} is not supported; use add, replace or remove.")
+            raise Invalid(
+                f"Patch operation {repr(op)[:80]} is not supported; use add, replace or remove."
+            )
         path = item["path"]
         if not path.startswith("/") or path == "/" or path.endswith("/") or "//" in path:
             raise Invalid(f"Patch path {path[:200]!r} must be of the form /field or /field/key.")
+        if path.count("/") > MAX_PARTS:
+            raise Invalid(f"Patch path {path[:200]!r} goes over {MAX_PARTS} levels deep.")
+        if _BAD_ESCAPE.search(path):
+            raise Invalid(f"In patch path {path[:200]!r} write ~ as ~0 and / in a key as ~1.")
         if op != "remove" and "value" not in item:
             raise Invalid(f"Patch operation {op} on {path[:200]} needs a value.")
         parts = tuple(part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/"))
@@ -73,7 +88,7 @@ def apply(target: Any, path: tuple[str, ...], patch: Patch) -> Any:
     out = dict(target)
     if rest:
         if key not in target:
-            raise Invalid(f"Cannot {patch.op} {patch.text}: there is no {key!r}.")
+            raise Invalid(f"Cannot {patch.op} {patch.text}: there is no {key[:80]!r}.")
         out[key] = apply(target[key], rest, patch)
     elif patch.op == "remove":
         if key not in target:
@@ -92,7 +107,7 @@ def _in_list(target: list[Any], path: tuple[str, ...], patch: Patch) -> list[Any
     if key == "-" and not rest and patch.op == "add":
         return [*out, patch.value]
     limit = len(out) + (patch.op == "add" and not rest)
-    if not key.isdigit() or len(key) > 6 or int(key) >= limit:  # noqa: PLR2004
+    if not _PLACE.match(key) or int(key) >= limit:
         raise Invalid(
             f"Cannot {patch.op} {patch.text}: there is no place {key[:20]!r} in the list."
         )

@@ -4,10 +4,12 @@ A version is kept as its minor number only: 1.38 of bare metal is 38. Numbers of
 900, so that they never collide with a later upstream number; the gap is refused.
 """
 
+import re
 from dataclasses import dataclass
 
 from siderite.core.errors import NotAcceptable
 
+_NUMBER = re.compile(r"[0-9]{1,6}\Z")
 OURS = 900
 """The first minor number of our own."""
 
@@ -38,8 +40,8 @@ class Range:
         asked = asked.strip()
         if asked.lower() == "latest":
             return self.high
-        major, dot, minor = asked.partition(".")
-        if not dot or not major.isdigit() or not minor.isdigit() or len(minor) > 6:  # noqa: PLR2004
+        major, _, minor = asked.partition(".")
+        if not _NUMBER.match(major) or not _NUMBER.match(minor):
             raise NotAcceptable(
                 f"{asked[:40]!r} is not an API version; write it as"
                 f" {self.text(self.upstream)} or latest."

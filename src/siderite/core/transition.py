@@ -206,6 +206,10 @@ class Door:
             ops = ops + eventlog.record(
                 change.facts, at=change.now, host=self.host, request_id=change.cause.request_id
             )
+        if change.makes_work:
+            # A worker that is idle now hands in its claim behind this change, and an embedded
+            # store then takes both in one commit.
+            self.on_work()
         await self.store.commit(ops)
         for machine, uuid, before, event, after in change.moves:
             metrics.transition(machine, event, after)

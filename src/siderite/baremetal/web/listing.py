@@ -1,5 +1,6 @@
 """The query of a node list: filters, order, page and fields, each since its version."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
@@ -31,6 +32,10 @@ _UNSORTABLE = frozenset({
 })  # fmt: skip
 _TRUE = ("true", "1", "yes", "on", "t", "y")
 _FALSE = ("false", "0", "no", "off", "f", "n")
+_WHOLE = re.compile(r"[0-9]+\Z")
+_MANY_DIGITS = 9
+_MOST_SHARDS = 1000
+_MOST_TEXT = 4096
 _NOT_REPEATED = frozenset({"marker"})
 
 
@@ -126,12 +131,17 @@ def _special(listing: Listing, version: int, key: str, value: str, max_limit: in
         listing.where.append(_provision_state(value))
     elif key == "shard":
         names = value.split(",")
+        if len(names) > _MOST_SHARDS:
+            raise Invalid(f"shard takes at most {_MOST_SHARDS} names; ask in several lists.")
         listing.where.append(Where(f"shard IN ({', '.join('?' * len(names))})", tuple(names)))
     elif key == "project":
         listing.where.append(Where("(owner = ? OR lessee = ?)", (value, value)))
     elif key == "description_contains":
-        literal = value.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        listing.where.append(Where("lower(description) LIKE ? ESCAPE '\\'", (f"%{literal}%",)))
+        if len(value) > _MOST_TEXT:
+            raise Invalid(f"description_contains takes at most {_MOST_TEXT} characters.")
+        literal = value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        like = "lower(description) LIKE lower(?) ESCAPE '\\'"
+        listing.where.append(Where(like, (f"%{literal}%",)))
 
 
 def fields(value: str, version: int) -> list[str]:
@@ -175,13 +185,9 @@ def _sort_key(value: str, version: int) -> str:
 
 
 def _limit(value: str, most: int) -> int:
-    try:
-        limit = int(value)
-    except ValueError:
-        raise Invalid(f"limit must be a whole number, not {value[:40]!r}.") from None
-    if limit <= 0:
-        raise Invalid("limit must be positive.")
-    return min(limit, most)
+    if not _WHOLE.match(value) or not value.strip("0"):
+        raise Invalid(f"limit must be a positive whole number, not {value[:40]!r}.")
+    return most if len(value) > _MANY_DIGITS else min(int(value), most)
 
 
 def _flag(key: str, value: str) -> bool:

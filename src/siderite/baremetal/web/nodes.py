@@ -19,6 +19,7 @@ from siderite.baremetal.web import schemas
 from siderite.baremetal.web import views
 from siderite.core import jsonpatch
 from siderite.core.errors import Invalid
+from siderite.core.errors import NotAcceptable
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import parse_json
@@ -73,13 +74,13 @@ async def show(service: "Service", request: Request) -> Response:
 
 
 def _only_fields(request: Request) -> list[str] | None:
-    chosen = None
+    chosen, version = None, request.version
     for key, value in request.query:
         if key != "fields":
             raise Invalid(f"Unexpected arguments: {key[:80]}. One node takes: fields.")
-        if request.version < 8:  # noqa: PLR2004
-            raise Invalid("fields needs API version 1.8.")
-        chosen = listing.fields(value, request.version)
+        if version < 8:  # noqa: PLR2004
+            raise NotAcceptable(f"fields needs API version 1.8; this request has 1.{version}.")
+        chosen = listing.fields(value, version)
     return chosen
 
 
@@ -158,7 +159,7 @@ def _reset_interfaces(request: Request) -> bool:
         if key != "reset_interfaces":
             raise Invalid(f"Unexpected arguments: {key[:80]}. A patch takes: reset_interfaces.")
         if request.version < 45:  # noqa: PLR2004
-            raise Invalid("reset_interfaces needs API version 1.45.")
+            raise NotAcceptable("reset_interfaces needs API version 1.45; ask for a newer one.")
         reset = schemas.flag(key, value)
     return reset
 

@@ -20,6 +20,17 @@ _KEYS = {
 }  # fmt: skip
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*\Z")
 _MOST_STEPS = 1000
+_STEP = ("interface", "step")
+_STEP_MAY = (*_STEP, "args", "order", "execute_on_child_nodes", "limit_child_node_execution")
+_DEPLOY_STEP = (*_STEP, "args", "priority")
+_STEP_FORMS: dict[str, tuple[type, str]] = {
+    "args": (dict, "an object"),
+    "execute_on_child_nodes": (bool, "true or false"),
+    "limit_child_node_execution": (list, "a list of UUIDs"),
+}
+_NUMBERS = ("priority", "order")
+_DIGITS = re.compile(r"[0-9]{1,6}\Z")
+_TOO_MUCH = 10**6
 _CONFIGDRIVE: dict[str, tuple[type, ...]] = {
     "meta_data": (dict,),
     "network_data": (dict,),
@@ -131,58 +142,60 @@ def _steps(given: Json, target: str, version: int) -> list[Json]:
             raise Invalid(f'"{key}" is required when setting target provision state to {target}')
     for key in takers:
         if key in given:
-            return check_steps(
-                key, given[key], needs=("args", "priority") if key == "deploy_steps" else ()
-            )
+            return _check_steps(key, given[key])
     return []
 
 
-def check_steps(key: str, value: Any, needs: tuple[str, ...] = ()) -> list[Json]:
+def _check_steps(key: str, value: Any) -> list[Json]:
     """A list of steps as a client writes it."""
     if not isinstance(value, list) or len(value) > _MOST_STEPS:
         raise Invalid(f"Invalid {key}: it must be a list of at most {_MOST_STEPS} steps.")
     if not value and key != "deploy_steps":
         raise Invalid(f"Invalid {key}: it is empty; name at least one step.")
-    return [_step(key, item, needs) for item in value]
+    return [_step(key, item) for item in value]
 
 
-def _step(key: str, item: Any, needs: tuple[str, ...]) -> Json:
-    known = {
-        "interface",
-        "step",
-        "args",
-        "order",
-        "priority",
-        "execute_on_child_nodes",
-        "limit_child_node_execution",
-    }
+def _step(key: str, item: Any) -> Json:
+    needs, known = (_DEPLOY_STEP, _DEPLOY_STEP) if key == "deploy_steps" else (_STEP, _STEP_MAY)
     if not isinstance(item, dict):
         raise Invalid(f'Invalid {key}: each step is an object with "interface" and "step".')
-    for name in ("interface", "step", *needs):
+    for name in needs:
         if name not in item:
             raise Invalid(f"Invalid {key}: a step lacks {name!r}.")
-    extra = sorted(set(item) - known)
+    extra = sorted(set(item) - set(known))
     if extra:
-        raise Invalid(f"Invalid {key}: a step has no {extra[0][:40]!r}.")
+        raise Invalid(f"Invalid {key}: a step has no {extra[0][:40]!r}; it has {', '.join(known)}.")
     if item["interface"] not in ORDER:
         raise Invalid(f"Invalid {key}: interface must be one of {', '.join(ORDER)}.")
     if not isinstance(item["step"], str) or not item["step"]:
         raise Invalid(f"Invalid {key}: the name of a step must be text.")
-    if not isinstance(item.get("args", {}), dict):
-        raise Invalid(f"Invalid {key}: args must be an object.")
-    for name in ("priority", "order"):
-        number = item.get(name, 0)
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= 10**6:
-            raise Invalid(f"Invalid {key}: {name} must be a whole number from 0 to 1000000.")
-    if item["step"] == "wait":
-        seconds = item.get("args", {}).get("seconds", 0)
-        if (
-            isinstance(seconds, bool)
-            or not isinstance(seconds, (int, float))
-            or not 0 <= seconds <= 86400  # noqa: PLR2004 - a day
-        ):
-            raise Invalid(f"Invalid {key}: wait takes args.seconds from 0 to 86400.")
-    return item
+    for name, (kind, form) in _STEP_FORMS.items():
+        if name in item and not isinstance(item[name], kind):
+            raise Invalid(f"Invalid {key}: {name} must be {form}.")
+    _check_wait(key, item)
+    numbers = {name: _number(key, name, item[name]) for name in _NUMBERS if name in item}
+    return {**item, **numbers}
+
+
+def _number(key: str, name: str, value: Any) -> int:
+    """A whole number, also as its digits."""
+    if isinstance(value, str) and _DIGITS.match(value):
+        return int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _TOO_MUCH:
+        raise Invalid(f"Invalid {key}: {name} must be a whole number from 0 to {_TOO_MUCH - 1}.")
+    return value
+
+
+def _check_wait(key: str, item: Json) -> None:
+    if item["step"] != "wait":
+        return
+    seconds = item.get("args", {}).get("seconds", 0)
+    if (
+        isinstance(seconds, bool)
+        or not isinstance(seconds, (int, float))
+        or not 0 <= seconds <= 86400  # noqa: PLR2004 - a day
+    ):
+        raise Invalid(f"Invalid {key}: wait takes args.seconds from 0 to 86400.")
 
 
 def _rescue_password(given: Json, target: str) -> str | None:

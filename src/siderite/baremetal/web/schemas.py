@@ -45,7 +45,9 @@ def text(most: int, *, least: int = 0, null: bool = True) -> Check:
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or false, also as the words that command lines send."""
+    """True or false, also as the words that command lines send; null is false."""
+    if value is None:
+        return False
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.strip().lower() in ("true", "yes", "on", "1", "t", "y"):
@@ -97,7 +99,7 @@ FIELDS: dict[str, Check] = {
     "driver_info": obj,
     "extra": obj,
     "instance_info": obj,
-    "instance_name": text(255),
+    "instance_name": text(255, least=1),
     "instance_uuid": uuid,
     "lessee": text(255),
     "maintenance": flag,

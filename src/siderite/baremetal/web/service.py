@@ -1,5 +1,6 @@
 """The bare metal API as a service: its versions, who may ask, its headers and its errors."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -23,7 +24,9 @@ from siderite.core.who import Who
 
 _LOW = RANGE.text(RANGE.low).encode()
 _HIGH = RANGE.text(RANGE.high).encode()
-_ROUTING = (404, 405, 406)
+_STANDARD = b"openstack-api-version"
+_ELDER = b"x-openstack-ironic-api-version"
+_VERSION_HEADERS = frozenset({_STANDARD, _ELDER})
 ANYONE = Who("", "anyone", None, None, frozenset({"admin"}), system=True)
 """Who asks when authentication is switched off (loopback only)."""
 
@@ -37,7 +40,7 @@ class BaremetalService:
         self.ctx = ctx
         self._who = who
         self.routes = Routes(ROUTES)
-        self._known: dict[str, int] = {}
+        self._known: dict[tuple[tuple[bytes, bytes], ...], int] = {}
 
     def base(self, request: Request) -> str:
         """The URL that links begin with."""
@@ -60,19 +63,12 @@ class BaremetalService:
             raise NotFound(f"This address is there from API version 1.{route.since} on.")
 
     def _version(self, request: Request) -> int:
-        asked = request.header(b"x-openstack-ironic-api-version")
-        if asked is None:
-            header = request.header(b"openstack-api-version")
-            if header is not None:
-                service, _, number = header.strip().partition(" ")
-                asked = number if service.lower() == "baremetal" else None
-        if asked is None:
-            return RANGE.low
-        known = self._known.get(asked)
+        headers = tuple(pair for pair in request.scope["headers"] if pair[0] in _VERSION_HEADERS)
+        known = self._known.get(headers)
         if known is None:
-            known = RANGE.parse(asked)
+            known = RANGE.parse(_asked(headers))
             if len(self._known) < 1000:  # noqa: PLR2004 - there are not more good ones
-                self._known[asked] = known
+                self._known[headers] = known
         return known
 
     def finish(self, request: Request, response: Response) -> None:
@@ -102,3 +98,17 @@ class BaremetalService:
         if error.status == 401:  # noqa: PLR2004
             response.headers.append((b"www-authenticate", b'Basic realm="Siderite bare metal"'))
         return response
+
+
+def _asked(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The version that the headers ask for, as Ironic reads them: the last word for bare metal in
+    the standard header, else the elder one, which must not be there twice.
+    """
+    texts: dict[bytes, list[str]] = {_STANDARD: [], _ELDER: []}
+    for name, value in headers:
+        texts[name].append(value.decode("latin-1"))
+    for item in reversed(",".join(texts[_STANDARD]).split(",")):
+        service, _, number = item.strip().partition(" ")
+        if service.lower() == "baremetal":
+            return number
+    return ",".join(texts[_ELDER])

@@ -35,11 +35,10 @@ _MAINTAIN = [
 STEPS: dict[Family, list[Step]] = {
     Family.CLEAN: [
         Step("deploy", "erase_devices_metadata", 99, abortable=True, in_band=True),
-        Step("vendor", "log_passthrough", 1),
         *_MAINTAIN,
+        Step("vendor", "log_passthrough"),
     ],
     Family.DEPLOY: [
-        Step("deploy", "deploy", 100, in_band=True),
         Step("deploy", "write_image", 80, in_band=True),
         Step("deploy", "boot_instance", 20),
         *_MAINTAIN[3:],

@@ -1,0 +1,145 @@
+"""Identity and the ways to log in, with the `openstack` command."""
+
+import json
+import subprocess
+
+import pytest
+
+from tests.clients.nodes import Nodes
+from tests.clients.shell import Shell
+from tests.support.server import Server
+from tests.support.server import clean_environment
+from tests.support.server import command
+
+PROCESS_TIMEOUT_S = 60
+
+
+def process(
+    name: str, *words: str, environment: dict[str, str], typed: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a client as a process of its own, as people do."""
+    return subprocess.run(
+        [command(name), *words],
+        env=environment,
+        cwd=environment["HOME"],
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_TIMEOUT_S,
+        check=False,
+    )
+
+
+def test_a_token_is_issued_for_the_users_project(openstack: Shell) -> None:
+    token = openstack.json("token", "issue")
+    projects = {row["Name"]: row["ID"] for row in openstack.json("project", "list")}
+    users = {row["Name"]: row["ID"] for row in openstack.json("user", "list")}
+    assert token["project_id"] == projects["admin"]
+    assert token["user_id"] == users["admin"]
+    assert token["id"]
+
+
+def test_the_catalogue_names_both_services(openstack: Shell, server: Server) -> None:
+    catalogue = {row["Type"]: row["Endpoints"] for row in openstack.json("catalog", "list")}
+    assert {"identity", "baremetal"} <= set(catalogue)
+    addresses = {(one["interface"], one["url"]) for one in catalogue["baremetal"]}
+    url = f"{server.url}/baremetal"
+    assert addresses == {("public", url), ("internal", url), ("admin", url)}
+    assert {one["region_id"] for one in catalogue["baremetal"]} == {"RegionOne"}
+
+
+def test_the_first_projects_users_and_roles_are_listed(openstack: Shell) -> None:
+    assert {"admin", "service"} <= set(openstack.column("Name", "project", "list"))
+    assert "admin" in openstack.column("Name", "user", "list")
+    roles = openstack.column("Name", "role", "list")
+    assert {"admin", "member", "reader", "service"} <= set(roles)
+    assert "Default" in openstack.column("Name", "domain", "list")
+    assert openstack.json("project", "show", "admin")["name"] == "admin"
+    assert openstack.json("user", "show", "admin")["name"] == "admin"
+    types = openstack.column("Service Type", "endpoint", "list")
+    assert {"identity", "baremetal"} <= set(types)
+
+
+def test_a_reader_sees_the_nodes_of_its_project_and_changes_none(
+    openstack: Shell, nodes: Nodes, server: Server
+) -> None:
+    project = openstack.json("project", "create", "laboratory")["id"]
+    password = "a reader's pass phrase"
+    openstack("user", "create", "mia", "--password", password)
+    openstack("role", "add", "--project", "laboratory", "--user", "mia", "reader")
+    mine, other = nodes.make(owner=project), nodes.make()
+    mia = (
+        "--os-username", "mia", "--os-password", password, "--os-project-name", "laboratory",
+    )  # fmt: skip
+    listed = openstack.column("uuid", *mia, "baremetal", "node", "list")
+    assert listed == [mine["uuid"]]
+    assert "could not be found" in openstack.refused(
+        *mia, "baremetal", "node", "show", other["uuid"]
+    )
+    said = openstack.refused(*mia, "baremetal", "node", "manage", mine["uuid"])
+    assert "(HTTP 403)" in said
+    assert nodes.show(mine["uuid"])["provision_state"] == "enroll"
+
+
+def test_a_wrong_password_is_refused_in_words(openstack: Shell) -> None:
+    said = openstack.refused("--os-password", "wrong", "baremetal", "node", "list")
+    assert "(HTTP 401)" in said
+
+
+@pytest.mark.parametrize("interface", ["public", "internal", "admin"])
+def test_every_interface_of_the_catalogue_leads_to_the_service(
+    openstack: Shell, nodes: Nodes, interface: str
+) -> None:
+    node = nodes.make()
+    words = ("--os-interface", interface, "--os-region-name", "RegionOne")
+    assert node["uuid"] in openstack.column("uuid", *words, "baremetal", "node", "list")
+
+
+def test_the_openstack_command_works_as_a_process_of_its_own(server: Server, nodes: Nodes) -> None:
+    node = nodes.make()
+    environment = server.client_environment()
+    done = process("openstack", "baremetal", "node", "list", "-f", "json", environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert node["name"] in [row["name"] for row in json.loads(done.stdout)]
+
+
+def test_the_openstack_command_reads_commands_from_its_standard_input(
+    server: Server, nodes: Nodes
+) -> None:
+    name = nodes.name()
+    typed = (
+        f"baremetal node create --driver fake-hardware --name {name} -f value -c provision_state\n"
+        f"baremetal node manage {name}\n"
+        f"baremetal node show {name} -f value -c uuid\n"
+    )
+    done = process("openstack", environment=server.client_environment(), typed=typed)
+    node = nodes.until(name, "manageable")
+    assert "enroll" in done.stdout
+    assert node["uuid"] in done.stdout
+
+
+def test_the_stand_alone_baremetal_command_works_too(server: Server, nodes: Nodes) -> None:
+    node = nodes.make()
+    done = process(
+        "baremetal", "node", "show", node["name"], "-f", "json",
+        environment=server.client_environment(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["uuid"] == node["uuid"]
+
+
+@pytest.mark.parametrize("end", ["/baremetal", "/baremetal/v1"])
+def test_http_basic_authentication_needs_no_identity_service(
+    server: Server, nodes: Nodes, end: str
+) -> None:
+    node = nodes.make()
+    environment = clean_environment() | {
+        "HOME": str(server.data.parent),
+        "OS_AUTH_TYPE": "http_basic",
+        "OS_ENDPOINT": server.url + end,
+        "OS_USERNAME": "admin",
+        "OS_PASSWORD": server.password,
+    }
+    done = process("baremetal", "node", "show", node["name"], "-f", "json", environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["uuid"] == node["uuid"]

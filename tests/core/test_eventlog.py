@@ -1,0 +1,96 @@
+"""The log: no gap, no double, in order, whatever fails or overtakes; on both databases."""
+
+import asyncio
+
+import pytest
+
+from siderite.core import eventlog
+from siderite.core.fact import Fact
+from siderite.core.store import Lost
+from siderite.core.store import Op
+from tests.core.test_work import migrated
+
+
+def fact(resource, n):
+    return Fact("baremetal.node.update.end", "ironic-api", "node", resource, f'{{"n":{n}}}')
+
+
+def written(*facts):
+    return eventlog.record(facts, at=1.0, host="here", request_id="req-1")
+
+
+async def placed(store, after=0):
+    if store.dialect == "postgresql":
+        await eventlog.place(store)
+    return await eventlog.read(store, after=after)
+
+
+def test_facts_are_read_in_order_with_what_they_say(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit(written(fact("a", 1), fact("a", 2)))
+            entries = await placed(store)
+            assert [(e.seq, e.resource, bytes(e.payload)) for e in entries] == [
+                (1, "a", b'{"n":1}'),
+                (2, "a", b'{"n":2}'),
+            ]
+            assert entries[0].publisher_id == "ironic-api.here"
+            assert entries[0].request_id == "req-1"
+            assert entries[0].message_id != entries[1].message_id
+            assert [e.seq for e in await placed(store, after=1)] == [2]
+
+    asyncio.run(story())
+
+
+def test_what_was_undone_leaves_no_gap(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            lost = Op("UPDATE work SET due = 1 WHERE id = 99", (), 1)
+            for n in range(10):
+                await store.commit(written(fact("a", n)))
+                with pytest.raises(Lost):
+                    await store.commit([*written(fact("b", n)), lost])
+            assert [e.seq for e in await placed(store)] == list(range(1, 11))
+
+    asyncio.run(story())
+
+
+def test_many_writers_and_sequencers_leave_no_gap_and_keep_each_resources_order(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+
+            async def writer(name):
+                for n in range(15):
+                    await store.commit(written(fact(name, n)))
+
+            async def reader():
+                seen = []
+                for _ in range(60):
+                    entries = await placed(store, after=seen[-1].seq if seen else 0)
+                    seen += entries
+                    await asyncio.sleep(0)
+                return seen
+
+            _, *readers = await asyncio.gather(
+                asyncio.gather(*(writer(f"r{n}") for n in range(12))), reader(), reader()
+            )
+            everything = await placed(store)
+            assert [e.seq for e in everything] == list(range(1, 12 * 15 + 1))
+            for seen in readers:
+                assert seen == everything[: len(seen)]
+            for name in (f"r{n}" for n in range(12)):
+                said = [bytes(e.payload) for e in everything if e.resource == name]
+                assert said == [b'{"n":%d}' % n for n in range(15)]
+
+    asyncio.run(story())
+
+
+def test_more_facts_than_one_statement_takes_are_all_written(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit(written(*(fact("a", n) for n in range(20))))
+            assert [bytes(e.payload) for e in await placed(store)] == [
+                b'{"n":%d}' % n for n in range(20)
+            ]
+
+    asyncio.run(story())

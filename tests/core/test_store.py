@@ -1,0 +1,138 @@
+"""Both databases keep the same promises: all of a commit or none, compare-and-swap, duplicates."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from siderite.core.store import Duplicate
+from siderite.core.store import Lost
+from siderite.core.store import Op
+from siderite.core.store import open_store
+from siderite.core.store.sqlite import SqliteStore
+
+TABLE = "CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, version INTEGER)"
+UNIQUE = "CREATE UNIQUE INDEX things_name_key ON things (name)"
+INSERT = "INSERT INTO things (id, name, version) VALUES (?, ?, ?)"
+SWAP = "UPDATE things SET version = ? WHERE id = ? AND version = ?"
+
+
+@asynccontextmanager
+async def things(url):
+    store = await open_store(url)
+    for sql in (TABLE, UNIQUE):
+        if store.dialect == "sqlite":
+            store.script(sql)
+        else:
+            async with store.pool.acquire() as connection:
+                await connection.execute(sql)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def rows(store):
+    return [tuple(row) for row in await store.fetch("SELECT id, name, version FROM things ORDER BY id")]
+
+
+def test_a_commit_is_read_back(database_url):
+    async def story():
+        async with things(database_url) as store:
+            await store.commit([Op(INSERT, (1, "a", 1), 1), Op(INSERT, (2, "b", 1), 1)])
+            assert await rows(store) == [(1, "a", 1), (2, "b", 1)]
+
+    asyncio.run(story())
+
+
+def test_a_lost_swap_undoes_the_whole_commit(database_url):
+    async def story():
+        async with things(database_url) as store:
+            await store.commit([Op(INSERT, (1, "a", 1), 1)])
+            with pytest.raises(Lost):
+                await store.commit([Op(INSERT, (2, "b", 1), 1), Op(SWAP, (3, 1, 2), 1)])
+            assert await rows(store) == [(1, "a", 1)]
+
+    asyncio.run(story())
+
+
+def test_a_duplicate_names_its_column_and_undoes_the_whole_commit(database_url):
+    async def story():
+        async with things(database_url) as store:
+            await store.commit([Op(INSERT, (1, "a", 1), 1)])
+            with pytest.raises(Duplicate) as clash:
+                await store.commit([Op(SWAP, (2, 1, 1), 1), Op(INSERT, (2, "a", 1), 1)])
+            assert clash.value.column == "things.name"
+            assert await rows(store) == [(1, "a", 1)]
+
+    asyncio.run(story())
+
+
+def test_one_bad_commit_does_not_spoil_those_beside_it(database_url):
+    async def story():
+        async with things(database_url) as store:
+            good = [store.commit([Op(INSERT, (n, f"n{n}", 1), 1)]) for n in range(20)]
+            bad = [store.commit([Op(SWAP, (2, 99, 1), 1)]) for _ in range(20)]
+            mixed = [one for pair in zip(good, bad, strict=True) for one in pair]
+            answers = await asyncio.gather(*mixed, return_exceptions=True)
+            assert [type(answer) for answer in answers[1::2]] == [Lost] * 20
+            assert answers[::2] == [None] * 20
+            assert len(await rows(store)) == 20
+
+    asyncio.run(story())
+
+
+def test_of_many_swaps_of_one_version_exactly_one_wins(database_url):
+    async def story():
+        async with things(database_url) as store:
+            await store.commit([Op(INSERT, (1, "a", 1), 1)])
+            swaps = [store.commit([Op(SWAP, (2, 1, 1), 1)]) for _ in range(30)]
+            answers = await asyncio.gather(*swaps, return_exceptions=True)
+            assert sum(answer is None for answer in answers) == 1
+
+    asyncio.run(story())
+
+
+def test_a_write_gives_back_what_it_touched(database_url):
+    async def story():
+        async with things(database_url) as store:
+            await store.commit([Op(INSERT, (1, "a", 1), 1)])
+            sql = "UPDATE things SET version = version + 1 WHERE name = ? RETURNING id, version"
+            assert [tuple(row) for row in await store.write(sql, ("a",))] == [(1, 2)]
+
+    asyncio.run(story())
+
+
+def test_a_closed_store_has_finished_what_was_handed_in(tmp_path):
+    async def story():
+        url = f"sqlite:///{tmp_path}/test.db"
+        async with things(url) as store:
+            handed_in = asyncio.ensure_future(store.commit([Op(INSERT, (1, "a", 1), 1)]))
+            await asyncio.sleep(0)
+        await handed_in
+        again = await open_store(url)
+        assert await rows(again) == [(1, "a", 1)]
+        await again.close()
+
+    asyncio.run(story())
+
+
+def test_a_second_process_is_kept_out_of_an_embedded_database(tmp_path):
+    async def story():
+        first = SqliteStore(f"{tmp_path}/test.db")
+        with pytest.raises(RuntimeError, match="in use by another siderite process; stop that one"):
+            SqliteStore(f"{tmp_path}/test.db")
+        await first.close()
+        await SqliteStore(f"{tmp_path}/test.db").close()
+
+    asyncio.run(story())
+
+
+def test_a_database_that_is_not_there_is_said_with_a_remedy():
+    async def story():
+        with pytest.raises(RuntimeError, match="check --db and that it runs"):
+            await open_store("postgresql://nobody@127.0.0.1:1/nothing")
+        with pytest.raises(ValueError, match="use sqlite:/// or postgresql://"):
+            await open_store("mysql://x")
+
+    asyncio.run(story())

@@ -1,0 +1,141 @@
+"""Durable work: leases, fences, order per machine; on both databases."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from siderite.core import work
+from siderite.core.store import Lost
+from siderite.core.store import open_store
+from siderite.core.store.migrations import migrate
+
+
+@asynccontextmanager
+async def migrated(url):
+    store = await open_store(url)
+    await migrate(store)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def job(machine, lane="provision", *, now=0.0, due=None, deadline=1000.0, kind="clean"):
+    return work.add(machine, lane, kind, job="{}", now=now, due=due, deadline=deadline)
+
+
+async def claim(store, owner="w1", *, now=1.0, lease_s=10.0, limit=100):
+    found = await work.claim(store, owner, now=now, lease_s=lease_s, limit=limit)
+    return sorted(found, key=lambda item: item.machine)
+
+
+def test_due_work_is_claimed_once(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a"), job("b"), job("later", due=50.0)])
+            assert [item.machine for item in await claim(store)] == ["a", "b"]
+            assert await claim(store, "w2") == []
+
+    asyncio.run(story())
+
+
+def test_many_workers_share_the_work_and_none_is_given_twice(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            for n in range(60):
+                await store.commit([job(f"m{n}")])
+            claims = await asyncio.gather(*(claim(store, f"w{n}", limit=10) for n in range(12)))
+            machines = [item.machine for found in claims for item in found]
+            assert len(machines) == len(set(machines))
+            rest = await claim(store, "last")
+            assert len(machines) + len(rest) == 60
+
+    asyncio.run(story())
+
+
+def test_one_machine_is_leased_to_one_worker_at_a_time_whatever_the_lane(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a", "provision")])
+            await store.commit([job("a", "power", kind="power")])
+            first = await claim(store)
+            assert [item.lane for item in first] == ["provision"]
+            assert await claim(store, "w2") == []
+            await store.commit([work.done(first[0])])
+            assert [item.lane for item in await claim(store, "w2")] == ["power"]
+
+    asyncio.run(story())
+
+
+def test_a_dead_workers_work_is_taken_over_and_the_dead_one_is_fenced_off(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a")])
+            [dead] = await claim(store, "dead", now=1.0, lease_s=10.0)
+            assert await claim(store, "heir", now=5.0) == []
+            [taken] = await claim(store, "heir", now=12.0)
+            assert taken.fence > dead.fence
+            with pytest.raises(Lost):
+                await store.commit([work.done(dead)])
+            await store.commit([work.done(taken)])
+
+    asyncio.run(story())
+
+
+def test_renewed_leases_are_not_taken_over(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a")])
+            [held] = await claim(store, "w1", now=1.0)
+            assert await work.renew(store, "w1", now=9.0, lease_s=10.0) == {held.id}
+            assert await claim(store, "w2", now=12.0) == []
+
+    asyncio.run(story())
+
+
+def test_a_newer_request_fences_off_whoever_holds_the_old_job(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a", kind="deploy")])
+            [held] = await claim(store)
+            await store.commit([job("a", kind="teardown", now=2.0)])
+            with pytest.raises(Lost):
+                await store.commit(
+                    [work.keep(held, kind="deploy", job="{}", deadline=100.0)]
+                )
+            assert [item.kind for item in await claim(store, "w2", now=3.0)] == ["teardown"]
+
+    asyncio.run(story())
+
+
+def test_parked_work_comes_back_when_due_or_at_its_deadline_or_when_woken(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a", deadline=30.0), job("b")])
+            a, b = await claim(store)
+            park = {"kind": "clean", "job": "{}", "reason": "the ramdisk boots"}
+            await store.commit([work.park(a, due=999.0, deadline=30.0, **park)])
+            await store.commit([work.park(b, due=20.0, deadline=1000.0, **park)])
+            assert await claim(store, now=10.0) == []
+            assert await work.next_due(store) == 20.0
+            assert [item.machine for item in await claim(store, now=21.0)] == ["b"]
+            [late] = await claim(store, "w2", now=30.0)
+            assert (late.machine, late.reason) == ("a", "the ramdisk boots")
+            await store.commit([work.park(late, due=500.0, deadline=900.0, **park)])
+            await store.commit([work.wake("a", "provision", 31.0)])
+            assert [item.machine for item in await claim(store, now=31.0)] == ["a"]
+
+    asyncio.run(story())
+
+
+def test_forgotten_leases_are_free_again(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a"), job("b")])
+            await claim(store, "w1")
+            assert await work.depth(store) == (2, 2)
+            await work.forget_leases(store, "w1")
+            assert await work.depth(store) == (2, 0)
+
+    asyncio.run(story())

@@ -1,0 +1,1 @@
+"""The documentation: fresh, and with links that lead somewhere."""

@@ -1,0 +1,101 @@
+"""Seed 004: the bare metal node state machine. Each test names the sentence that it holds us to."""
+
+import pytest
+
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import VERBS
+from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.node_machine import legal_verbs
+from siderite.core.machine import Kind
+
+# The seed's verb table: verb, initial state, intermediate states, end state. The momentary -ED
+# states are not stored: what follows them is entered at once.
+SEED_TABLE = (
+    ("manage", P.ENROLL, (P.VERIFYING,), P.MANAGEABLE),
+    ("clean", P.MANAGEABLE, (P.CLEANING,), P.MANAGEABLE),
+    ("inspect", P.MANAGEABLE, (P.INSPECTING,), P.MANAGEABLE),
+    ("provide", P.MANAGEABLE, (P.CLEANING,), P.AVAILABLE),
+    ("manage", P.AVAILABLE, (), P.MANAGEABLE),
+    ("active", P.AVAILABLE, (P.DEPLOYING,), P.ACTIVE),
+    ("rebuild", P.ACTIVE, (P.DEPLOYING,), P.ACTIVE),
+    ("rescue", P.ACTIVE, (P.RESCUING,), P.RESCUE),
+    ("unrescue", P.RESCUE, (P.UNRESCUING,), P.ACTIVE),
+    ("deleted", P.ACTIVE, (P.DELETING, P.CLEANING), P.AVAILABLE),
+    ("deleted", P.RESCUE, (P.DELETING, P.CLEANING), P.AVAILABLE),
+    ("deleted", P.DEPLOYWAIT, (P.DELETING, P.CLEANING), P.AVAILABLE),
+    ("abort", P.CLEANWAIT, (), P.CLEANFAIL),
+)
+
+
+@pytest.mark.parametrize(("verb", "initial", "between", "end"), SEED_TABLE)
+def test_each_verb_leads_through_the_seeds_states_to_its_end_state(verb, initial, between, end):
+    target = NODE.states[initial].target
+    moved = NODE.fire(initial, VERBS[verb], target)
+    seen = []
+    while moved.state.kind is Kind.ACTIVE:
+        seen.append(moved.state.name)
+        assert moved.target == end, "an active state shows where it leads"
+        if moved.state.name == P.DELETING:
+            event = Event.CLEAN
+        elif moved.state.name == P.CLEANING and moved.target == P.MANAGEABLE:
+            event = Event.MANAGE
+        else:
+            event = Event.DONE
+        moved = NODE.fire(moved.state.name, event, moved.target)
+    assert (tuple(seen), moved.state.name) == (between, end)
+
+
+@pytest.mark.parametrize(("verb", "initial", "between", "end"), SEED_TABLE)
+def test_each_verb_of_the_seed_is_offered_in_its_initial_state(verb, initial, between, end):
+    assert verb in legal_verbs(initial)
+
+
+@pytest.mark.parametrize(
+    ("active", "failed"),
+    [
+        (P.CLEANING, P.CLEANFAIL),
+        (P.INSPECTING, P.INSPECTFAIL),
+        (P.DEPLOYING, P.DEPLOYFAIL),
+        (P.RESCUING, P.RESCUEFAIL),
+        (P.UNRESCUING, P.UNRESCUEFAIL),
+        (P.DELETING, P.ERROR),
+        (P.VERIFYING, P.ENROLL),
+    ],
+)
+def test_steps_that_fail_lead_to_the_fail_state(active, failed):
+    assert NODE.fire(active, Event.FAIL, NODE.states[active].target).state.name == failed
+
+
+def test_targets_are_stable_states():
+    for state in NODE.states.values():
+        if state.target is not None:
+            assert NODE.states[state.target].kind is Kind.STABLE
+
+
+def test_a_stable_state_is_left_on_a_request_only():
+    requests = set(VERBS.values())
+    for row in NODE:
+        if NODE.states[row.state].kind is Kind.STABLE:
+            assert row.event in requests
+
+
+def test_deploy_wait_is_interrupted_by_deleted_and_clean_wait_by_abort():
+    assert "deleted" in legal_verbs(P.DEPLOYWAIT)
+    assert "abort" in legal_verbs(P.CLEANWAIT)
+
+
+def test_the_wait_states_come_back_to_their_active_state():
+    for wait, active in ((P.CLEANWAIT, P.CLEANING), (P.DEPLOYWAIT, P.DEPLOYING)):
+        assert NODE.fire(active, Event.WAIT).state.name == wait
+        assert NODE.fire(wait, Event.RESUME).state.name == active
+
+
+def test_a_provision_state_is_always_known():
+    assert None not in NODE.states
+    assert "" not in NODE.states
+
+
+def test_nodes_do_not_move_by_themselves_from_enroll_or_manageable():
+    for state in (P.ENROLL, P.MANAGEABLE):
+        assert not NODE.states[state].moves_by_itself
