@@ -103,6 +103,7 @@ def main(words: list[str]) -> int:
         elif opts.peer == "kept":
             figures, age = report.kept(_kept(opts))
             remarks.append(age)
+    facts["load after"] = computer.load()
     rows = [_row(opts, name, outcome, figures.get(name)) for name, outcome in outcomes.items()]
     print(report.text(rows, facts, remarks))
     if opts.json_file:

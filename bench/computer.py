@@ -18,7 +18,7 @@ def facts(place: Path) -> dict[str, str]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "processor": f"{os.cpu_count()} × {_processor()}",
         "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 1e9:.0f} GB",
-        "load before": " ".join(f"{load:.1f}" for load in os.getloadavg()),
+        "load before": load(),
         "kernel": platform.release(),
         "file system": _file_system(place),
         "python": f"{platform.python_version()} ({platform.python_compiler()})",
@@ -26,6 +26,11 @@ def facts(place: Path) -> dict[str, str]:
         **{name: _version(name) for name in ("uvicorn", "uvloop", "httptools", "asyncpg")},
         "wrk": _wrk(),
     }
+
+
+def load() -> str:
+    """How many processes have wanted a core, over 1, 5 and 15 minutes: our own and others'."""
+    return " ".join(f"{value:.1f}" for value in os.getloadavg())
 
 
 def _processor() -> str:

@@ -1,7 +1,8 @@
 """Waiting for nodes: one poller lists all nodes of a fleet, as Nova's driver does, for all waiters.
 
 So that polling is neither the load nor the brake, it pauses three times as long as its last request
-took (between 5 ms and 1 s): a quarter of one connection's time, whoever answers. Used by `cycle` and `power`.
+took (between 5 ms and 1 s): a quarter of one connection's time, whoever answers. Used by `cycle`
+and `power`.
 """
 
 import asyncio

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.server import Server
+from tests.support.server import command
 
 COMMAND_TIMEOUT_S = 60.0
 
@@ -89,3 +90,19 @@ def running_shell(server: Server) -> Iterator[Shell]:
             process.kill()
             process.wait()
             process.stdout.close()
+
+
+def process(
+    name: str, *words: str, environment: dict[str, str], typed: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a client as a process of its own, as people do; it takes a second or two."""
+    return subprocess.run(
+        [command(name), *words],
+        env=environment,
+        cwd=environment["HOME"],
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_TIMEOUT_S,
+        check=False,
+    )

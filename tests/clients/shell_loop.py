@@ -6,6 +6,7 @@ connection to the Unix socket named on the command line is one command, in and o
 number may be under way at once.
 """
 
+import importlib
 import io
 import json
 import logging
@@ -54,6 +55,10 @@ def serve(address: str) -> None:
 
 if __name__ == "__main__":
     own_address = sys.argv[1]
-    run(["baremetal", "node", "list"])  # the client imports late: have it done before the forks
+    # The client imports late: have it done before the forks. No command is run here that talks to
+    # the service, for its connection would be kept and used by every fork.
+    run(["baremetal", "node", "list", "--help"])
+    for module in ("ironicclient.v1.client", "keystoneauth1.identity.generic", "openstack"):
+        importlib.import_module(module)
     logging.getLogger().handlers.clear()
     serve(own_address)

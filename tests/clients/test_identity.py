@@ -1,33 +1,14 @@
 """Identity and the ways to log in, with the `openstack` command."""
 
 import json
-import subprocess
 
 import pytest
 
 from tests.clients.nodes import Nodes
 from tests.clients.shell import Shell
+from tests.clients.shell import process
 from tests.support.server import Server
 from tests.support.server import clean_environment
-from tests.support.server import command
-
-PROCESS_TIMEOUT_S = 60
-
-
-def process(
-    name: str, *words: str, environment: dict[str, str], typed: str = ""
-) -> subprocess.CompletedProcess[str]:
-    """Run a client as a process of its own, as people do."""
-    return subprocess.run(
-        [command(name), *words],
-        env=environment,
-        cwd=environment["HOME"],
-        input=typed,
-        capture_output=True,
-        text=True,
-        timeout=PROCESS_TIMEOUT_S,
-        check=False,
-    )
 
 
 def test_a_token_is_issued_for_the_users_project(openstack: Shell) -> None:
@@ -120,10 +101,9 @@ def test_the_openstack_command_reads_commands_from_its_standard_input(
 
 def test_the_stand_alone_baremetal_command_works_too(server: Server, nodes: Nodes) -> None:
     node = nodes.make()
-    done = process(
-        "baremetal", "node", "show", node["name"], "-f", "json",
-        environment=server.client_environment(),
-    )  # fmt: skip
+    # Unlike `openstack` it takes the type `none` where clouds.yaml names no other.
+    environment = server.client_environment() | {"OS_AUTH_TYPE": "password"}
+    done = process("baremetal", "node", "show", node["name"], "-f", "json", environment=environment)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["uuid"] == node["uuid"]
 
@@ -140,6 +120,20 @@ def test_http_basic_authentication_needs_no_identity_service(
         "OS_USERNAME": "admin",
         "OS_PASSWORD": server.password,
     }
-    done = process("baremetal", "node", "show", node["name"], "-f", "json", environment=environment)
+    done = process(
+        "openstack", "baremetal", "node", "show", node["name"], "-f", "json",
+        environment=environment,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["uuid"] == node["uuid"]
+
+
+def test_authentication_of_type_none_is_refused_unless_configured(server: Server) -> None:
+    environment = clean_environment() | {
+        "HOME": str(server.data.parent),
+        "OS_AUTH_TYPE": "none",
+        "OS_ENDPOINT": f"{server.url}/baremetal",
+    }
+    done = process("openstack", "baremetal", "node", "list", environment=environment)
+    assert done.returncode == 1
+    assert "(HTTP 401)" in done.stderr

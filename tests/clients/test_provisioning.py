@@ -182,7 +182,7 @@ def test_abort_of_a_step_that_cannot_be_interrupted_waits_for_its_end(
     openstack: Shell, nodes: Nodes, server: Server
 ) -> None:
     node = nodes.make("available")
-    server.script(f"node:{node['uuid']}", ramdisk=True, latency_s={"deploy": 1.0})
+    server.script(f"node:{node['uuid']}", ramdisk=True, latency_s={"deploy": 3.0})
     openstack("baremetal", "node", "deploy", node["name"])
     nodes.until(node["uuid"], "wait call-back")
     openstack("baremetal", "node", "abort", node["name"])

@@ -33,7 +33,9 @@ async def things(url):
 
 
 async def rows(store):
-    return [tuple(row) for row in await store.fetch("SELECT id, name, version FROM things ORDER BY id")]
+    return [
+        tuple(row) for row in await store.fetch("SELECT id, name, version FROM things ORDER BY id")
+    ]
 
 
 def test_a_commit_is_read_back(database_url):

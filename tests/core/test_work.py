@@ -101,9 +101,7 @@ def test_a_newer_request_fences_off_whoever_holds_the_old_job(database_url):
             [held] = await claim(store)
             await store.commit([job("a", kind="teardown", now=2.0)])
             with pytest.raises(Lost):
-                await store.commit(
-                    [work.keep(held, kind="deploy", job="{}", deadline=100.0)]
-                )
+                await store.commit([work.keep(held, kind="deploy", job="{}", deadline=100.0)])
             assert [item.kind for item in await claim(store, "w2", now=3.0)] == ["teardown"]
 
     asyncio.run(story())

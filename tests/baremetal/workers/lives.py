@@ -1,0 +1,74 @@
+"""Leading nodes through their life in a running program, and waiting without sleeping blindly."""
+
+import asyncio
+
+from siderite.baremetal.drivers.simulated.scripts import parse
+from siderite.core import eventlog
+
+PATIENCE_S = 30.0
+
+
+async def until(app, uuid, *states, patience_s=PATIENCE_S):
+    """The node once it is in one of these states."""
+    async with asyncio.timeout(patience_s):
+        while True:
+            node = await app.node(uuid)
+            if node.provision_state in states:
+                return node
+            await asyncio.sleep(0.01)
+
+
+async def until_power(app, uuid, patience_s=PATIENCE_S):
+    """The node once no power change is under way."""
+    async with asyncio.timeout(patience_s):
+        while True:
+            node = await app.node(uuid)
+            if node.target_power_state is None:
+                return node
+            await asyncio.sleep(0.01)
+
+
+async def verb(app, uuid, target, status=202, **more):
+    """Ask for a verb."""
+    body = {"target": target, **more}
+    answer = await app.ask("PUT", f"/v1/nodes/{uuid}/states/provision", body)
+    assert answer.status == status, (answer.status, answer.body)
+    return answer
+
+
+async def lead(app, uuid, *verbs):
+    """Through these verbs, each to its end."""
+    ends = {
+        "manage": "manageable", "provide": "available", "active": "active", "rebuild": "active",
+        "deleted": "available", "inspect": "manageable", "adopt": "active", "rescue": "rescue",
+        "unrescue": "active", "clean": "manageable",
+    }  # fmt: skip
+    more = {"rescue": {"rescue_password": "hunter2"}}
+    for target in verbs:
+        await verb(app, uuid, target, **more.get(target, {}))
+        node = await until(app, uuid, ends[target])
+    return node
+
+
+def script(app, scope, **what):
+    """Have simulated machines behave so."""
+    app.program.machines.set_script(scope, parse(what))
+
+
+async def facts(app, uuid, kind="provision_set"):
+    """(status, event, previous state, state) of each provision fact of a node, in order."""
+    if app.program.store.dialect == "postgresql":
+        await eventlog.place(app.program.store)
+    found = []
+    for entry in await eventlog.read(app.program.store, limit=100000):
+        if entry.resource != uuid or f".{kind}." not in entry.event_type:
+            continue
+        found.append((entry.event_type.rpartition(".")[2], data(entry)))
+    return found
+
+
+def data(entry):
+    """What a fact's payload says."""
+    import msgspec
+
+    return msgspec.json.decode(bytes(entry.payload))["ironic_object.data"]

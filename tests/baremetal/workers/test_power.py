@@ -1,0 +1,128 @@
+"""Power changes that were asked for, on simulated machines."""
+
+import asyncio
+
+import pytest
+
+from tests.baremetal.workers.lives import facts
+from tests.baremetal.workers.lives import lead
+from tests.baremetal.workers.lives import script
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import until_power
+from tests.baremetal.workers.lives import verb
+from tests.support.app import running
+
+
+async def power(app, uuid, target, status=202, **more):
+    body = {"target": target, **more}
+    answer = await app.ask("PUT", f"/v1/nodes/{uuid}/states/power", body)
+    assert answer.status == status, (answer.status, answer.body)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("target", "end"),
+    [
+        ("power on", "power on"),
+        ("power off", "power off"),
+        ("rebooting", "power on"),
+        ("soft power off", "power off"),
+        ("soft rebooting", "power on"),
+    ],
+)
+def test_each_target_ends_in_its_state_and_is_announced(tmp_path, target, end):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            await power(app, uuid, target)
+            node = await until_power(app, uuid)
+            assert (node.power_state, node.last_error) == (end, None)
+            said = [(status, d["to_power"]) for status, d in await facts(app, uuid, "power_set")]
+            assert said == [("start", target), ("end", target)]
+
+    asyncio.run(story())
+
+
+def test_a_refusal_of_the_hardware_is_told_and_changes_nothing(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            script(app, f"node:{uuid}", fail={"power": "fuse blown"})
+            await power(app, uuid, "power on")
+            node = await until_power(app, uuid)
+            assert node.power_state == "power off"
+            assert "fuse blown" in node.last_error
+            assert not node.maintenance
+            assert [status for status, _ in await facts(app, uuid, "power_set")] == [
+                "start",
+                "error",
+            ]
+
+    asyncio.run(story())
+
+
+def test_no_action_starts_while_the_power_cannot_be_read(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(driver_info={"rack": "r1"})
+            await lead(app, uuid, "manage")
+            script(app, "rack:r1", unreachable=True)
+            await power(app, uuid, "power on", timeout=1)
+            node = await until_power(app, uuid)
+            assert "cannot be read: is the BMC reachable?" in node.last_error
+            runs = app.program.machines._db.execute("SELECT count(*) FROM runs").fetchone()
+            assert runs[0] == 0, "the hardware was never asked"
+
+    asyncio.run(story())
+
+
+def test_a_second_request_meanwhile_is_told_to_come_back(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            script(app, f"node:{uuid}", latency_s={"power": 0.5})
+            await power(app, uuid, "power on")
+            answer = await power(app, uuid, "power off", 409)
+            assert "already on its way to 'power on'" in answer.sentence
+            assert answer.headers["retry-after"] == "2"
+            refused = await verb(app, uuid, "provide", 409)
+            assert "retry" in refused.sentence
+            assert (await until_power(app, uuid)).power_state == "power on"
+
+    asyncio.run(story())
+
+
+def test_power_is_refused_while_cleaning_and_where_it_is_disabled(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(disable_power_off=True)
+            await lead(app, uuid, "manage")
+            answer = await power(app, uuid, "power off", 409)
+            assert "disable_power_off" in answer.sentence
+            script(app, f"node:{uuid}", latency_s={"*": 3600}, ramdisk=True)
+            await verb(app, uuid, "provide")
+            await until(app, uuid, "clean wait")
+            answer = await power(app, uuid, "power on", 400)
+            assert "abort it" in answer.sentence
+
+    asyncio.run(story())
+
+
+def test_a_power_cut_is_what_the_hardware_then_says(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(driver_info={"rack": "r1"})
+            await lead(app, uuid, "manage")
+            await power(app, uuid, "power on")
+            await until_power(app, uuid)
+            app.program.machines.cut_power("r1")
+            await power(app, uuid, "power off")
+            node = await until_power(app, uuid)
+            assert node.power_state == "power off"
+            runs = app.program.machines._db.execute("SELECT what FROM runs").fetchall()
+            assert [row[0] for row in runs] == ["power.power on"], "it was off already"
+
+    asyncio.run(story())

@@ -1,0 +1,389 @@
+"""Provisioning work on simulated machines, end to end below HTTP's surface; on both databases."""
+
+import asyncio
+
+import pytest
+
+from siderite.core import work
+from tests.baremetal.workers.lives import facts
+from tests.baremetal.workers.lives import lead
+from tests.baremetal.workers.lives import script
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import verb
+from tests.support.app import running
+
+
+def told(pairs):
+    return [
+        (status, d["event"], d["previous_provision_state"], d["provision_state"])
+        for status, d in pairs
+    ]
+
+
+def test_a_whole_life_announces_every_move_once_and_in_order(database_url, tmp_path):
+    async def story():
+        async with running(tmp_path, _db(database_url), work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "inspect", "provide", "active", "rescue", "unrescue")
+            node = await lead(app, uuid, "deleted")
+            assert told(await facts(app, uuid)) == [
+                ("start", "manage", "enroll", "verifying"),
+                ("end", "done", "verifying", "manageable"),
+                ("start", "inspect", "manageable", "inspecting"),
+                ("end", "done", "inspecting", "manageable"),
+                ("start", "provide", "manageable", "cleaning"),
+                ("end", "done", "cleaning", "available"),
+                ("start", "deploy", "available", "deploying"),
+                ("end", "done", "deploying", "active"),
+                ("start", "rescue", "active", "rescuing"),
+                ("end", "done", "rescuing", "rescue"),
+                ("start", "unrescue", "rescue", "unrescuing"),
+                ("end", "done", "unrescuing", "active"),
+                ("start", "delete", "active", "deleting"),
+                ("success", "clean", "deleting", "cleaning"),
+                ("end", "done", "cleaning", "available"),
+            ]
+            assert node.properties["cpus"] == "8", "inspection filled in what it found"
+            assert node.power_state == "power off"
+            assert (node.instance_uuid, node.instance_info) == (None, {})
+            assert await work.depth(app.program.store) == (0, 0)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("verbs", "target", "wait", "end"),
+    [
+        (("manage",), "provide", "clean wait", "available"),
+        (("manage", "provide"), "active", "wait call-back", "active"),
+        (("manage",), "inspect", "inspect wait", "manageable"),
+        (("manage", "provide", "active"), "rescue", "rescue wait", "rescue"),
+    ],
+)
+def test_wait_states_go_on_when_the_ramdisk_calls_back(tmp_path, verbs, target, wait, end):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, *verbs)
+            script(app, f"node:{uuid}", latency_s={"*": 0.2}, ramdisk=True)
+            more = {"rescue_password": "x"} if target == "rescue" else {}
+            await verb(app, uuid, target, **more)
+            waiting = await until(app, uuid, wait)
+            assert "ramdisk is busy" in waiting.wait_reason
+            assert waiting.deadline is not None
+            node = await until(app, uuid, end)
+            assert (node.wait_reason, node.deadline) == (None, None)
+            states = [row[3] for row in told(await facts(app, uuid))]
+            assert wait in states
+
+    asyncio.run(story())
+
+
+def test_a_ramdisk_that_never_calls_fails_the_work_at_its_deadline(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, callback_timeout_s=0.3) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            script(app, f"node:{uuid}", silent=True)
+            await verb(app, uuid, "provide")
+            node = await until(app, uuid, "clean failed")
+            assert "nothing called back within 0.3 s" in node.last_error
+            assert (node.maintenance, node.fault) == (True, "clean failure")
+            assert node.target_provision_state == "available"
+
+    asyncio.run(story())
+
+
+def test_a_step_that_fails_says_which_and_leaves_a_fault(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            script(app, f"node:{uuid}", fail={"deploy.erase_devices_metadata": "disk is gone"})
+            await verb(app, uuid, "provide")
+            node = await until(app, uuid, "clean failed")
+            assert "step deploy.erase_devices_metadata failed: disk is gone" in node.last_error
+            assert (node.maintenance, node.fault, node.clean_step) == (True, "clean failure", {})
+            [_, (status, last)] = (await facts(app, uuid))[-2:]
+            assert status == "error"
+            assert last["last_error"] == node.last_error, "the change comes before the event"
+            assert last["maintenance"] is True
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("verbs", "target", "failed"),
+    [
+        (("manage", "provide"), "active", "deploy failed"),
+        (("manage",), "inspect", "inspect failed"),
+        (("manage",), "adopt", "adopt failed"),
+        (("manage", "provide", "active"), "rescue", "rescue failed"),
+        (("manage", "provide", "active", "rescue"), "unrescue", "unrescue failed"),
+        (("manage", "provide", "active"), "deleted", "error"),
+    ],
+)
+def test_each_kind_of_work_fails_to_its_fail_state(tmp_path, verbs, target, failed):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, *verbs)
+            script(app, f"node:{uuid}", fail={"*": "nothing works today"})
+            more = {"rescue_password": "x"} if target == "rescue" else {}
+            await verb(app, uuid, target, **more)
+            node = await until(app, uuid, failed)
+            assert "nothing works today" in node.last_error
+            assert not node.maintenance
+
+    asyncio.run(story())
+
+
+def test_a_machine_that_cannot_be_read_fails_verification_with_the_remedy(tmp_path, monkeypatch):
+    async def story():
+        monkeypatch.setattr("siderite.baremetal.workers.steps.VERIFY_PATIENCE_S", 0.0)
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(driver_info={"rack": "r1"})
+            script(app, "rack:r1", unreachable=True)
+            await verb(app, uuid, "manage")
+            async with asyncio.timeout(10):
+                while (node := await app.node(uuid)).last_error is None:
+                    await asyncio.sleep(0.01)
+            assert node.provision_state == "enroll"
+            assert "check the BMC's address" in node.last_error
+
+    asyncio.run(story())
+
+
+def test_manual_cleaning_runs_exactly_what_was_asked_in_order(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            steps = [
+                {"interface": "raid", "step": "delete_configuration"},
+                {"interface": "raid", "step": "create_configuration", "args": {"x": 1}},
+                {"interface": "power", "step": "power_on"},
+            ]
+            await verb(app, uuid, "clean", clean_steps=steps)
+            node = await until(app, uuid, "manageable")
+            assert (node.power_state, node.clean_step) == ("power on", {})
+            ran = app.program.machines._db.execute(
+                "SELECT what FROM runs ORDER BY began"
+            ).fetchall()
+            assert [row[0] for row in ran] == [
+                "raid.delete_configuration",
+                "raid.create_configuration",
+                "power.power on",
+            ]
+
+    asyncio.run(story())
+
+
+def test_an_unknown_step_fails_before_anything_is_done_and_names_the_known_ones(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            await verb(app, uuid, "clean", clean_steps=[{"interface": "bios", "step": "dance"}])
+            node = await until(app, uuid, "clean failed")
+            assert "has no step bios.dance; it has: bios.apply_configuration" in node.last_error
+            assert not node.maintenance
+            await lead(app, uuid, "manage")
+
+    asyncio.run(story())
+
+
+def test_an_abortable_step_is_aborted_at_once(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            script(app, f"node:{uuid}", latency_s={"*": 3600}, ramdisk=True)
+            await verb(app, uuid, "provide")
+            await until(app, uuid, "clean wait")
+            await verb(app, uuid, "abort")
+            node = await until(app, uuid, "clean failed")
+            assert node.last_error == (
+                "Aborted by request in state clean wait during step deploy.erase_devices_metadata."
+            )
+            assert (node.maintenance, node.clean_step) == (False, {})
+            assert node.target_provision_state == "available"
+            async with asyncio.timeout(10):
+                while await work.depth(app.program.store) != (0, 0):
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(story())
+
+
+def test_a_step_that_cannot_be_interrupted_is_aborted_when_it_ends(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide")
+            script(app, f"node:{uuid}", latency_s={"*": 0.3}, ramdisk=True)
+            await verb(app, uuid, "active")
+            await until(app, uuid, "wait call-back")
+            await verb(app, uuid, "abort")
+            assert (await app.node(uuid)).deploy_step["abort_after"] is True
+            node = await until(app, uuid, "deploy failed")
+            assert "aborted by request" in node.last_error
+
+    asyncio.run(story())
+
+
+def test_deleting_a_node_that_waits_gives_up_its_deploy(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide")
+            script(app, f"node:{uuid}", latency_s={"deploy.write_image": 3600}, ramdisk=True)
+            await verb(app, uuid, "active")
+            await until(app, uuid, "wait call-back")
+            node = await lead(app, uuid, "deleted")
+            assert node.power_state == "power off"
+
+    asyncio.run(story())
+
+
+def test_a_held_node_waits_for_unhold_and_goes_on_with_the_next_step(database_url, tmp_path):
+    async def story():
+        async with running(tmp_path, _db(database_url), work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            steps = [
+                {"interface": "raid", "step": "delete_configuration"},
+                {"interface": "deploy", "step": "hold"},
+                {"interface": "power", "step": "power_on"},
+            ]
+            await verb(app, uuid, "clean", clean_steps=steps)
+            held = await until(app, uuid, "clean hold")
+            assert held.target_provision_state == "manageable"
+            assert "unhold or abort" in held.wait_reason
+            await verb(app, uuid, "unhold")
+            node = await until(app, uuid, "manageable")
+            assert node.power_state == "power on"
+            ran = app.program.machines._db.execute("SELECT what FROM runs").fetchall()
+            assert len(ran) == 2, "no step ran twice"
+
+    asyncio.run(story())
+
+
+def test_an_aborted_service_brings_the_node_back_to_active(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide", "active")
+            steps = [{"interface": "deploy", "step": "hold"}]
+            await verb(app, uuid, "service", service_steps=steps)
+            await until(app, uuid, "service hold")
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "active")
+
+    asyncio.run(story())
+
+
+def test_servicing_runs_its_steps_and_keeps_the_workload(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(instance_uuid="22222222-2222-4222-8222-222222222222")
+            await lead(app, uuid, "manage", "provide", "active")
+            await verb(
+                app, uuid, "service", service_steps=[{"interface": "firmware", "step": "update"}]
+            )
+            node = await until(app, uuid, "active")
+            assert node.instance_uuid == "22222222-2222-4222-8222-222222222222"
+
+    asyncio.run(story())
+
+
+def test_without_automated_cleaning_provide_leads_through_cleaning_at_once(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, automated_clean=False) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide")
+            assert [row[3] for row in told(await facts(app, uuid))][-2:] == [
+                "cleaning",
+                "available",
+            ]
+            ran = app.program.machines._db.execute("SELECT count(*) FROM runs").fetchone()
+            assert ran[0] == 0
+
+    asyncio.run(story())
+
+
+def test_a_retired_node_ends_cleaning_as_manageable(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide", "active")
+            patch = [{"op": "add", "path": "/retired", "value": True}]
+            assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
+            await verb(app, uuid, "deleted")
+            await until(app, uuid, "manageable")
+
+    asyncio.run(story())
+
+
+def test_a_deploy_merges_the_steps_that_were_asked_for_by_priority(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide")
+            asked = [
+                {"interface": "raid", "step": "create_configuration", "args": {}, "priority": 90},
+                {"interface": "bios", "step": "apply_configuration", "args": {}, "priority": 50},
+            ]
+            await verb(app, uuid, "active", deploy_steps=asked)
+            await until(app, uuid, "active")
+            ran = app.program.machines._db.execute(
+                "SELECT what FROM runs ORDER BY began DESC LIMIT 4"
+            ).fetchall()
+            assert [row[0] for row in reversed(ran)] == [
+                "raid.create_configuration",
+                "deploy.write_image",
+                "bios.apply_configuration",
+                "deploy.boot_instance",
+            ]
+
+    asyncio.run(story())
+
+
+def test_changes_to_the_node_meanwhile_do_not_disturb_its_work(database_url, tmp_path):
+    async def story():
+        async with running(tmp_path, _db(database_url), work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            script(app, f"node:{uuid}", latency_s={"*": 0.01})
+            steps = [{"interface": "raid", "step": "delete_configuration"}] * 10
+            await verb(app, uuid, "clean", clean_steps=steps)
+            count = 0
+            while (await app.node(uuid)).provision_state != "manageable":
+                patch = [{"op": "add", "path": "/extra/n", "value": count}]
+                assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
+                count += 1
+            assert (await app.node(uuid)).extra == {"n": count - 1}
+            assert count > 3
+
+    asyncio.run(story())
+
+
+def test_work_goes_on_after_a_restart_where_it_stood(database_url, tmp_path):
+    async def story():
+        async with running(tmp_path, _db(database_url), work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide")
+            script(app, f"node:{uuid}", latency_s={"deploy.write_image": 1.0}, ramdisk=True)
+            await verb(app, uuid, "active")
+            await until(app, uuid, "wait call-back")
+        async with running(tmp_path, _db(database_url), work=True) as app:
+            await until(app, uuid, "active")
+            asked = app.program.machines._db.execute(
+                "SELECT what, count(*) FROM runs GROUP BY what"
+            ).fetchall()
+            assert dict(asked)["deploy.write_image"] == 1
+
+    asyncio.run(story())
+
+
+def _db(url):
+    return "" if url.startswith("sqlite") else url
