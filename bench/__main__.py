@@ -4,9 +4,9 @@ Exit codes: 0 measured, whatever the bars say; 1 something broke; 3 with --stric
 """
 
 import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -65,8 +65,10 @@ def _sentence(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {problem}"
 
 
-def peers_figures(opts: Options, place: Path, db_url: str | None) -> dict[str, Figure]:
-    """Install and measure the peer, and keep what it did."""
+def peers_figures(
+    opts: Options, place: Path, db_url: str | None
+) -> tuple[dict[str, Figure], list[str]]:
+    """Install and measure the peer, and keep what it did; beside it, what broke."""
     peer.install()
     place.mkdir()
     subject = peer.Ironic(place, db_url)
@@ -75,7 +77,7 @@ def peers_figures(opts: Options, place: Path, db_url: str | None) -> dict[str, F
         outcomes = measure(stage, opts.only, subject.title)
     found = {name: one.figure for name, one in outcomes.items() if isinstance(one, Measured)}
     report.keep(found, subject.title, _kept(opts))
-    return found
+    return found, [f"peer, {name}: {one}" for name, one in outcomes.items() if isinstance(one, str)]
 
 
 def main(words: list[str]) -> int:
@@ -84,7 +86,7 @@ def main(words: list[str]) -> int:
     _RUNS.mkdir(exist_ok=True)
     place = Path(tempfile.mkdtemp(dir=_RUNS))
     facts = computer.facts(place)
-    remarks = []
+    remarks: list[str] = []
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, place)
         server = _server(opts, stack)
@@ -95,22 +97,34 @@ def main(words: list[str]) -> int:
             if {"create", "patch"} & set(opts.only):
                 most = writes.ceiling(stage)
                 remarks.append(f"the client itself creates at most {most} against the static app")
-        figures: Mapping[str, Figure] = {}
-        if opts.peer == "fresh":
-            url = server.fresh("bench_peer") if server else None
-            figures = peers_figures(opts, place / "peer", url)
-            remarks.append("peer: no authentication, no power sync, fleet by bulk insert")
-        elif opts.peer == "kept":
-            figures, age = report.kept(_kept(opts))
-            remarks.append(age)
+        figures, broken = _peer(opts, place, server, remarks)
     facts["load after"] = computer.load()
+    remarks += broken
     rows = [_row(opts, name, outcome, figures.get(name)) for name, outcome in outcomes.items()]
     print(report.text(rows, facts, remarks))
     if opts.json_file:
         opts.json_file.write_text(report.as_json(rows, facts, remarks))
-    if any(row.is_broken for row in rows):
+    if broken or any(row.is_broken for row in rows):
         return 1
     return 3 if opts.is_strict and any(row.bar and not row.met for row in rows) else 0
+
+
+def _peer(
+    opts: Options, place: Path, server: Postgres | None, remarks: list[str]
+) -> tuple[dict[str, Figure], list[str]]:
+    """The peer's figures, if they are wanted, and what broke."""
+    if opts.peer is None:
+        return {}, []
+    if opts.peer == "kept":
+        figures, age = report.kept(_kept(opts))
+        remarks.append(age)
+        return figures, []
+    remarks.append("peer: no authentication, no power sync, fleet by bulk insert")
+    try:
+        url = server.fresh("bench_peer") if server else None
+        return peers_figures(opts, place / "peer", url)
+    except Exception as problem:  # what the service did is still worth a table
+        return {}, [f"peer: {_sentence(problem)}"]
 
 
 def _server(opts: Options, stack: ExitStack) -> Postgres | None:
@@ -145,4 +159,6 @@ def _kept(opts: Options) -> Path:
 
 
 if __name__ == "__main__":
+    # So that a `kill` also ends what was started: contexts are left as on any exit.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main(sys.argv[1:]))

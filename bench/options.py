@@ -45,12 +45,13 @@ def parse(words: Sequence[str]) -> Options:
     add("--endpoint", metavar="URL", help="measure a bare metal API that already runs instead")
     add("--token", help="X-Auth-Token for --endpoint")
     found = parser.parse_args(words)
+    possible = [one.name for one in WORKLOADS if not (found.endpoint and one.of_process)]
     return Options(
         peer=found.peer,
         is_quick=found.quick,
         is_strict=found.strict,
         db=found.db,
-        only=tuple(found.only or names),
+        only=tuple(found.only or possible),
         json_file=found.json,
         endpoint=found.endpoint,
         token=found.token,

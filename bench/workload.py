@@ -23,6 +23,8 @@ class Workload:
     measure: Callable[[Stage], Measured]
     bar: Bar | None
     bar_on_postgres: Bar | None = None
+    #: Whether the subject's process must be ours.
+    of_process: bool = False
 
 
 _START = Bar(Against.ITSELF, 1.5, "s")
@@ -33,6 +35,7 @@ WORKLOADS = (
         "start to first 200, empty",
         footprint.first_start,
         _START,
+        of_process=True,
     ),
     Workload(
         "get",
@@ -51,6 +54,7 @@ WORKLOADS = (
         "resident memory, 5000 nodes",
         footprint.memory,
         Bar(Against.ITSELF, 120, "MB"),
+        of_process=True,
     ),
     Workload(
         "create",
@@ -82,5 +86,6 @@ WORKLOADS = (
         "start to first 200, 5000 nodes",
         footprint.start_again,
         _START,
+        of_process=True,
     ),
 )

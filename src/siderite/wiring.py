@@ -174,7 +174,8 @@ async def serve(program: Program, ready: asyncio.Event) -> None:
     host, _, port = program.config.listen.rpartition(":")
     options = uvicorn.Config(
         program.app, host=host.strip("[]"), port=int(port), loop="uvloop", http="httptools",
-        lifespan="off", access_log=False, log_config=None, server_header=False, proxy_headers=False, date_header=False,
+        lifespan="off", access_log=False, log_config=None, server_header=False,
+        proxy_headers=False, date_header=False,
         timeout_graceful_shutdown=5, backlog=2048, timeout_keep_alive=75,
     )  # fmt: skip
     await _Server(options, ready).serve()

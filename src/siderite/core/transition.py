@@ -6,6 +6,7 @@ in one commit or not at all. Nothing else writes a state column. A change that l
 another is decided again from what is true now (`Door.attempt`).
 """
 
+import asyncio
 from collections.abc import Awaitable
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.store.table import Resource
 from siderite.core.store.table import Table
+from siderite.core.turns import Turns
 from siderite.core.work import Work
 
 log = get_logger("transition")
@@ -192,6 +194,7 @@ class Door:
         self.store = store
         self.host = host
         self.clock = clock
+        self.turns = Turns()
         self.on_work: Callable[[], None] = lambda: None
         self.on_facts: Callable[[], None] = lambda: None
 
@@ -227,15 +230,19 @@ class Door:
         if change.facts:
             self.on_facts()
 
-    async def attempt(self, cause: Cause, decide: Callable[[Change], Awaitable[T]]) -> T:
+    async def attempt(
+        self, cause: Cause, machine: str, decide: Callable[[Change], Awaitable[T]]
+    ) -> T:
         """Decide on what is true and commit; if that was no longer true, decide again."""
-        for _ in range(TRIES):
-            change = self.change(cause)
-            answer = await decide(change)
-            try:
-                await self.commit(change)
-            except Lost:
-                metrics.races_lost()
-                continue
-            return answer
+        async with self.turns.of(machine):
+            for tries in range(TRIES):
+                change = self.change(cause)
+                answer = await decide(change)
+                try:
+                    await self.commit(change)
+                except Lost:
+                    metrics.races_lost()
+                    await asyncio.sleep(0.001 * tries)
+                    continue
+                return answer
         raise Busy("Too many requests change this machine at once; try again in a moment.")

@@ -59,13 +59,16 @@ def _refuse(word: str) -> Any:
 
 
 def footprint(app: Standing) -> list[Any]:
-    """All that a refused request must leave as it was: nodes, work and scripts."""
+    """All that a refused request must leave as it was: nodes, their work, and scripts.
+
+    Every change of a node counts its version up.
+    """
 
     async def read() -> list[Any]:
         store = app.app.program.store
-        nodes = await store.fetch("SELECT uuid, version, updated_at, doc, body FROM nodes")
-        work = await store.fetch("SELECT machine, lane, kind, job FROM work")
-        scripts = app.app.program.machines.scripts()
-        return [sorted(map(tuple, nodes)), sorted(map(tuple, work)), scripts]
+        nodes = "SELECT count(*), sum(version), max(id), max(updated_at) FROM nodes"
+        work = "SELECT count(*), sum(fence), max(id), max(deadline), max(due) FROM work"
+        found = [tuple((await store.fetch(sql))[0]) for sql in (nodes, work)]
+        return [*found, app.app.program.machines.scripts()]
 
     return app.run(read())

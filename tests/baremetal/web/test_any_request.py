@@ -22,7 +22,7 @@ from tests.support.app import Answer
 from tests.support.app import Standing
 
 repeatable = hypothesis.settings(
-    max_examples=150,
+    max_examples=100,
     derandomize=True,
     database=None,
     deadline=None,

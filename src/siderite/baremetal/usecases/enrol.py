@@ -94,7 +94,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
             change.put(work.drop(node.uuid, lane))
         change.tell(*facts.node_crud_pair("delete", node))
 
-    await ctx.door.attempt(cause, decide)
+    await ctx.door.attempt(cause, ident, decide)
 
 
 def _why_not_removable(ctx: Context, node: Node) -> Conflict | Forbidden | None:

@@ -26,4 +26,4 @@ async def set_maintenance(
         change.tell(facts.maintenance_set("end", after))
         return after
 
-    return await ctx.door.attempt(cause, decide)
+    return await ctx.door.attempt(cause, ident, decide)

@@ -60,7 +60,7 @@ async def ask(
         )  # fmt: skip
         return after
 
-    return await ctx.door.attempt(cause, decide)
+    return await ctx.door.attempt(cause, ident, decide)
 
 
 def _patience(ctx: Context, target: PowerTarget, timeout_s: float | None) -> float:
@@ -118,4 +118,4 @@ async def ended(
         change.put(NODES.swap(node, after))
         change.tell(facts.power_set("error" if error else "end", after, job.target))
 
-    await ctx.door.attempt(cause, decide)
+    await ctx.door.attempt(cause, held.machine, decide)

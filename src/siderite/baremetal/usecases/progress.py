@@ -48,6 +48,11 @@ async def load(ctx: Context, machine: str) -> Node | None:
 
 async def _report(ctx: Context, run: Run, decide: Callable[[Change, Node], Node]) -> Node:
     """Commit what `decide` says of the node; again if only the node has changed."""
+    async with ctx.door.turns.of(run.held.machine):
+        return await _report_in_turn(ctx, run, decide)
+
+
+async def _report_in_turn(ctx: Context, run: Run, decide: Callable[[Change, Node], Node]) -> Node:
     node = run.node
     while True:
         change = ctx.door.change(Cause(run.held.request_id))

@@ -72,7 +72,7 @@ async def ask(ctx: Context, ident: str, wish: Ask, who: Who, cause: Cause) -> No
         changes = {"last_error": None, **_recorded(node, wish, change.now)}
         return apply(change, ctx.rules, node, wish.event, job=job_text(job), changes=changes).value
 
-    return await ctx.door.attempt(cause, decide)
+    return await ctx.door.attempt(cause, ident, decide)
 
 
 def _check(ctx: Context, node: Node, wish: Ask) -> None:

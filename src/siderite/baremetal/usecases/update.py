@@ -72,7 +72,7 @@ async def update(ctx: Context, ident: str, ask: Update, who: Who, cause: Cause) 
         return after
 
     try:
-        return await ctx.door.attempt(cause, decide)
+        return await ctx.door.attempt(cause, ident, decide)
     except Duplicate as clash:
         node = await find.node(ctx, ident, who)
         await announce_failure(ctx, cause, "update", node)

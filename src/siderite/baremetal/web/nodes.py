@@ -138,7 +138,7 @@ async def patch(service: "Service", request: Request) -> Response:
                 f"Cannot patch {item.text[:200]}. Only the following can be updated: {only}"
             )
         schemas.too_new(item.field, request.version)
-    await _guarded(service, request, "node:update")
+    found = await _guarded(service, request, "node:update")
     version = request.version
     ask = update.Update(
         changes=lambda node: schemas.patched(node, patches, version),
@@ -146,9 +146,7 @@ async def patch(service: "Service", request: Request) -> Response:
         refuse_inspecting=version >= 39,  # noqa: PLR2004
         only_removes_instance=[(p.op, p.path) for p in patches] == [("remove", ("instance_uuid",))],
     )
-    node = await update.update(
-        service.ctx, ident(request), ask, request.who, service.cause(request)
-    )
+    node = await update.update(service.ctx, found.uuid, ask, request.who, service.cause(request))
     body = await find.body_of(service.ctx, node.uuid, request.who)
     return raw(views.node(body, version, service.base(request)))
 

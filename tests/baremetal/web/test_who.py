@@ -1,0 +1,199 @@
+"""Who may do what: no credential, a wrong one, and the roles of the projects around a node."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from siderite.baremetal.web.routes import ROUTES
+from tests.baremetal.web.expect import footprint
+from tests.baremetal.web.expect import refused
+from tests.support.app import PASSWORD
+from tests.support.app import Answer
+from tests.support.app import Standing
+
+PRIVATE = [(route.method, route.path) for route in ROUTES if route.policy != "public"]
+BODIES: dict[str, Any] = {
+    "POST": {"driver": "fake-hardware"},
+    "PATCH": [{"op": "add", "path": "/extra/a", "value": 1}],
+    "PUT": {"target": "power on"},
+}
+CHANGES = {
+    "create": ("POST", "/v1/nodes", {"driver": "fake-hardware"}),
+    "patch": ("PATCH", "/v1/nodes/{}", [{"op": "add", "path": "/properties/a", "value": 1}]),
+    "power": ("PUT", "/v1/nodes/{}/states/power", {"target": "power on"}),
+    "provision": ("PUT", "/v1/nodes/{}/states/provision", {"target": "manage"}),
+    "maintenance": ("PUT", "/v1/nodes/{}/maintenance", {"reason": "x"}),
+    "maintenance off": ("DELETE", "/v1/nodes/{}/maintenance", {}),
+    "delete": ("DELETE", "/v1/nodes/{}", {}),
+}
+READS = ["/v1/nodes/{}", "/v1/nodes/{}/states", "/v1/nodes/{}/validate"]
+
+
+def basic(text: bytes) -> dict[str, str]:
+    """The header of HTTP basic."""
+    return {"Authorization": "Basic " + base64.b64encode(text).decode()}
+
+
+def change(app: Standing, what: str, uuid: str, token: str) -> Answer:
+    """The answer to one of the changes."""
+    method, path, body = CHANGES[what]
+    return app.ask(method, path.format(uuid), body, token=token)
+
+
+@pytest.mark.parametrize(("method", "path"), PRIVATE)
+@pytest.mark.parametrize("token", ["", "bogus", "x" * 300, "\u00e4", "'"])
+def test_without_a_good_token_nothing_is_answered(
+    app: Standing, method: str, path: str, token: str
+) -> None:
+    uuid = app.plant("enroll")
+    before = footprint(app)
+    target = "/baremetal" + path.replace("{node}", uuid)
+    answer = app.ask(method, target, BODIES.get(method, b""), token=token)
+    refused(answer, 401)
+    assert answer.headers["www-authenticate"].startswith("Basic realm=")
+    assert footprint(app) == before
+
+
+def test_an_empty_token_is_no_token(app: Standing) -> None:
+    answer = app.ask("GET", "/v1/nodes", token="", headers={"X-Auth-Token": ""})
+    refused(answer, 401)
+
+
+def test_http_basic_is_taken(app: Standing) -> None:
+    good = basic(f"admin:{PASSWORD}".encode())
+    assert app.ask("GET", "/v1/nodes", token="", headers=good).status == 200
+    lower = {"Authorization": good["Authorization"].replace("Basic", "bAsIc")}
+    assert app.ask("GET", "/v1/nodes", token="", headers=lower).status == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        basic(b"nobody:x"), basic(b"admin"), basic(b":"), basic(b""), basic(b"\xff\xfe:x"),
+        basic(b"a\x00b:x"), basic(b"nobody:\x00"), basic("n\u00f6body:x".encode()),
+        {"Authorization": "Basic"}, {"Authorization": "Basic "}, {"Authorization": "Basic %%%"},
+        {"Authorization": "Basic \u00e4"}, {"Authorization": "Bearer abc"}, {"Authorization": ""},
+        {"Authorization": "Digest username=admin"},
+    ],
+)  # fmt: skip
+def test_wrong_credentials_are_refused(app: Standing, header: dict[str, str]) -> None:
+    refused(app.ask("GET", "/v1/nodes", token="", headers=header), 401)
+
+
+def test_a_wrong_password_is_refused(app: Standing) -> None:
+    name, _, _ = app.person("member")
+    refused(app.ask("GET", "/v1/nodes", token="", headers=basic(f"{name}:wrong".encode())), 401)
+    good = basic(f"{name}:{PASSWORD}".encode())
+    assert app.ask("GET", "/v1/nodes", token="", headers=good).status == 200
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_reader_only_reads(app: Standing, what: str) -> None:
+    _, token, project = app.person("reader")
+    uuid = app.plant("enroll", owner=project)
+    before = footprint(app)
+    refused(change(app, what, uuid, token), 403, "role")
+    assert footprint(app) == before
+    for path in READS:
+        assert app.ask("GET", path.format(uuid), token=token).status == 200
+
+
+@pytest.mark.parametrize("role", ["reader", "member"])
+def test_what_other_projects_have_is_not_there(app: Standing, role: str) -> None:
+    _, token, project = app.person(role)
+    mine, lent = app.plant("enroll", owner=project), app.plant("enroll", lessee=project)
+    theirs = [app.plant("enroll"), app.plant("enroll", owner="them", name=f"theirs-{role}")]
+    listed = app.ask("GET", "/v1/nodes", token=token).json["nodes"]
+    assert {node["uuid"] for node in listed} == {mine, lent}
+    before = footprint(app)
+    for uuid in (*theirs, f"theirs-{role}"):
+        for path in READS:
+            said = refused(app.ask("GET", path.format(uuid), token=token), 404, uuid)
+            missing = app.ask("GET", path.format("not-there"), token=token)
+            assert said.replace(uuid, "not-there") == missing.sentence
+        refused(app.ask("GET", f"/v1/nodes?marker={theirs[0]}", token=token), 404)
+        if role == "member":
+            for what in ("patch", "power", "provision", "maintenance", "maintenance off"):
+                refused(change(app, what, uuid, token), 404, uuid)
+    assert footprint(app) == before
+    for filtered in ("owner=them", f"project={project}&owner=them", "lessee=them"):
+        path = f"/v1/nodes/detail?{filtered}"
+        assert app.ask("GET", path, token=token).json["nodes"] == []
+
+
+def test_pages_of_a_project_hold_its_own_nodes_only(app: Standing) -> None:
+    _, token, project = app.person("member")
+    mine = []
+    for _ in range(5):
+        mine.append(app.plant("enroll", owner=project))
+        app.plant("enroll", owner="them")
+    seen: list[str] = []
+    path = "/v1/nodes?limit=2"
+    while path:
+        answer = app.ask("GET", path, token=token).json
+        seen += [node["uuid"] for node in answer["nodes"]]
+        path = answer.get("next", "").removeprefix("http://cloud.test")
+    assert seen == mine
+
+
+@pytest.mark.parametrize(
+    ("what", "owner", "lessee"),
+    [
+        ("create", 403, 403),
+        ("patch", 200, 403),
+        ("power", 202, 202),
+        ("provision", 202, 202),
+        ("maintenance", 202, 403),
+        ("maintenance off", 202, 403),
+        ("delete", 403, 403),
+    ],
+)
+def test_owners_and_lessees_act_within_their_rights(
+    app: Standing, what: str, owner: int, lessee: int
+) -> None:
+    _, token, project = app.person("member")
+    for field, status in (("owner", owner), ("lessee", lessee)):
+        uuid = app.plant("enroll", **{field: project})
+        answer = change(app, what, uuid, token)
+        assert answer.status == status, (field, answer)
+        if status == 403:
+            refused(answer, 403)
+            assert app.node(uuid).version == 1
+
+
+@pytest.mark.parametrize("field", ["owner", "lessee"])
+def test_an_owner_cannot_give_a_node_away(app: Standing, field: str) -> None:
+    _, token, project = app.person("member")
+    uuid = app.plant("enroll", owner=project)
+    patch = [{"op": "replace", "path": f"/{field}", "value": "them"}]
+    refused(app.ask("PATCH", f"/v1/nodes/{uuid}", patch, token=token), 403, "owner or lessee")
+    assert app.node(uuid).version == 1
+
+
+def test_a_role_of_another_project_does_not_count(app: Standing) -> None:
+    _, token, _ = app.person("reader")
+    elsewhere = app.run(app.app.project())
+    uuid = app.plant("enroll", owner=elsewhere)
+    refused(app.ask("GET", f"/v1/nodes/{uuid}", token=token), 404)
+
+
+@pytest.mark.parametrize("role", ["admin", "service"])
+def test_administrators_and_services_see_and_do_everything(app: Standing, role: str) -> None:
+    _, token, _ = app.person(role)
+    for what in CHANGES:
+        uuid = app.plant("enroll", owner="them")
+        assert change(app, what, uuid, token).status in (200, 201, 202, 204), what
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/simulator/v1/scripts"), ("PUT", "/simulator/v1/scripts/all"),
+     ("DELETE", "/simulator/v1/scripts/all"), ("POST", "/simulator/v1/racks/r1/power-cut")],
+)  # fmt: skip
+def test_simulated_machines_are_the_administrators(app: Standing, method: str, path: str) -> None:
+    _, token, _ = app.person("member")
+    refused(app.ask(method, path, {}, token=token), 403)
+    refused(app.ask(method, path, {}, token=""), 401)
+    refused(app.ask(method, path, {}, token="", headers=basic(b"admin:x")), 401)
+    assert app.ask(method, path, {}).status in (200, 204)
