@@ -102,7 +102,7 @@ def test_the_openstack_command_reads_commands_from_its_standard_input(
 def test_the_stand_alone_baremetal_command_works_too(server: Server, nodes: Nodes) -> None:
     node = nodes.make()
     # Unlike `openstack` it takes the type `none` where clouds.yaml names no other.
-    environment = server.client_environment() | {"OS_AUTH_TYPE": "password"}
+    environment = server.client_environment()
     done = process("baremetal", "node", "show", node["name"], "-f", "json", environment=environment)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["uuid"] == node["uuid"]

@@ -71,7 +71,7 @@ def test_a_name_or_uuid_that_is_taken_is_refused(server: Server, nodes: Nodes, f
     done = process(
         "baremetal", "--max-retries", "0", "node", "create", "--driver", "fake-hardware",
         f"--{field}", node[field],
-        environment=server.client_environment() | {"OS_AUTH_TYPE": "password"},
+        environment=server.client_environment(),
     )  # fmt: skip
     assert done.returncode == 1
     assert f"{node[field]} already exists" in done.stderr

@@ -19,6 +19,7 @@ from siderite.wiring import serve
 _CLOUDS = """\
 clouds:
   siderite:
+    auth_type: password
     auth:
       auth_url: {url}/identity/v3
       username: admin

@@ -1,0 +1,13 @@
+"""A crash is a normal event: a small sample of the storm that scripts/soak blows up."""
+
+import pytest
+
+from tests.crash.storm import storm
+
+
+@pytest.mark.serial
+def test_a_process_killed_again_and_again_loses_and_doubles_nothing(tmp_path):
+    run, problems = storm(tmp_path, nodes=30, kills=4, cycles=3, seed=7)
+    assert problems == []
+    assert len(run.snapshots) == 4
+    assert len(run.promised) >= 30 * (2 + 2 * 3)
