@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from siderite.core import metrics
+from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import MethodNotAllowed
@@ -29,6 +30,7 @@ from siderite.core.errors import Unavailable
 from siderite.core.ids import new_request_id
 from siderite.core.log import get_logger
 from siderite.core.store import Duplicate
+from siderite.core.store import Lost
 from siderite.core.who import NOBODY
 from siderite.core.who import Authenticator
 from siderite.core.who import Who
@@ -42,6 +44,7 @@ MIB = 1024 * 1024
 MAX_DEPTH = 25
 NO_CONTENT = 204
 JSON = (b"content-type", b"application/json")
+_LENGTH = re.compile(r"[0-9]{1,18}\Z")
 
 
 class Response:
@@ -130,7 +133,10 @@ class Request:
         return self._query
 
     async def body(self, limit: int = MIB) -> bytes:
-        """The whole body, refused once it is over the limit."""
+        """The whole body, refused as soon as it is known to be over the limit."""
+        declared = self.header(b"content-length") or ""
+        if _LENGTH.match(declared) and int(declared) > limit:
+            raise _too_large(limit)
         chunks, size = [], 0
         while True:
             message = await self._receive()
@@ -139,7 +145,7 @@ class Request:
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > limit:
-                raise TooLarge(f"The body is over {limit // 1024} KiB, the limit of this address.")
+                raise _too_large(limit)
             chunks.append(chunk)
             if not message.get("more_body"):
                 return b"".join(chunks)
@@ -147,6 +153,10 @@ class Request:
     async def json(self, limit: int = MIB) -> Any:
         """The body as JSON; malformed, too deep or not UTF-8 is the caller's mistake."""
         return parse_json(await self.body(limit))
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body is over {limit // 1024} KiB, the limit of this address.")
 
 
 def parse_json(text: bytes) -> Any:
@@ -251,18 +261,22 @@ class Routes:
             else:
                 fork = named
             if fork is None or "\x00" in part:
-                raise NotFound(f"There is nothing at {path[:200]}.")
+                raise NotFound(f"There is nothing at {_shown(path)}.")
         assert fork is not None  # noqa: S101
         route = fork.methods.get(method)
         if route is None:
             if not fork.methods:
-                raise NotFound(f"There is nothing at {path[:200]}.")
+                raise NotFound(f"There is nothing at {_shown(path)}.")
             heads = ["HEAD"] if "GET" in fork.methods else []
             takes = ", ".join(sorted([*fork.methods, *heads]))
             raise _WrongMethod(
-                f"{method[:20]} is not possible at {path[:200]}; it takes {takes}.", takes
+                f"{method[:20]} is not possible at {_shown(path)}; it takes {takes}.", takes
             )
         return route, tuple(params)
+
+
+def _shown(path: str) -> str:
+    return "/" + path.strip("/")[:200]
 
 
 class Service(Protocol):
@@ -338,6 +352,8 @@ class App:
             return _refusal(
                 service, request, Conflict(f"There is one with this {clash.column} already.")
             )
+        except Lost:
+            return _refusal(service, request, Busy())
         except Exception as why:
             log.error(
                 "request failed",

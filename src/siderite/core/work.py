@@ -9,6 +9,7 @@ lost too. Nobody waits without a reason and a deadline: both stand in the row.
 from dataclasses import dataclass
 from dataclasses import replace
 
+from siderite.core.store import Duplicate
 from siderite.core.store import Op
 from siderite.core.store import Store
 
@@ -138,7 +139,11 @@ _CLAIMS = {"sqlite": _CLAIM % "", "postgresql": _CLAIM % " FOR UPDATE OF w SKIP 
 
 async def claim(store: Store, owner: str, *, now: float, lease_s: float, limit: int) -> list[Work]:
     """Take up to `limit` due jobs, oldest first, one per machine."""
-    rows = await store.write(_CLAIMS[store.dialect], (owner, now + lease_s, now, now, now, limit))
+    args = (owner, now + lease_s, now, now, now, limit)
+    try:
+        rows = await store.write(_CLAIMS[store.dialect], args)
+    except Duplicate:
+        return []  # another worker took another lane of one of the machines just now
     return [Work(*row) for row in rows]  # type: ignore[arg-type]
 
 

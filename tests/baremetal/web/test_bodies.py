@@ -122,6 +122,15 @@ def test_a_body_over_the_limit_is_too_large(
     assert lite.ask(method, target, b" " * limit).status == 400
 
 
+def test_a_body_that_says_it_is_too_large_is_not_waited_for(lite: Standing) -> None:
+    for length in (MIB + 1, 10**17):
+        told = {"Content-Length": str(length)}
+        refused(lite.ask("POST", "/v1/nodes", b"{", headers=told), 413, "1024 KiB")
+    for odd in ("x", "-1", "\u00b2", "9" * 5000, str(MIB)):
+        answer = lite.ask("POST", "/v1/nodes", b"{", headers={"Content-Length": odd})
+        refused(answer, 400, "not valid JSON")
+
+
 def test_a_large_config_drive_is_taken(lite: Standing) -> None:
     uuid = lite.plant("available")
     drive = "QUJD" * (8 * MIB // 4)

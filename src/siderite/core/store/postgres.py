@@ -73,7 +73,10 @@ class PostgresStore:
         return await self._ask(self._number(sql), args)
 
     async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
-        return await self._ask(self._number(sql), args)
+        try:
+            return await self._ask(self._number(sql), args)
+        except asyncpg.UniqueViolationError as why:
+            raise Duplicate(_column(why)) from why
 
     async def commit(self, ops: Sequence[Op]) -> None:
         sql = self._compose(ops)
