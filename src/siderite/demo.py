@@ -72,7 +72,7 @@ async def _live(ctx: Context, uuid: str, number: int, cause: Cause) -> None:
     settled = {"manage": "manageable", "provide": "available", "active": "active"}
     try:
         for verb in verbs:
-            await provision.ask(ctx, uuid, Ask(verb), WHO, cause)
+            await provision.ask(ctx, uuid, Ask(verb), who=WHO, cause=cause)
             if not await _reaches(ctx, uuid, settled[verb]):
                 return
         if number % 37 == 5:  # noqa: PLR2004 - a few, spread out

@@ -1,5 +1,6 @@
 """Finding nodes: by uuid or name, and lists, within what the caller may see."""
 
+from collections.abc import Callable
 from collections.abc import Sequence
 
 from siderite.baremetal.domain.node import Node
@@ -22,6 +23,14 @@ _DOC = {
 }
 
 
+Guard = Callable[[Node], None]
+"""Refuses, by raising, what the caller may not do to a node."""
+
+
+def allow(node: Node) -> None:
+    """The guard that lets everything pass."""
+
+
 def may_see(who: Who, owner: str | None, lessee: str | None) -> bool:
     """Whether the caller may know of a node with this owner and lessee."""
     return who.sees_all or (who.project_id is not None and who.project_id in (owner, lessee))
@@ -42,13 +51,14 @@ async def body_of(ctx: Context, ident: str, who: Who) -> str:
     return rows[0][0]  # type: ignore[return-value]
 
 
-async def node(ctx: Context, ident: str, who: Who) -> Node:
-    """A node as a value."""
+async def node(ctx: Context, ident: str, who: Who, guard: Guard = allow) -> Node:
+    """A node as a value, if the caller may see it and the guard lets it pass."""
     by_uuid = is_uuid(ident)
     rows = await ctx.door.store.fetch(_DOC[by_uuid], (ident.lower() if by_uuid else ident,))
     found = NODES.value(rows[0][0]) if rows else None
     if found is None or not may_see(who, found.owner, found.lessee):
         raise _missing(ident)
+    guard(found)
     return found
 
 

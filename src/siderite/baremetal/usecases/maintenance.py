@@ -5,18 +5,27 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.find import Guard
+from siderite.baremetal.usecases.find import allow
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
 
 
 async def set_maintenance(
-    ctx: Context, ident: str, *, on: bool, reason: str | None, who: Who, cause: Cause
+    ctx: Context,
+    ident: str,
+    *,
+    on: bool,
+    reason: str | None,
+    who: Who,
+    cause: Cause,
+    guard: Guard = allow,
 ) -> Node:
     """Maintenance on, with a reason, or off, which also clears the fault."""
 
     async def decide(change: Change) -> Node:
-        node = await find.node(ctx, ident, who)
+        node = await find.node(ctx, ident, who, guard)
         changes = {"maintenance": on, "maintenance_reason": reason if on else None}
         if not on:
             changes["fault"] = None

@@ -10,6 +10,8 @@ from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.find import Guard
+from siderite.baremetal.usecases.find import allow
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
@@ -39,11 +41,12 @@ async def ask(
     timeout_s: float | None,
     who: Who,
     cause: Cause,
+    guard: Guard = allow,
 ) -> Node:
     """Have the node's power changed; the work follows."""
 
     async def decide(change: Change) -> Node:
-        node = await find.node(ctx, ident, who)
+        node = await find.node(ctx, ident, who, guard)
         _check(node, target)
         after = node.changed(
             change.now, {"target_power_state": target.leads_to.value, "last_error": None}

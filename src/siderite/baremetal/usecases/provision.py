@@ -19,6 +19,8 @@ from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.usecases import abort
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.find import Guard
+from siderite.baremetal.usecases.find import allow
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Forbidden
@@ -54,11 +56,13 @@ class Ask:
         return VERBS[self.verb]
 
 
-async def ask(ctx: Context, ident: str, wish: Ask, who: Who, cause: Cause) -> Node:
+async def ask(
+    ctx: Context, ident: str, wish: Ask, *, who: Who, cause: Cause, guard: Guard = allow
+) -> Node:
     """Fire the verb, or say why not."""
 
     async def decide(change: Change) -> Node:
-        node = await find.node(ctx, ident, who)
+        node = await find.node(ctx, ident, who, guard)
         _check(ctx, node, wish)
         if wish.event is Event.ABORT:
             return await abort.abort(ctx, change, node)

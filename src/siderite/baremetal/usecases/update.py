@@ -13,6 +13,7 @@ from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.enrol import announce_failure
 from siderite.baremetal.usecases.enrol import duplicate
+from siderite.baremetal.usecases.find import Guard
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -46,11 +47,13 @@ class Update:
     only_removes_instance: bool = False
 
 
-async def update(ctx: Context, ident: str, ask: Update, who: Who, cause: Cause) -> Node:
+async def update(
+    ctx: Context, ident: str, ask: Update, *, who: Who, cause: Cause, guard: Guard
+) -> Node:
     """Change the node, or say why not; it announces both."""
 
     async def decide(change: Change) -> Node:
-        node = await find.node(ctx, ident, who)
+        node = await find.node(ctx, ident, who, guard)
         changes = {
             field: value
             for field, value in ask.changes(node).items()

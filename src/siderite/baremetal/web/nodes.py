@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.wire import BRIEF
 from siderite.baremetal.domain.wire import links
+from siderite.baremetal.domain.wire import render
 from siderite.baremetal.usecases import enrol
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import maintenance
@@ -43,13 +43,6 @@ def ident(request: Request) -> str:
     return name
 
 
-async def _guarded(service: "Service", request: Request, rule: str) -> Node:
-    """The node, if the caller may do this to it."""
-    node = await find.node(service.ctx, ident(request), request.who)
-    policy.check_node(rule, request.who, node)
-    return node
-
-
 async def create(service: "Service", request: Request) -> Response:
     """POST /v1/nodes"""
     fields = schemas.creation(await request.json(), request.version)
@@ -57,10 +50,11 @@ async def create(service: "Service", request: Request) -> Response:
     node = await enrol.create(
         service.ctx, fields, available=available, cause=service.cause(request)
     )
-    body = await find.body_of(service.ctx, node.uuid, request.who)
     location = f"{service.base(request)}v1/nodes/{node.uuid}".encode()
     return raw(
-        views.node(body, request.version, service.base(request)), 201, [(b"location", location)]
+        views.node(render(node), request.version, service.base(request)),
+        201,
+        [(b"location", location)],
     )
 
 
@@ -138,7 +132,6 @@ async def patch(service: "Service", request: Request) -> Response:
                 f"Cannot patch {item.text[:200]}. Only the following can be updated: {only}"
             )
         schemas.too_new(item.field, request.version)
-    found = await _guarded(service, request, "node:update")
     version = request.version
     ask = update.Update(
         changes=lambda node: schemas.patched(node, patches, version),
@@ -146,9 +139,15 @@ async def patch(service: "Service", request: Request) -> Response:
         refuse_inspecting=version >= 39,  # noqa: PLR2004
         only_removes_instance=[(p.op, p.path) for p in patches] == [("remove", ("instance_uuid",))],
     )
-    node = await update.update(service.ctx, found.uuid, ask, request.who, service.cause(request))
-    body = await find.body_of(service.ctx, node.uuid, request.who)
-    return raw(views.node(body, version, service.base(request)))
+    node = await update.update(
+        service.ctx,
+        ident(request),
+        ask,
+        who=request.who,
+        cause=service.cause(request),
+        guard=policy.guard("node:update", request.who),
+    )
+    return raw(views.node(render(node), version, service.base(request)))
 
 
 def _reset_interfaces(request: Request) -> bool:
@@ -206,9 +205,14 @@ async def maintenance_off(service: "Service", request: Request) -> Response:
 async def _set_maintenance(
     service: "Service", request: Request, *, on: bool, reason: str | None
 ) -> None:
-    node = await _guarded(service, request, "node:maintenance")
     await maintenance.set_maintenance(
-        service.ctx, node.uuid, on=on, reason=reason, who=request.who, cause=service.cause(request)
+        service.ctx,
+        ident(request),
+        on=on,
+        reason=reason,
+        who=request.who,
+        cause=service.cause(request),
+        guard=policy.guard("node:maintenance", request.who),
     )
 
 

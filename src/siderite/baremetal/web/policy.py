@@ -4,7 +4,9 @@ Administrators and services may do everything but where a rule says otherwise. O
 that their project owns or has on loan; what they may not see is not there for them (404).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from siderite.baremetal.domain.node import Node
 from siderite.core.errors import Forbidden
@@ -42,6 +44,11 @@ def check(policy: str, who: Who) -> None:
     rule = RULES[policy]
     if not who.roles.intersection(_IMPLIED[rule.role]):
         raise Forbidden(f"{policy} needs the role {rule.role}; ask an administrator for it.")
+
+
+def guard(policy: str, who: Who) -> Callable[[Node], None]:
+    """What use cases ask before they change a node."""
+    return partial(check_node, policy, who)
 
 
 def check_node(policy: str, who: Who, node: Node) -> None:

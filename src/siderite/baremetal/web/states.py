@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import power
@@ -34,14 +35,22 @@ async def show(service: "Service", request: Request) -> Response:
 async def set_provision(service: "Service", request: Request) -> Response:
     """PUT /v1/nodes/{ident}/states/provision"""
     document = await request.json(64 * MIB)
-    node = await find.node(service.ctx, ident(request), request.who)
-    policy.check_node("node:provision", request.who, node)
-    verb = provision_body.verb(document, request.version)
-    since = ABORT_SINCE.get(node.provision_state, 0) if verb == "abort" else 0
-    if since > request.version:
-        raise NotAcceptable(f"abort from {node.provision_state} needs API version 1.{since}.")
     wish = provision_body.parse(document, request.version)
-    await provision.ask(service.ctx, node.uuid, wish, request.who, service.cause(request))
+
+    def guard(node: Node) -> None:
+        policy.check_node("node:provision", request.who, node)
+        since = ABORT_SINCE.get(node.provision_state, 0) if wish.verb == "abort" else 0
+        if since > request.version:
+            raise NotAcceptable(f"abort from {node.provision_state} needs API version 1.{since}.")
+
+    await provision.ask(
+        service.ctx,
+        ident(request),
+        wish,
+        who=request.who,
+        cause=service.cause(request),
+        guard=guard,
+    )
     return _accepted(service, request)
 
 
@@ -53,15 +62,13 @@ async def set_power(service: "Service", request: Request) -> Response:
     extra = sorted(set(document) - {"target", "timeout"})
     if extra:
         raise Invalid(f"Unexpected arguments: {extra[0][:80]}. Power takes: target, timeout.")
-    node = await find.node(service.ctx, ident(request), request.who)
-    policy.check_node("node:power", request.who, node)
     try:
         target = PowerTarget(document["target"])
     except ValueError:
-        targets = ", ".join(PowerTarget)
+        asked, targets = document["target"][:80], ", ".join(PowerTarget)
         raise Invalid(
-            f'The requested action "{document["target"][:80]}" can not be performed on node'
-            f' "{node.uuid}" while it is in state "{node.power_state}". The targets are: {targets}.'
+            f'The requested action "{asked}" can not be performed on a node\'s power;'
+            f" the targets are: {targets}."
         ) from None
     timeout = document.get("timeout")
     if (target.is_soft or timeout is not None) and request.version < SOFT_POWER:
@@ -70,11 +77,12 @@ async def set_power(service: "Service", request: Request) -> Response:
         raise Invalid(f"timeout must be a whole number of seconds from 1 to {_LONGEST_S}.")
     await power.ask(
         service.ctx,
-        node.uuid,
+        ident(request),
         target,
         timeout_s=timeout,
         who=request.who,
         cause=service.cause(request),
+        guard=policy.guard("node:power", request.who),
     )
     return _accepted(service, request)
 

@@ -60,6 +60,7 @@ class PostgresStore:
                 command_timeout=60,
                 max_inactive_connection_lifetime=0,
                 statement_cache_size=512,
+                reset=_leave_as_it_is,
             )
             async with pool.acquire() as connection:
                 await connection.execute(EXPECT)
@@ -128,6 +129,10 @@ class PostgresStore:
             known = self._number(f"WITH {', '.join(parts)} SELECT {', '.join(checks)}")
             self._composed[key] = known
         return known
+
+
+async def _leave_as_it_is(connection: object) -> None:
+    """We set nothing on a connection, so that nothing has to be reset: a round trip less."""
 
 
 def _column(why: asyncpg.UniqueViolationError) -> str:
