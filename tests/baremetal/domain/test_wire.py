@@ -1,0 +1,81 @@
+"""What the outside sees of a node: key sets per version, without parsing, without secrets."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.wire import NODE_FIELDS
+from siderite.baremetal.domain.wire import URL
+from siderite.baremetal.domain.wire import cut
+from siderite.baremetal.domain.wire import render
+from siderite.baremetal.domain.wire import visible
+
+
+def node(**fields):
+    made = {
+        "uuid": "11111111-1111-4111-8111-111111111111",
+        "created_at": "2026-01-01T00:00:00.000000+00:00",
+        "driver": "fake-hardware",
+        "provision_state": "enroll",
+    }
+    return Node(**{**made, **fields})
+
+
+def shown(value, version):
+    return json.loads(cut(render(value), version).replace(URL, "http://cloud.test/"))
+
+
+def test_the_oldest_version_shows_22_fields_and_the_newest_upstream_one_69():
+    assert len(shown(node(), 1)) == 22
+    assert len(shown(node(), 115)) == 69
+    assert len(shown(node(), 900)) == 71
+
+
+def test_each_version_shows_exactly_the_fields_it_knows():
+    for version in sorted({since for _, since in NODE_FIELDS}):
+        for asked in (max(1, version - 1), version):
+            assert set(shown(node(), asked)) == set(visible(asked)), asked
+
+
+def test_links_begin_with_the_public_url():
+    assert shown(node(), 115)["links"][0]["href"] == (
+        "http://cloud.test/v1/nodes/11111111-1111-4111-8111-111111111111"
+    )
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+@given(extra=st.dictionaries(st.text(max_size=10), json_values, max_size=5), text=st.text())
+def test_no_text_of_a_user_confuses_the_cutting(extra, text):
+    value = node(extra=extra, description=text, last_error=text, name="n")
+    for version in (1, 38, 51, 115, 900):
+        seen = shown(value, version)
+        assert seen["extra"] == extra
+        assert seen["last_error"] == text
+        assert set(seen) == set(visible(version))
+
+
+def test_secrets_are_masked_at_any_depth_and_others_are_not():
+    value = node(
+        driver_info={"ipmi_address": "10.0.0.1", "ipmi_password": "s3cret", "a": [{"token": "t"}]},
+        instance_info={"configdrive": {"user_data": "x"}, "image_url": "http://u", "root_gb": 10},
+        driver_internal_info={"agent_secret_token": "t", "agent_url": "http://a"},
+    )
+    seen = shown(value, 115)
+    assert seen["driver_info"] == {
+        "ipmi_address": "10.0.0.1",
+        "ipmi_password": "******",
+        "a": [{"token": "******"}],
+    }
+    assert seen["instance_info"] == {"configdrive": "******", "image_url": "******", "root_gb": 10}
+    assert seen["driver_internal_info"]["agent_secret_token"] == "******"
+    assert "s3cret" not in render(value)

@@ -1,0 +1,69 @@
+"""Scripts of simulated machines: the nearest that speaks wins."""
+
+import pytest
+
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.simulated.machines import Machines
+from siderite.baremetal.drivers.simulated.scripts import parse
+from siderite.core.errors import Invalid
+
+
+def at(node="n", rack="r1"):
+    return Endpoint(node, {"rack": rack}, {}, {})
+
+
+def test_a_nodes_script_beats_its_racks_beats_everybodys():
+    machines = Machines()
+    machines.set_script("all", parse({"latency_s": {"*": 1}, "ramdisk": True}))
+    machines.set_script("rack:r1", parse({"latency_s": {"clean": 2}, "unreachable": True}))
+    machines.set_script("node:n", parse({"latency_s": {"deploy.write_image": 3}}))
+    script = machines.script(at())
+    assert script.latency(0, "deploy.write_image", "deploy") == 3
+    assert script.latency(0, "deploy.erase", "clean") == 2
+    assert script.latency(0, "x.y", "inspect") == 1
+    assert (script.ramdisk, script.unreachable) == (True, True)
+    assert machines.script(at("other", "r2")).unreachable is None
+    machines.close()
+
+
+def test_a_latency_may_be_a_range():
+    script = parse({"latency_s": {"*": [1, 3]}})
+    assert (script.latency(0.0, "x"), script.latency(0.5, "x")) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [[], {"speed": 1}, {"latency_s": {"*": -1}}, {"latency_s": {"*": [3, 1]}},
+     {"latency_s": {"*": "slow"}}, {"fail": {"x": 1}}, {"ramdisk": "yes"}],
+)  # fmt: skip
+def test_a_script_that_makes_no_sense_is_refused(document):
+    with pytest.raises(Invalid):
+        parse(document)
+
+
+def test_machines_remember_their_power_and_scripts_over_a_restart(tmp_path):
+    path = str(tmp_path / "simulated.db")
+    first = Machines(path)
+    first.set_power(at(), "power on")
+    first.set_script("rack:r1", parse({"unreachable": True}))
+    first.close()
+    second = Machines(path)
+    assert second.power(at()) == "power on"
+    assert second.script(at()).unreachable
+    second.cut_power("r1")
+    assert second.power(at()) == "power off"
+    second.set_power(at(), "power on")
+    assert second.power(at()) == "power on"
+    second.close()
+
+
+def test_one_token_is_one_run_however_often_it_is_asked_for():
+    clock = [100.0]
+    machines = Machines(clock=lambda: clock[0])
+    run = machines.run(at(), "x", "op/0", 5.0, calls=False)
+    assert (run.ended, run.ends) == (False, 105.0)
+    clock[0] = 103.0
+    assert machines.run(at(), "x", "op/0", 99.0, calls=False).ends == 105.0
+    clock[0] = 105.0
+    assert machines.run(at(), "x", "op/0", 99.0, calls=False).ended
+    machines.close()

@@ -1,0 +1,62 @@
+"""Options: where a value comes from, and what a wrong one is told."""
+
+import pytest
+
+from siderite.core.config import BadOption
+from siderite.core.config import load
+from siderite.core.config import show
+
+
+def test_a_flag_beats_the_environment_beats_the_file_beats_the_default(tmp_path):
+    file = tmp_path / "siderite.toml"
+    file.write_text('listen = "127.0.0.1:1"\nregion = "north"\ndata = "/file"\n')
+    environ = {"SIDERITE_DATA": "/environment", "SIDERITE_LISTEN": "127.0.0.1:2"}
+    loaded = load({"listen": "127.0.0.1:3"}, environ, str(file))
+    config, origin = loaded.config, loaded.origin
+    assert (config.listen, origin["listen"]) == ("127.0.0.1:3", "flag")
+    assert (config.data, origin["data"]) == ("/environment", "environment SIDERITE_DATA")
+    assert (config.region, origin["region"]) == ("north", f"file {file}")
+    assert origin["max_limit"] == "default"
+
+
+def test_the_file_may_be_named_by_the_environment(tmp_path):
+    file = tmp_path / "siderite.toml"
+    file.write_text("max_limit = 7\n")
+    assert load({}, {"SIDERITE_CONFIG": str(file)}).config.max_limit == 7
+
+
+@pytest.mark.parametrize(
+    ("environ", "sentence"),
+    [
+        ({"SIDERITE_MAX_LIMIT": "many"}, "max_limit = 'many' .* must be a int"),
+        ({"SIDERITE_DEMO": "perhaps"}, "must be a bool"),
+        ({"SIDERITE_LISTEN": "8770"}, "must be ADDRESS:PORT"),
+        ({"SIDERITE_LOG_LEVEL": "loud"}, "debug, info, warning or error"),
+        ({"SIDERITE_LOG_FORMAT": "xml"}, "text or json"),
+        ({"SIDERITE_BAREMETAL_AUTH": "maybe"}, "token or none"),
+        (
+            {"SIDERITE_BAREMETAL_AUTH": "none", "SIDERITE_LISTEN": "0.0.0.0:80"},
+            "only allowed on a loopback address",
+        ),
+        ({"SIDERITE_CONFIG": "/nowhere"}, "cannot read the configuration file /nowhere"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_a_sentence(environ, sentence):
+    with pytest.raises(BadOption, match=sentence):
+        load({}, environ)
+
+
+def test_an_unknown_option_in_the_file_is_refused(tmp_path):
+    file = tmp_path / "siderite.toml"
+    file.write_text("colour = 1\n")
+    with pytest.raises(BadOption, match="there is no option 'colour'"):
+        load({}, {}, str(file))
+    file.write_text("colour = ")
+    with pytest.raises(BadOption, match="is not TOML"):
+        load({}, {}, str(file))
+
+
+def test_secrets_are_not_shown():
+    rows = {row[0]: row[1] for row in show(load({}, {"SIDERITE_ADMIN_PASSWORD": "s3cret"}))}
+    assert rows["admin_password"] == "***"
+    assert all(meaning for *_, meaning in show(load({}, {})))

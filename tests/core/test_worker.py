@@ -1,0 +1,119 @@
+"""The worker takes what is due, retries what broke and lets go of what it has when it stops."""
+
+import asyncio
+
+from siderite.core import work
+from siderite.core.store import open_store
+from siderite.core.store.migrations import migrate
+from siderite.core.worker import Worker
+
+
+async def world(handlers, story, slots=10):
+    store = await open_store("sqlite://")
+    await migrate(store)
+    worker = Worker(store, handlers(store), owner="me", slots=slots)
+    task = asyncio.create_task(worker.run())
+    try:
+        await story(store, worker)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.close()
+
+
+def job(machine, kind="count"):
+    return work.add(machine, "provision", kind, job="{}", now=0.0, deadline=work.FAR)
+
+
+async def empty(store):
+    async with asyncio.timeout(10):
+        while (await work.depth(store))[0]:
+            await asyncio.sleep(0.005)
+
+
+def test_every_job_is_done_once_and_no_more_than_the_slots_at_once():
+    seen, at_once, most = [], 0, 0
+
+    def handlers(store):
+        async def count(item):
+            nonlocal at_once, most
+            at_once += 1
+            most = max(most, at_once)
+            await asyncio.sleep(0.002)
+            seen.append(item.machine)
+            at_once -= 1
+            await store.commit([work.done(item)])
+
+        return {"count": count}
+
+    async def story(store, worker):
+        await store.commit([job(f"m{n}") for n in range(30)])
+        worker.kick()
+        await empty(store)
+
+    asyncio.run(world(handlers, story, slots=4))
+    assert sorted(seen) == sorted(f"m{n}" for n in range(30))
+    assert most <= 4
+
+
+def test_a_handler_that_breaks_is_tried_again_and_its_reason_is_shown():
+    tries = []
+
+    def handlers(store):
+        async def breaks_twice(item):
+            tries.append(item.attempts)
+            if len(tries) < 3:
+                raise ZeroDivisionError("a bug")
+            await store.commit([work.done(item)])
+
+        return {"count": breaks_twice}
+
+    async def story(store, worker):
+        await store.commit([job("m")])
+        worker.kick()
+        async with asyncio.timeout(10):
+            while len(tries) < 1:
+                await asyncio.sleep(0.005)
+            while not (await work.of_machine(store, "m"))[0].reason:
+                await asyncio.sleep(0.005)
+        assert "ZeroDivisionError" in (await work.of_machine(store, "m"))[0].reason
+        await empty(store)
+
+    asyncio.run(world(handlers, story))
+    assert tries == [0, 1, 2]
+
+
+def test_work_of_an_unknown_kind_is_kept_for_a_worker_that_knows_it():
+    async def story(store, worker):
+        await store.commit([job("m", kind="from the future")])
+        worker.kick()
+        async with asyncio.timeout(10):
+            while not (await work.of_machine(store, "m"))[0].reason:
+                await asyncio.sleep(0.005)
+
+    asyncio.run(world(lambda store: {}, story))
+
+
+def test_a_stopped_worker_lets_go_of_what_it_has():
+    begun = asyncio.Event()
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+
+        async def for_ever(item):
+            begun.set()
+            await asyncio.sleep(3600)
+
+        worker = Worker(store, {"count": for_ever}, owner="me", slots=1)
+        task = asyncio.create_task(worker.run())
+        await store.commit([job("m")])
+        worker.kick()
+        await begun.wait()
+        assert await work.depth(store) == (1, 1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert await work.depth(store) == (1, 0)
+        await store.close()
+
+    asyncio.run(story())
