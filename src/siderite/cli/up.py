@@ -34,10 +34,14 @@ clouds:
 
 def run(said: argparse.Namespace) -> int:
     """Run until SIGTERM or Ctrl-C."""
-    config = loaded(said).config
+    options = loaded(said)
+    config = options.config
+    level = config.log_level
+    if options.origin["log_level"] == "default" and sys.stderr.isatty():
+        level = "warning"  # somebody is looking: what they must see should stay on the screen
     # The thread that waits for the disk must get a word in while the loop is busy.
     sys.setswitchinterval(0.0005)
-    log.set_up(config.log_level, config.log_format)
+    log.set_up(level, config.log_format)
     try:
         uvloop.run(_up(config))
     except (RuntimeError, OSError) as why:

@@ -156,8 +156,9 @@ async def waits(ctx: Context, run: Run, job: Job, reason: str, again_in: float) 
 
     def decide(change: Change, node: Node) -> Node:
         after = node
-        if node.wait_reason != reason:
-            after = node.changed(change.now, {"wait_reason": reason})
+        shown = {"wait_reason": reason, **shown_step(run.family, job, node)}
+        if any(getattr(node, name) != value for name, value in shown.items()):
+            after = node.changed(change.now, shown)
             change.put(NODES.swap(node, after))
         change.work(
             work.park(run.held, kind=run.held.kind, job=job_text(job), due=change.now + again_in,

@@ -24,7 +24,6 @@ from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.usecases import progress
-from siderite.baremetal.usecases.abort import STEP_FIELDS
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.progress import Run
 from siderite.baremetal.workers import ends
@@ -78,10 +77,8 @@ class Steps:
             settled = await plan(self._ctx, run, driver)
             if isinstance(settled, Failed):
                 return await self._fail(run, settled.reason)
-            job = run.job.with_(steps=settled, since=now)
-            if job.current is None or run.family not in STEP_FIELDS:
-                return Run(run.held, run.node, job)  # nothing to show: no commit of its own
-            return await progress.step_on(self._ctx, run, job, {})
+            # Not committed on its own: what comes of the first step carries the list with it.
+            run = Run(run.held, run.node, run.job.with_(steps=settled, since=now))
         step = run.job.current
         if step is None:
             return await self._finish(run)
@@ -114,7 +111,13 @@ class Steps:
                 job = run.job.with_(waiting=True)
                 patience = self._ctx.settings.callback_timeout_s
                 parked = await progress.moved(
-                    self._ctx, run, Event.WAIT, job, reason=outcome.reason, due_in=patience
+                    self._ctx,
+                    run,
+                    Event.WAIT,
+                    job,
+                    reason=outcome.reason,
+                    due_in=patience,
+                    changes=lambda node: progress.shown_step(run.family, job, node),
                 )
                 await self._missed_call(parked)
                 return None

@@ -139,6 +139,8 @@ def _connect(path: str) -> sqlite3.Connection:
         "synchronous=FULL",
         "foreign_keys=ON",
         "cache_size=-16384",
+        # A busy second writes tens of MiB: copy them into the file less often than the default.
+        "wal_autocheckpoint=8000",
         "temp_store=MEMORY",
     ):
         connection.execute(f"PRAGMA {pragma}")
