@@ -183,13 +183,24 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-async def serve(program: Program, ready: asyncio.Event) -> None:
+def listen(config: Config) -> socket.socket:
+    """The listener: opened first, so that a port that is taken costs nothing else."""
+    host, _, port = config.listen.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=2048)
+    except OSError as why:
+        raise RuntimeError(
+            f"cannot listen on {config.listen}: {why.strerror}; choose another with --listen."
+        ) from why
+
+
+async def serve(program: Program, listener: socket.socket, ready: asyncio.Event) -> None:
     """Answer requests until told to stop."""
-    host, _, port = program.config.listen.rpartition(":")
     options = uvicorn.Config(
-        program.app, host=host.strip("[]"), port=int(port), loop="uvloop", http="httptools",
+        program.app, loop="uvloop", http="httptools",
         lifespan="off", access_log=False, log_config=None, server_header=False,
         proxy_headers=False, date_header=False,
-        timeout_graceful_shutdown=5, backlog=2048, timeout_keep_alive=75,
+        timeout_graceful_shutdown=5, timeout_keep_alive=75,
     )  # fmt: skip
-    await _Server(options, ready).serve()
+    await _Server(options, ready).serve([listener])

@@ -228,7 +228,7 @@ def _routes() -> str:
         " or has on loan; administrators, services and readers of the system see all.",
         _route_table(baremetal),
         _table("policy | role needed | for a project's own nodes", (
-            (_code(name), rule.role, _reach(rule.project, rule.lessee))
+            (_code(name), rule.role, _reach(rule.role, rule.lessee))
             for name, rule in RULES.items()
         )),
         "## Identity: `/identity`",
@@ -248,8 +248,8 @@ def _route_table(routes: Iterable[Route], policy: str = "") -> str:
     return _table("method | path | policy", rows)
 
 
-def _reach(project: bool, lessee: bool) -> str:
-    if not project:
+def _reach(role: str, lessee: bool) -> str:
+    if role == "admin":
         return "no: for administrators"
     return "owner and lessee" if lessee else "owner"
 

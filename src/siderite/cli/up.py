@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from siderite.core.config import Config
 from siderite.wiring import Program
 from siderite.wiring import build
 from siderite.wiring import carrying_on
+from siderite.wiring import listen
 from siderite.wiring import serve
 
 _CLOUDS = """\
@@ -51,13 +53,14 @@ def run(said: argparse.Namespace) -> int:
 
 
 async def _up(config: Config) -> None:
+    listener = listen(config)
     program = await build(config)
     clouds = _write_clouds(program)
     async with carrying_on(program):
         ready = asyncio.Event()
         welcome = asyncio.create_task(_welcome(config, clouds, ready))
         try:
-            await serve(program, ready)
+            await serve(program, listener, ready)
         finally:
             welcome.cancel()
 
@@ -89,10 +92,20 @@ async def _welcome(config: Config, clouds: Path, ready: asyncio.Event) -> None:
     print(
         f"""
 Siderite is ready at {config.url}. Try, in another terminal:
-
+{_client_hint()}
   export OS_CLIENT_CONFIG_FILE={clouds} OS_CLOUD=siderite
   openstack baremetal node list
   openstack baremetal node create --driver fake-hardware --name mine
 """,
         flush=True,
     )
+
+
+def _client_hint() -> str:
+    """How to get the client, if it is not there."""
+    if shutil.which("openstack"):
+        return ""
+    beside = Path(sys.executable).with_name("openstack")
+    if beside.exists():
+        return f"\n  export PATH=$PATH:{beside.parent}"
+    return "\n  pip install python-openstackclient python-ironicclient"

@@ -4,6 +4,7 @@ remembers which.
 """
 
 import os
+import re
 import socket
 import tomllib
 from collections.abc import Mapping
@@ -65,6 +66,10 @@ class Config:
     def database(self) -> str:
         """The database URL in force."""
         return self.db or "sqlite:///" + str(Path(self.data) / "siderite.db")
+
+
+_PASSWORD = re.compile(r"(?<=:)[^:/@]+(?=@)")
+"""Of a URL."""
 
 
 class BadOption(Exception):
@@ -160,6 +165,6 @@ def show(loaded: Loaded) -> list[tuple[str, str, str, str]]:
     rows = []
     for option in fields(Config):
         value = getattr(loaded.config, option.name)
-        shown = "***" if option.metadata["secret"] and value else str(value)
+        shown = "***" if option.metadata["secret"] and value else _PASSWORD.sub("***", str(value))
         rows.append((option.name, shown, loaded.origin[option.name], option.metadata["meaning"]))
     return rows

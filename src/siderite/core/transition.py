@@ -205,6 +205,8 @@ class Door:
     async def commit(self, change: Change) -> None:
         """Make it all true, or raise `Lost` or `Duplicate` and none of it is."""
         ops = change.ops
+        if not ops and not change.facts:
+            return
         if change.facts:
             ops = ops + eventlog.record(
                 change.facts, at=change.now, host=self.host, request_id=change.cause.request_id

@@ -94,7 +94,6 @@ def test_the_order_is_that_of_the_values(app: Standing, fleet: list[Node], key: 
     assert uuids(app, f"/v1/nodes?sort_key={key}") == [node.uuid for node in expected]
 
 
-@pytest.mark.xfail(reason="SQLite: true in the document sorts before what is not there")
 def test_flags_in_the_document_sort_false_before_true(lite: Standing) -> None:
     made = [lite.plant("active", protected=flag) for flag in (True, False)]
     assert uuids(lite, "/v1/nodes?sort_key=protected") == made[::-1]

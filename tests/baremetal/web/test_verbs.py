@@ -152,7 +152,6 @@ def test_power_off_can_be_disabled(app: Standing, target: str) -> None:
     assert app.node(uuid).target_power_state is None
 
 
-@pytest.mark.xfail(reason="rebooting is refused as if it were a power off")
 @pytest.mark.parametrize("target", ["rebooting", "soft rebooting"])
 def test_a_node_that_is_never_off_can_be_rebooted(lite: Standing, target: str) -> None:
     uuid = lite.plant("active", disable_power_off=True)
@@ -160,7 +159,6 @@ def test_a_node_that_is_never_off_can_be_rebooted(lite: Standing, target: str) -
     assert answer.status == 202, answer
 
 
-@pytest.mark.xfail(reason="the simulator's database takes a rack only if it is text")
 @pytest.mark.parametrize("rack", [{"a": 1}, [1], 10**30])
 def test_a_simulated_node_may_have_any_rack(lite: Standing, rack: Any) -> None:
     machines = lite.app.program.machines

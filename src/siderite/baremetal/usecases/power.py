@@ -6,6 +6,7 @@ from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
@@ -91,12 +92,29 @@ def _check(node: Node, target: PowerTarget) -> None:
             f"Node {node.uuid} is busy {node.provision_state};"
             " please retry after the current operation is completed."
         )
-    if node.disable_power_off and target is not PowerTarget.ON:
+    if node.disable_power_off and target.leads_to is PowerState.OFF:
         raise Conflict(
             f"Failed to set node power state to {target}: power off is disabled for node"
             f" {node.uuid}"
             " (disable_power_off)."
         )
+
+
+async def waits(ctx: Context, held: Work, reason: str, again_in: float) -> None:
+    """The hardware is not ready: let go of the work for a while, and show why on the node."""
+
+    async def decide(change: Change) -> None:
+        change.work(
+            work.park(
+                held, kind=held.kind, job=held.job, due=change.now + again_in,
+                deadline=held.deadline, reason=reason,
+            )
+        )  # fmt: skip
+        node = await NODES.get(ctx.door.store, held.machine)
+        if node is not None and node.wait_reason != reason:
+            change.put(NODES.swap(node, node.changed(change.now, {"wait_reason": reason})))
+
+    await ctx.door.attempt(Cause(held.request_id), held.machine, decide)
 
 
 async def ended(
@@ -110,7 +128,7 @@ async def ended(
         node = await NODES.get(ctx.door.store, held.machine)
         if node is None:
             return
-        changes: dict[str, str | None] = {"target_power_state": None}
+        changes: dict[str, str | None] = {"target_power_state": None, "wait_reason": None}
         if error is None:
             changes["power_state"] = PowerTarget(job.target).leads_to.value
         else:

@@ -194,16 +194,6 @@ async def wake(ctx: Context, machine: str) -> None:
     await ctx.door.commit(change)
 
 
-async def wait_without_node(ctx: Context, held: Work, reason: str, again_in: float) -> None:
-    """Let go of work that is no provisioning for a while; the reason stands in its row."""
-    change = ctx.door.change(Cause(held.request_id))
-    change.work(
-        work.park(held, kind=held.kind, job=held.job, due=change.now + again_in,
-                  deadline=held.deadline, reason=reason)
-    )  # fmt: skip
-    await ctx.door.commit(change)
-
-
 async def aborted_fully(ctx: Context, held: Work, node: Node, event: str) -> None:
     """The last move of an abort, together with the end of its cleanup."""
     change = ctx.door.change(Cause(held.request_id))

@@ -15,17 +15,16 @@ from siderite.core.who import Who
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The role that a caller needs, and whether a project's own members have a say at all."""
+    """The role that a caller needs, and whether a node's lessee has a say."""
 
     role: str
-    project: bool = True
     lessee: bool = True
 
 
 RULES = {
     "node:read": Rule("reader"),
-    "node:create": Rule("admin", project=False),
-    "node:delete": Rule("admin", project=False),
+    "node:create": Rule("admin"),
+    "node:delete": Rule("admin"),
     "node:update": Rule("member", lessee=False),
     "node:maintenance": Rule("member", lessee=False),
     "node:provision": Rule("member"),

@@ -65,10 +65,11 @@ async def set_power(service: "Service", request: Request) -> Response:
     try:
         target = PowerTarget(document["target"])
     except ValueError:
-        asked, targets = document["target"][:80], ", ".join(PowerTarget)
+        node = await find.node(service.ctx, ident(request), request.who)
         raise Invalid(
-            f'The requested action "{asked}" can not be performed on a node\'s power;'
-            f" the targets are: {targets}."
+            f'The requested action "{document["target"][:80]}" can not be performed on node'
+            f' "{node.uuid}" while it is in state "{node.power_state}".'
+            f" The targets are: {', '.join(PowerTarget)}."
         ) from None
     timeout = document.get("timeout")
     if (target.is_soft or timeout is not None) and request.version < SOFT_POWER:

@@ -77,7 +77,7 @@ class Power:
         await power.ended(self._ctx, held, job, error=text, observed=seen)
 
     async def _wait(self, held: Work, reason: str, again_in: float) -> None:
-        await progress.wait_without_node(self._ctx, held, reason, again_in)
+        await power.waits(self._ctx, held, reason, again_in)
 
 
 def _late(held: Work, target: PowerTarget) -> str:

@@ -166,7 +166,7 @@ class Table(Generic[R]):
         if key in self.columns:
             return f"COALESCE({key}, '')"
         if dialect == "sqlite":
-            return f"COALESCE(json_extract(doc, '$.{key}'), '')"
+            return f"CAST(COALESCE(json_extract(doc, '$.{key}'), '') AS TEXT)"
         return f"COALESCE(doc::json ->> '{key}', '')"
 
     def _doc(self, value: R) -> str:

@@ -106,6 +106,8 @@ class _Simulated:
         latency = script.latency(self._machines.chance(), name, family)
         calls = bool(step.in_band and (script.ramdisk or script.silent))
         run = self._machines.run(at, name, token, latency, calls=calls and not script.silent)
+        if run.lost:
+            return Wait(f"the machine lost power during {name}", 5.0, callback=calls)
         if not run.ended or (calls and script.silent):
             doing = "the ramdisk" if calls else "the machine"
             left = max(0.01, run.ends - self._machines.clock())

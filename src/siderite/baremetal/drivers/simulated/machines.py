@@ -42,6 +42,8 @@ class Run:
     began: float
     ends: float
     ended: bool
+    lost: bool = False
+    """The machine lost its power since: nothing comes of this run."""
 
 
 class Machines:
@@ -77,8 +79,7 @@ class Machines:
     def script(self, at: Endpoint) -> Script:
         """The script that holds for a machine."""
         script = self._scripts.get("all", _PLAIN)
-        rack = at.driver_info.get("rack")
-        for scope in (f"rack:{rack}", f"node:{at.node}"):
+        for scope in (f"rack:{_rack(at)}", f"node:{at.node}"):
             near = self._scripts.get(scope)
             if near is not None:
                 script = near.over(script)
@@ -113,14 +114,14 @@ class Machines:
         ).fetchone()
         if row is None:
             return OFF
-        cut = self._cuts.get(str(at.driver_info.get("rack")))
+        cut = self._cuts.get(_rack(at))
         return OFF if cut is not None and cut >= row[1] else str(row[0])
 
     def set_power(self, at: Endpoint, power: str) -> None:
         """Somebody or something switches it."""
         self._db.execute(
             "INSERT OR REPLACE INTO machines VALUES (?, ?, ?, ?)",
-            (at.node, at.driver_info.get("rack"), power, self.clock()),
+            (at.node, _rack(at), power, self.clock()),
         )
 
     # Steps
@@ -132,6 +133,8 @@ class Machines:
             "SELECT began, ends, ended FROM runs WHERE token = ?", (token,)
         ).fetchone()
         if row is not None:
+            if self._cuts.get(_rack(at), 0.0) >= row[0] and not row[2]:
+                return Run(token, row[0], row[1], ended=False, lost=True)
             ended = row[1] <= now
             self._db.execute(
                 "UPDATE runs SET asked = asked + 1, last_asked = ?, ended = ? WHERE token = ?",
@@ -142,6 +145,12 @@ class Machines:
         ended = latency_s <= 0
         if token.endswith("/0"):
             self._forget_old(at.node, token)
+        if calls:
+            self._db.execute(
+                "INSERT INTO machines VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (node) DO UPDATE SET rack = excluded.rack",
+                (at.node, _rack(at), ON, now),  # a ramdisk runs on a machine that is on
+            )
         self._db.execute(
             "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)",
             (token, at.node, what, now, ends, int(calls), now, int(ended)),
@@ -167,8 +176,14 @@ class Machines:
         return random.random()  # noqa: S311 - no secret
 
     def _wants_to_call(self, token: str) -> bool:
-        row = self._db.execute("SELECT calls, ended FROM runs WHERE token = ?", (token,)).fetchone()
-        return row is not None and row[0] == 1 and row[1] == 0
+        row = self._db.execute(
+            "SELECT r.calls, r.ended, r.began, m.rack FROM runs r"
+            " LEFT JOIN machines m ON m.node = r.node WHERE r.token = ?",
+            (token,),
+        ).fetchone()
+        if row is None or row[0] != 1 or row[1] != 0:
+            return False
+        return self._cuts.get(row[3] or "", 0.0) < float(row[2])
 
     async def call_back(self, call: Callable[[str], Awaitable[None]]) -> None:
         """Have each ramdisk whose step ended call back, for ever."""
@@ -190,6 +205,10 @@ class Machines:
                     await self._next_call.wait()
             except TimeoutError:
                 continue
+
+
+def _rack(at: Endpoint) -> str:
+    return str(at.driver_info.get("rack", ""))
 
 
 _PLAIN = Script()
