@@ -318,7 +318,7 @@ def test_a_deploy_step_has_all_its_keys(app: Standing, lacking: str) -> None:
         ({}, "must be an object"),
         ({"target": 1}, "must be an object"),
         ({"target": "on"}, 'The requested action "on" can not be performed'),
-        ({"target": "POWER ON"}, "the targets are: power on"),
+        ({"target": "POWER ON"}, "The targets are: power on"),
         ({"target": "power on", "bogus": 1}, "Unexpected arguments: bogus"),
         ({"target": "power on", "timeout": 0}, "timeout"),
         ({"target": "power on", "timeout": -5}, "timeout"),
