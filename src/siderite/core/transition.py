@@ -71,7 +71,7 @@ class Change:
         self.facts += facts
 
     def work(self, op: Op) -> None:
-        """Work is made, moved on or ended."""
+        """Work is made or woken that a worker should take up now."""
         self.ops.append(op)
         self.makes_work = True
 
@@ -162,7 +162,7 @@ def _follow(
     """The work that a state means: active runs, waiting and held is parked, all else has none."""
     state = moved.state
     if state.kind in (Kind.STABLE, Kind.FAILED):
-        change.work(work.drop(machine, rules.lane) if held is None else work.done(held))
+        change.put(work.drop(machine, rules.lane) if held is None else work.done(held))
         return
     deadline = work.FAR if state.kind is Kind.HOLD else change.now + rules.deadline(moved)
     due = {Kind.HOLD: work.FAR, Kind.WAIT: change.now + due_in}.get(state.kind, change.now)
@@ -182,9 +182,9 @@ def _follow(
             )
         )
     elif state.kind is Kind.ACTIVE:
-        change.work(work.keep(held, kind=name, job=job, deadline=deadline, reason=reason))
+        change.put(work.keep(held, kind=name, job=job, deadline=deadline, reason=reason))
     else:
-        change.work(work.park(held, kind=name, job=job, due=due, deadline=deadline, reason=reason))
+        change.put(work.park(held, kind=name, job=job, due=due, deadline=deadline, reason=reason))
 
 
 class Door:

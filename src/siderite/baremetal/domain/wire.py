@@ -7,6 +7,7 @@ up to its newline, without parsing (`cut`). Secrets are masked on the way.
 """
 
 from bisect import bisect_right
+from operator import attrgetter
 
 import msgspec
 
@@ -84,42 +85,52 @@ def links(kind: str, ident: str, sub: str = "") -> msgspec.Raw:
     )
 
 
-def _value(node: Node, name: str) -> object:
-    if name in LINK_FIELDS:
-        return links("nodes", node.uuid, "" if name == "links" else "/" + name)
-    value = getattr(node, name)
-    return mask(value) if name in _MASKED else value
+_PLAIN = tuple(name for name, _ in NODE_FIELDS if name not in LINK_FIELDS)
+_plain = attrgetter(*_PLAIN)
+_MASKED_AT = tuple(_PLAIN.index(name) for name in _MASKED)
+_UUID, _HERE = "\0", "\1"
 
 
-def _prefixes() -> tuple[tuple[str, str], ...]:
-    """Each field with what stands before its value: comma, the version's newline, the key."""
+def _frame() -> str:
+    """All that stands between the values: keys, commas, newlines and the links, which depend on
+    the uuid alone. One text for every node, with marks for the uuid and for each value."""
     out = []
     before = None
     for name, since in NODE_FIELDS:
         start = "" if before is None else "," if since == before else "\n,"
-        out.append((name, f'{start}"{name}":'))
         before = since
-    return tuple(out)
+        out.append(f'{start}"{name}":')
+        if name in LINK_FIELDS:
+            sub = "" if name == "links" else "/" + name
+            out.append(bytes(links("nodes", _UUID, sub)).decode())
+        else:
+            out.append(_HERE)
+    return "".join(out)
 
 
-_PREFIXES = _prefixes()
+_FRAME = _frame()
 
 
 def render(node: Node) -> str:
     """The node's JSON text for the store: see the module's text for its form."""
-    parts = []
-    for name, prefix in _PREFIXES:
-        value = _value(node, name)
-        parts.append(prefix)
+    values = list(_plain(node))
+    for at in _MASKED_AT:
+        if values[at]:
+            values[at] = mask(values[at])
+    frame = _FRAME.replace(_UUID, node.uuid).split(_HERE)
+    out = []
+    for before, value in zip(frame, values, strict=False):
+        out.append(before)
         if value is None:
-            parts.append("null")
-        elif value is True:
-            parts.append("true")
+            out.append("null")
         elif value is False:
-            parts.append("false")
+            out.append("false")
+        elif value is True:
+            out.append("true")
         else:
-            parts.append(_encode(value).decode())
-    return "".join(parts)
+            out.append(_encode(value).decode())
+    out.append(frame[-1])
+    return "".join(out)
 
 
 def cut(body: str, version: int) -> str:

@@ -73,7 +73,7 @@ def _later(ctx: Context, change: Change, node: Node, held: Work, job: Job) -> No
     field = STEP_FIELDS[Family(held.kind)]
     after = node.changed(change.now, {field: {**getattr(node, field), "abort_after": True}})
     change.put(NODES.swap(node, after))
-    change.work(
+    change.put(
         work.keep(held, kind=held.kind, job=job_text(job.with_(abort=True)), deadline=held.deadline,
                   reason="to be aborted when the current step ends")
     )  # fmt: skip

@@ -104,7 +104,7 @@ async def waits(ctx: Context, held: Work, reason: str, again_in: float) -> None:
     """The hardware is not ready: let go of the work for a while, and show why on the node."""
 
     async def decide(change: Change) -> None:
-        change.work(
+        change.put(
             work.park(
                 held, kind=held.kind, job=held.job, due=change.now + again_in,
                 deadline=held.deadline, reason=reason,
@@ -124,7 +124,7 @@ async def ended(
     cause = Cause(held.request_id)
 
     async def decide(change: Change) -> None:
-        change.work(work.done(held))
+        change.put(work.done(held))
         node = await NODES.get(ctx.door.store, held.machine)
         if node is None:
             return

@@ -160,7 +160,7 @@ async def waits(ctx: Context, run: Run, job: Job, reason: str, again_in: float) 
         if any(getattr(node, name) != value for name, value in shown.items()):
             after = node.changed(change.now, shown)
             change.put(NODES.swap(node, after))
-        change.work(
+        change.put(
             work.park(run.held, kind=run.held.kind, job=job_text(job), due=change.now + again_in,
                       deadline=run.held.deadline, reason=reason)
         )  # fmt: skip

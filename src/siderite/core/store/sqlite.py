@@ -81,20 +81,8 @@ class SqliteStore:
         if self._committing is not None or not self._queue:
             return
         queue, self._queue = self._queue, []
-        execute = self._writer.execute
-        answers: list[_Answer] = []
         try:
-            execute("BEGIN IMMEDIATE")
-            for ops, done, returning in queue:
-                execute("SAVEPOINT one")
-                try:
-                    rows = self._run(ops, returning=returning)
-                except (Lost, Duplicate, sqlite3.Error) as why:
-                    execute("ROLLBACK TO one")
-                    answers.append((done, None, why))
-                else:
-                    answers.append((done, rows, None))
-                execute("RELEASE one")
+            answers = self._run_all(queue)
         except sqlite3.Error as why:
             self._undo()
             _answer([(done, None, why) for _, done, _ in queue])
@@ -116,18 +104,58 @@ class SqliteStore:
         if self._writer.in_transaction:
             self._writer.execute("ROLLBACK")
 
+    def _run_all(self, queue: list[_HandedIn]) -> list[_Answer]:
+        """Run what was handed in within one transaction; what fails is left out of it.
+
+        A commit that fails half-way is rare, and undone by beginning again without it: that is
+        cheaper than a savepoint for each one that does not.
+        """
+        failed: dict[int, BaseException] = {}
+        while True:
+            self._writer.execute("BEGIN IMMEDIATE")
+            answers: list[_Answer] = []
+            for number, (ops, done, returning) in enumerate(queue):
+                if number in failed:
+                    answers.append((done, None, failed[number]))
+                    continue
+                try:
+                    answers.append((done, self._run(ops, returning=returning), None))
+                except _HalfWay as half:
+                    failed[number] = half.why
+                    self._writer.execute("ROLLBACK")
+                    break
+                except (Lost, Duplicate, sqlite3.Error) as why:
+                    failed[number] = why
+                    answers.append((done, None, why))
+            else:
+                return answers
+
     def _run(self, ops: Sequence[Op], *, returning: bool) -> Sequence[Line] | None:
         execute = self._writer.execute
+        touched = False
         for op in ops:
             try:
                 cursor = execute(op.sql, op.args)
-            except sqlite3.IntegrityError as why:
-                raise _meaning(why) from why
-            if returning:
-                return cursor.fetchall()
-            if op.rows is not None and cursor.rowcount != op.rows:
-                raise Lost(op.sql)
+                if returning:
+                    return cursor.fetchall()
+                if op.rows is not None and cursor.rowcount != op.rows:
+                    touched = touched or cursor.rowcount > 0
+                    raise Lost(op.sql)
+            except (Lost, sqlite3.Error) as why:
+                meaning = _meaning(why) if isinstance(why, sqlite3.IntegrityError) else why
+                if touched:
+                    raise _HalfWay(meaning) from why
+                raise meaning from why
+            touched = touched or cursor.rowcount > 0
         return None
+
+
+class _HalfWay(Exception):
+    """A commit failed after a part of it had been done."""
+
+    def __init__(self, why: BaseException) -> None:
+        super().__init__(str(why))
+        self.why = why
 
 
 def _connect(path: str) -> sqlite3.Connection:
