@@ -10,11 +10,13 @@ from collections.abc import Coroutine
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+from siderite import clouds
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.drivers.simulated import SimulatorService
 from siderite.baremetal.drivers.simulated import simulated_driver
@@ -63,7 +65,6 @@ class Program:
     machines: Machines
     worker: Worker
     app: App
-    new_password: str | None
 
 
 def settings(config: Config) -> Settings:
@@ -95,7 +96,8 @@ async def build(config: Config) -> Program:
         await work.forget_leases(store)
     door = Door(store, host=config.host)
     identity = Identity(store, token_ttl_s=config.token_ttl_s)
-    new_password = await identity.first_start(config.admin_password)
+    await identity.first_start(config.admin_password, partial(clouds.write, config))
+    clouds.restore(config)
     machines = Machines(str(data / "simulated.db"))
     drivers = {"fake-hardware": simulated_driver(machines)}
     ctx = Context(door, {name: driver.card for name, driver in drivers.items()}, settings(config))
@@ -116,7 +118,7 @@ async def build(config: Config) -> Program:
         "": HealthService(store),
     }
     app = App(services, config.url)
-    return Program(config, store, door, identity, ctx, machines, worker, app, new_password)
+    return Program(config, store, door, identity, ctx, machines, worker, app)
 
 
 @asynccontextmanager

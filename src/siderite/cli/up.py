@@ -9,29 +9,14 @@ from pathlib import Path
 
 import uvloop
 
+from siderite import clouds
 from siderite.cli.settings import loaded
 from siderite.core import log
 from siderite.core.config import Config
-from siderite.wiring import Program
 from siderite.wiring import build
 from siderite.wiring import carrying_on
 from siderite.wiring import listen
 from siderite.wiring import serve
-
-_CLOUDS = """\
-clouds:
-  siderite:
-    auth_type: password
-    auth:
-      auth_url: {url}/identity/v3
-      username: admin
-      password: "{password}"
-      project_name: admin
-      user_domain_id: default
-      project_domain_id: default
-    region_name: {region}
-    identity_api_version: 3
-"""
 
 
 def run(said: argparse.Namespace) -> int:
@@ -43,6 +28,7 @@ def run(said: argparse.Namespace) -> int:
         level = "warning"  # somebody is looking: what they must see should stay on the screen
     # The thread that waits for the disk must get a word in while the loop is busy.
     sys.setswitchinterval(0.0005)
+    os.umask(0o077)  # what we write holds passwords of machines
     log.set_up(level, config.log_format)
     try:
         uvloop.run(_up(config))
@@ -55,45 +41,22 @@ def run(said: argparse.Namespace) -> int:
 async def _up(config: Config) -> None:
     listener = listen(config)
     program = await build(config)
-    clouds = _write_clouds(program)
     async with carrying_on(program):
         ready = asyncio.Event()
-        welcome = asyncio.create_task(_welcome(config, clouds, ready))
+        welcome = asyncio.create_task(_welcome(config, ready))
         try:
             await serve(program, listener, ready)
         finally:
             welcome.cancel()
 
 
-def _write_clouds(program: Program) -> Path:
-    """clouds.yaml for the clients: at first start, when the password is known."""
-    config = program.config
-    path = Path(config.data).resolve() / "clouds.yaml"
-    password = program.new_password or config.admin_password
-    if not password:
-        return path
-    text = _CLOUDS.format(
-        url=config.url,
-        region=config.region,
-        password=password.replace("\\", "\\\\").replace('"', '\\"'),
-    )
-    if program.new_password is None and path.exists():
-        return path
-    draft = path.with_suffix(".new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-    draft.replace(path)
-    return path
-
-
-async def _welcome(config: Config, clouds: Path, ready: asyncio.Event) -> None:
+async def _welcome(config: Config, ready: asyncio.Event) -> None:
     await ready.wait()
     print(
         f"""
 Siderite is ready at {config.url}. Try, in another terminal:
 {_client_hint()}
-  export OS_CLIENT_CONFIG_FILE={clouds} OS_CLOUD=siderite
+  export OS_CLIENT_CONFIG_FILE={clouds.path(config)} OS_CLOUD=siderite
   openstack baremetal node list
   openstack baremetal node create --driver fake-hardware --name mine
 """,

@@ -47,9 +47,11 @@ class Identity:
         self._basic = Basic(store, self.logins, changes, clock)
         self._remembered = self.sessions.remembered
 
-    async def first_start(self, password: str) -> str | None:
+    async def first_start(
+        self, password: str, keep: Callable[[str], None] = lambda password: None
+    ) -> str | None:
         """Make projects and admin in an empty database; the password if it had to be made up."""
-        return await first_start(self._store, self._passwords, password)
+        return await first_start(self._store, self._passwords, password, keep)
 
     async def by_token(self, token: str) -> Who | None:
         """Who a token stands for. Asked once per request: from memory, mostly."""

@@ -1,6 +1,7 @@
 """The first start: projects admin and service, and the user admin, in one commit."""
 
 import secrets
+from collections.abc import Callable
 
 from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
@@ -16,14 +17,18 @@ from siderite.identity.passwords import Passwords
 log = get_logger("identity")
 
 
-async def first_start(store: Store, passwords: Passwords, password: str) -> str | None:
+async def first_start(
+    store: Store, passwords: Passwords, password: str, keep: Callable[[str], None]
+) -> str | None:
     """Make what an empty installation needs, once; the password if it was made up here.
 
-    It was done if there is any user: a renamed or deleted admin does not come back.
+    It was done if there is any user: a renamed or deleted admin does not come back. `keep` is given
+    the password before it is anybody's, so that it cannot be lost.
     """
     if await rows.has_users(store):
         return None
     made_up = "" if password else secrets.token_urlsafe(18)
+    keep(password or made_up)
     admin_project = Project(uuid=_new_id(), name="admin", description="The operator's project.")
     service_project = Project(uuid=_new_id(), name="service", description="Accounts of services.")
     admin = User(
