@@ -16,6 +16,8 @@ class Plan:
     limit_seconds: float
     cycle_rounds: int
     starts: int
+    #: Lives of each node of the cycle, one after the other.
+    lives: int
     #: Nodes in the database before anything is measured.
     nodes: int = 5000
     #: Nodes on the page of the detail list.
@@ -28,7 +30,7 @@ class Plan:
     at_once: int = 50
 
 
-FULL = Plan(rounds=5, seconds=4, limit_seconds=1, cycle_rounds=6, starts=5)
-QUICK = Plan(rounds=2, seconds=1, limit_seconds=0.5, cycle_rounds=2, starts=1)
-PEER_FULL = Plan(rounds=3, seconds=8, limit_seconds=0, cycle_rounds=2, starts=3)
-PEER_QUICK = Plan(rounds=1, seconds=6, limit_seconds=0, cycle_rounds=1, starts=1)
+FULL = Plan(rounds=5, seconds=4, limit_seconds=1, cycle_rounds=6, starts=5, lives=4)
+QUICK = Plan(rounds=2, seconds=1, limit_seconds=0.5, cycle_rounds=2, starts=1, lives=2)
+PEER_FULL = Plan(rounds=3, seconds=8, limit_seconds=0, cycle_rounds=2, starts=3, lives=1)
+PEER_QUICK = Plan(rounds=1, seconds=6, limit_seconds=0, cycle_rounds=1, starts=1, lives=1)

@@ -48,7 +48,10 @@ class Siderite:
             address,
             "/healthz",
             log=self.place / "siderite.log",
-            env={"SIDERITE_ADMIN_PASSWORD": self.password},
+            env={
+                "SIDERITE_ADMIN_PASSWORD": self.password,
+                "SIDERITE_LOG_LEVEL": "warning",  # as the peer's
+            },
         )
         try:
             return Running(replace(address, token=self._token(address)), process)

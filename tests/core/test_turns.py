@@ -20,7 +20,7 @@ def test_changes_of_one_machine_go_one_after_the_other_in_order():
 
         await asyncio.gather(*(change(number) for number in range(20)))
         assert order == list(range(20))
-        assert turns._locks == {}
+        assert turns.locks == {}
 
     asyncio.run(story())
 

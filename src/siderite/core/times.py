@@ -2,8 +2,10 @@
 
 from datetime import UTC
 from datetime import datetime
+from functools import lru_cache
 
 
+@lru_cache(64)  # one change writes its moment several times
 def iso(at: float) -> str:
     """The REST form: ISO 8601 with microseconds and offset; sorts as text."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")

@@ -5,27 +5,43 @@ does not rest on it: the compare-and-swap of a commit does that, between process
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 
 class Turns:
     """A queue per machine; none is kept while nobody is in it."""
 
     def __init__(self) -> None:
-        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+        self.locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
-    @asynccontextmanager
-    async def of(self, machine: str) -> AsyncIterator[None]:
-        """Wait for one's turn with a machine, first come first served."""
-        lock, count = self._locks.get(machine) or (asyncio.Lock(), 0)
-        self._locks[machine] = (lock, count + 1)
+    def of(self, machine: str) -> "_Turn":
+        """Wait for one's turn with a machine, first come first served: `async with turns.of(m)`."""
+        return _Turn(self.locks, machine)
+
+
+class _Turn:
+    __slots__ = ("_lock", "_locks", "_machine")
+
+    def __init__(self, locks: dict[str, tuple[asyncio.Lock, int]], machine: str) -> None:
+        self._locks = locks
+        self._machine = machine
+
+    async def __aenter__(self) -> None:
+        lock, count = self._locks.get(self._machine) or (asyncio.Lock(), 0)
+        self._locks[self._machine] = (lock, count + 1)
+        self._lock = lock
         try:
-            async with lock:
-                yield
-        finally:
-            lock, count = self._locks[machine]
-            if count == 1:
-                del self._locks[machine]
-            else:
-                self._locks[machine] = (lock, count - 1)
+            await lock.acquire()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+        self._leave()
+
+    def _leave(self) -> None:
+        lock, count = self._locks[self._machine]
+        if count == 1:
+            del self._locks[self._machine]
+        else:
+            self._locks[self._machine] = (lock, count - 1)

@@ -4,6 +4,7 @@ By the name of the key, at any depth; a config drive is hidden whole, as text or
 """
 
 import re
+from functools import lru_cache
 from typing import Any
 
 MASK = "******"
@@ -17,12 +18,17 @@ _NOT_SECRET = frozenset({"agent_token_required", "agent_secret_token_pregenerate
 _IN_TEXT = re.compile(r"(password\s*[=:]\s*)\S+", re.IGNORECASE)
 
 
+@lru_cache(4096)
+def _is_secret(key: str) -> bool:
+    return key not in _NOT_SECRET and _SECRET.search(key) is not None
+
+
 def mask(value: Any) -> Any:
     """The value with everything secret in it masked; the same object if nothing was."""
     if isinstance(value, dict):
         out = None
         for key, inner in value.items():
-            if inner is not None and key not in _NOT_SECRET and _SECRET.search(str(key)):
+            if inner is not None and _is_secret(str(key)):
                 new: Any = MASK
             else:
                 new = mask(inner)

@@ -118,14 +118,18 @@ async def waits(ctx: Context, held: Work, reason: str, again_in: float) -> None:
 
 
 async def ended(
-    ctx: Context, held: Work, job: PowerJob, *, error: str | None, observed: str | None
+    ctx: Context, held: Work, job: PowerJob, *, node: Node, error: str | None, observed: str | None
 ) -> None:
-    """The work is over: done, or failed for a reason. `observed` is what the hardware last said."""
+    """The work is over: done, or failed for a reason. `observed` is what the hardware last said.
+
+    `node` is what the worker read; if that has changed meanwhile, it is read again.
+    """
     cause = Cause(held.request_id)
+    known = [node]
 
     async def decide(change: Change) -> None:
         change.put(work.done(held))
-        node = await NODES.get(ctx.door.store, held.machine)
+        node = known.pop() if known else await NODES.get(ctx.door.store, held.machine)
         if node is None:
             return
         changes: dict[str, str | None] = {"target_power_state": None, "wait_reason": None}

@@ -26,6 +26,8 @@ from siderite.core.transition import Change
 from siderite.core.transition import apply
 from siderite.core.work import Work
 
+_FAMILIES = {family.value: family for family in Family}
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -38,7 +40,7 @@ class Run:
     @property
     def family(self) -> Family:
         """The kind of work."""
-        return Family(self.held.kind)
+        return _FAMILIES[self.held.kind]
 
 
 async def load(ctx: Context, machine: str) -> Node | None:

@@ -4,6 +4,7 @@ from typing import assert_never
 
 import msgspec
 
+from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Wait
@@ -37,12 +38,12 @@ class Power:
         target = PowerTarget(job.target)
         driver = self._drivers.get(node.driver)
         if driver is None:
-            await self._end(held, job, error=f"driver {node.driver} is not there (any more)")
+            await self._end(node, held, job, error=f"driver {node.driver} is not there (any more)")
             return
         at = Endpoint.of(node)
         observed = await driver.power.read(at)
         if self._ctx.door.clock() >= held.deadline:
-            await self._end(held, job, error=_late(held, target), observed=observed)
+            await self._end(node, held, job, error=_late(held, target), observed=observed)
             return
         if observed is PowerState.UNKNOWN:
             # No action starts from an unknown state: wait until the BMC can be read.
@@ -51,21 +52,22 @@ class Power:
             )
             return
         if observed is target.leads_to and not target.is_reboot:
-            await self._end(held, job)
+            await self._end(node, held, job)
             return
         outcome = await driver.power.set(at, target, job.token)
         match outcome:
             case Done():
-                await self._end(held, job)
+                await self._end(node, held, job)
             case Wait():
                 await self._wait(held, outcome.reason, outcome.again_in)
             case Failed():
-                await self._end(held, job, error=outcome.reason, observed=observed)
+                await self._end(node, held, job, error=outcome.reason, observed=observed)
             case _:
                 assert_never(outcome)
 
     async def _end(
         self,
+        node: Node,
         held: Work,
         job: PowerJob,
         *,
@@ -74,7 +76,7 @@ class Power:
     ) -> None:
         text = None if error is None else f"Failed to change power state to {job.target!r}: {error}"
         seen = None if observed is None else observed.wire
-        await power.ended(self._ctx, held, job, error=text, observed=seen)
+        await power.ended(self._ctx, held, job, node=node, error=text, observed=seen)
 
     async def _wait(self, held: Work, reason: str, again_in: float) -> None:
         await power.waits(self._ctx, held, reason, again_in)

@@ -40,7 +40,6 @@ STEPS: dict[Family, list[Step]] = {
     ],
     Family.DEPLOY: [
         Step("deploy", "write_image", 80, in_band=True),
-        Step("deploy", "boot_instance", 20),
         *_MAINTAIN[3:],
     ],
     Family.SERVICE: _MAINTAIN,
@@ -53,7 +52,7 @@ STEPS: dict[Family, list[Step]] = {
 }
 
 _AFTERWARDS = {
-    "deploy.boot_instance": ON,
+    "deploy.write_image": ON,
     "rescue.boot_rescue": ON,
     "rescue.boot_instance": ON,
     "deploy.take_over": ON,

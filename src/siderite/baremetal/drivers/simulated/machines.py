@@ -32,6 +32,8 @@ CREATE TABLE IF NOT EXISTS cuts (rack TEXT PRIMARY KEY, at REAL);
 """
 
 OFF, ON = "power off", "power on"
+_TIDY = 0.05
+"""How often a new run is an occasion to forget old ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,8 @@ class Machines:
             return Run(token, row[0], row[1], ended)
         ends = now + latency_s
         ended = latency_s <= 0
-        if token.endswith("/0"):
-            self._forget_old(at.node, token)
+        if self.chance() < _TIDY:
+            self._forget_old(at.node)
         if calls:
             self._db.execute(
                 "INSERT INTO machines VALUES (?, ?, ?, ?)"
@@ -160,8 +162,8 @@ class Machines:
             self._next_call.set()
         return Run(token, now, ends, ended)
 
-    def _forget_old(self, node: str, token: str) -> None:
-        """Runs of earlier work have no reader any more, but for those of the last one."""
+    def _forget_old(self, node: str) -> None:
+        """Runs of earlier work have no reader any more; the last few are kept to look at."""
         rows = self._db.execute(
             "SELECT token FROM runs WHERE node = ? ORDER BY began DESC LIMIT -1 OFFSET 60", (node,)
         ).fetchall()
