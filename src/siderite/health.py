@@ -38,7 +38,13 @@ class HealthService:
     async def root(self, request: Request) -> Response:
         """GET /: where the APIs are."""
         base = request.base
-        return reply({"identity": f"{base}/identity/v3", "baremetal": f"{base}/baremetal"})
+        return reply(
+            {
+                "identity": f"{base}/identity/v3",
+                "baremetal": f"{base}/baremetal",
+                "events": f"{base}/events/v1/events",
+            }
+        )
 
     async def healthz(self, request: Request) -> Response:
         """GET /healthz: 200 if the database answers."""

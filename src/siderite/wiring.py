@@ -40,6 +40,8 @@ from siderite.core.transition import Door
 from siderite.core.worker import Handler
 from siderite.core.worker import Worker
 from siderite.demo import fill
+from siderite.events import EventsService
+from siderite.events import Hub
 from siderite.health import HealthService
 from siderite.identity import CatalogEntry
 from siderite.identity import Identity
@@ -47,6 +49,7 @@ from siderite.identity import IdentityService
 
 log = get_logger("wiring")
 
+EVENT_TYPES = tuple(f"baremetal.*.*.{status}" for status in ("start", "end", "error", "success"))
 CATALOG = (CatalogEntry("baremetal", "siderite-baremetal", "/baremetal"),)
 LANE_WORK = (
     "verify", "clean", "deploy", "service", "inspect", "adopt", "rescue", "unrescue", "teardown",
@@ -64,6 +67,7 @@ class Program:
     baremetal: Context
     machines: Machines
     worker: Worker
+    hub: Hub
     app: App
 
 
@@ -108,6 +112,8 @@ async def build(config: Config) -> Program:
     owner = f"{config.host}:{os.getpid()}:{new_uuid()[:8]}"
     worker = Worker(store, handlers, owner=owner, slots=config.worker_slots)
     door.on_work = worker.kick
+    hub = Hub(store)
+    door.on_facts(hub.wake)
     authenticated = None if config.baremetal_auth == "none" else identity
     services: dict[str, Any] = {
         "identity": IdentityService(
@@ -115,10 +121,11 @@ async def build(config: Config) -> Program:
         ),
         "baremetal": BaremetalService(ctx, authenticated),
         "simulator": SimulatorService(machines, identity),
+        "events": EventsService(hub, identity, known=EVENT_TYPES),
         "": HealthService(store),
     }
     app = App(services, config.url)
-    return Program(config, store, door, identity, ctx, machines, worker, app)
+    return Program(config, store, door, identity, ctx, machines, worker, hub, app)
 
 
 @asynccontextmanager
@@ -128,7 +135,11 @@ async def carrying_on(program: Program) -> AsyncIterator[None]:
     async def call(node: str) -> None:
         await callback.heartbeat(program.baremetal, node)
 
-    jobs: list[Coroutine[Any, Any, None]] = [program.worker.run(), program.machines.call_back(call)]
+    jobs: list[Coroutine[Any, Any, None]] = [
+        program.worker.run(),
+        program.machines.call_back(call),
+        program.hub.run(),
+    ]
     if program.store.dialect != "sqlite":
         jobs.append(_place_facts(program))
     if program.config.demo:
@@ -137,6 +148,7 @@ async def carrying_on(program: Program) -> AsyncIterator[None]:
     try:
         yield
     finally:
+        program.hub.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -147,7 +159,7 @@ async def carrying_on(program: Program) -> AsyncIterator[None]:
 async def _place_facts(program: Program) -> None:
     """Give facts their place in the log soon after they are committed (PostgreSQL)."""
     wake = asyncio.Event()
-    program.door.on_facts = wake.set
+    program.door.on_facts(wake.set)
     while True:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1.0):
@@ -155,6 +167,7 @@ async def _place_facts(program: Program) -> None:
         wake.clear()
         try:
             await eventlog.place(program.store)
+            program.hub.wake()
         except Exception as why:
             log.warning("cannot place facts in the log", error=repr(why))
             await asyncio.sleep(0.5)
@@ -162,15 +175,38 @@ async def _place_facts(program: Program) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens."""
+    """A server that says when it listens, and does not wait for those who follow the log."""
 
-    def __init__(self, config: uvicorn.Config, ready: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, ready: asyncio.Event, hub: Hub) -> None:
         super().__init__(config)
         self._ready = ready
+        self._hub = hub
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hub.close()
+        cut = asyncio.get_running_loop().call_later(0.3, partial(self._cut, stopping=True))
+        await super().shutdown(sockets)
+        cut.cancel()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % 10 == 0:
+            self._cut()
+        return await super().on_tick(counter)
+
+    def _cut(self, *, stopping: bool = False) -> None:
+        """Let go of streams that were given up, and when stopping of those that nobody reads: such
+        a connection is closed when its client has read what is left, that is never.
+        """
+        for connection in list[Any](self.server_state.connections):
+            cycle = connection.cycle
+            if cycle is None or cycle.response_complete or not cycle.response_started:
+                continue
+            if connection.transport.is_closing() or (stopping and connection.flow.write_paused):
+                connection.transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -205,4 +241,4 @@ async def serve(program: Program, listener: socket.socket, ready: asyncio.Event)
         proxy_headers=False, date_header=False,
         timeout_graceful_shutdown=5, timeout_keep_alive=75,
     )  # fmt: skip
-    await _Server(options, ready).serve([listener])
+    await _Server(options, ready, program.hub).serve([listener])

@@ -74,7 +74,8 @@ class Answer:
         return str(body["error"]["message"])
 
 
-def _scope(method: str, target: str, headers: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:
+def scope(method: str, target: str, headers: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:
+    """A request as the HTTP server hands it to an ASGI application."""
     raw, _, query = target.partition("?")
     return {
         "type": "http",
@@ -108,7 +109,7 @@ async def call(
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    await app(_scope(method, target, headers), receive, send)
+    await app(scope(method, target, headers), receive, send)
     start, *rest = sent
     fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in start["headers"]]
     return Answer(start["status"], fields, b"".join(part["body"] for part in rest))

@@ -1,6 +1,7 @@
 """The `siderite` command: which words there are. What a word does is imported when it is said."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,6 +15,14 @@ otherwise. The first start makes an administrator and writes clouds.yaml into th
 _DEMO = """\
 Stories with the simulated machines of `siderite up --demo`. They need the service running, and
 read its address and password from clouds.yaml in the data directory.
+"""
+_EVENTS = """\
+What has happened, from the event log of the running service, whose address and password are read
+from clouds.yaml in the data directory.
+"""
+_TAIL = """\
+Print the log, then each event as it comes, until Ctrl-C. After a lost connection it goes on where
+it was.
 """
 
 
@@ -49,6 +58,20 @@ def parser() -> argparse.ArgumentParser:
     script.add_argument("script", metavar="JSON", help='such as \'{"fail": {"power": "broken"}}\'')
     verbs.add_parser("scripts", help="show the scripts in force")
     demo.set_defaults(run="siderite.cli.demo")
+
+    events = words.add_parser("events", help="read the event log", description=_EVENTS)
+    verbs = events.add_subparsers(dest="verb", required=True, metavar="VERB")
+    tail = verbs.add_parser("tail", help="print events as they come", description=_TAIL)
+    tail.add_argument("--after", type=int, default=0, metavar="N", help="only what came after (0)")
+    tail.add_argument("--type", metavar="GLOB", help="only these, such as 'baremetal.node.*.error'")
+    tail.add_argument("--resource", metavar="UUID", help="only what concerns this resource")
+    tail.add_argument("--no-follow", action="store_true", help="end at the end of the log")
+    tail.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", metavar="FORM",
+        help="text (default), or json: one object per line",
+    )  # fmt: skip
+    tail.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
+    tail.set_defaults(run="siderite.cli.events")
     return top
 
 
@@ -69,6 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        # What could not be printed must not be tried again at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return code
 

@@ -5,13 +5,18 @@ each other, so a fact has no place until `place` gives it one; on SQLite the sin
 once.
 """
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from siderite.core.fact import Fact
 from siderite.core.ids import new_uuid
+from siderite.core.store import Line
 from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.store import Value
@@ -31,6 +36,47 @@ class Entry(msgspec.Struct, frozen=True):
     resource: str
     project: str | None
     payload: msgspec.Raw
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which facts a reader wants; None is all. `event_type` may hold `*` and `?`."""
+
+    event_type: str | None = None
+    resource: str | None = None
+    project: str | None = None
+
+    def matches(self, entry: Entry) -> bool:
+        """The same choice as `where`, for facts that were read already."""
+        return (
+            self.resource in (None, entry.resource)
+            and self.project in (None, entry.project)
+            and (self.event_type is None or self._type.match(entry.event_type) is not None)
+        )
+
+    @cached_property
+    def _type(self) -> re.Pattern[str]:
+        # Its pattern does not try again what cannot match, however many stars there are.
+        return re.compile(translate(self.event_type or "*"))
+
+    def where(self) -> tuple[str, list[Value]]:
+        """The choice as conditions in SQL, and their arguments."""
+        sql, args = "", list[Value]()
+        if self.event_type is not None:
+            sql += " AND event_type LIKE ? ESCAPE '!'"
+            args.append(self.event_type.replace("_", "!_").replace("*", "%").replace("?", "_"))
+        if self.resource is not None:
+            sql += " AND resource = ?"
+            args.append(self.resource)
+        if self.project is not None:
+            sql += " AND project = ?"
+            args.append(self.project)
+        return sql, args
+
+
+EVERYTHING = Wanted()
+MOST_LOOKED_AT = 10_000
+"""How many facts one page looks at for those that are wanted, where no index finds them."""
 
 
 _COLUMNS = (
@@ -66,13 +112,40 @@ def record(facts: Sequence[Fact], *, at: float, host: str, request_id: str | Non
     return ops
 
 
+async def newest(store: Store) -> int:
+    """The last number in the log; 0 while it is empty."""
+    return int((await store.fetch("SELECT coalesce(max(seq), 0) FROM events"))[0][0] or 0)
+
+
 async def read(store: Store, *, after: int = 0, limit: int = 1000) -> list[Entry]:
     """The facts after a number, oldest first."""
     rows = await store.fetch(
-        f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT {int(limit)}",
-        (after,),
+        f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
     )
-    return [Entry(*row[:-1], msgspec.Raw(str(row[-1]).encode())) for row in rows]  # type: ignore[arg-type, call-arg]
+    return [_entry(row) for row in rows]
+
+
+async def page(
+    store: Store, wanted: Wanted, *, after: int, limit: int, end: int
+) -> tuple[list[Entry], int]:
+    """Wanted facts after a number and up to `end`, and the last number that was looked at.
+
+    `end` is what `newest` said before: all facts up to it can be seen, so that none is passed by.
+    """
+    if wanted != EVERYTHING and wanted.resource is None:
+        end = min(end, after + MOST_LOOKED_AT)
+    condition, args = wanted.where()
+    rows = await store.fetch(
+        f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? AND seq <= ?{condition}"
+        " ORDER BY seq LIMIT ?",
+        (after, end, *args, limit),
+    )
+    entries = [_entry(row) for row in rows]
+    return entries, entries[-1].seq if len(entries) == limit else max(after, end)
+
+
+def _entry(row: Line) -> Entry:
+    return Entry(*row[:-1], msgspec.Raw(str(row[-1]).encode()))  # type: ignore[arg-type, call-arg]
 
 
 _PLACE = """

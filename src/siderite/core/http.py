@@ -31,6 +31,8 @@ from siderite.core.ids import new_request_id
 from siderite.core.log import get_logger
 from siderite.core.store import Duplicate
 from siderite.core.store import Lost
+from siderite.core.streaming import Chunks
+from siderite.core.streaming import pour
 from siderite.core.who import NOBODY
 from siderite.core.who import Authenticator
 from siderite.core.who import Who
@@ -48,9 +50,9 @@ _LENGTH = re.compile(r"[0-9]{1,18}\Z")
 
 
 class Response:
-    """Status, headers and body."""
+    """Status, headers and body; with `chunks`, a body that comes bit by bit (`core.streaming`)."""
 
-    __slots__ = ("body", "headers", "status")
+    __slots__ = ("body", "chunks", "headers", "status")
 
     def __init__(
         self, body: bytes = b"", status: int = 200, headers: Headers | None = None
@@ -58,6 +60,7 @@ class Response:
         self.body = body
         self.status = status
         self.headers = [] if headers is None else headers
+        self.chunks: Chunks | None = None
 
 
 _encode = msgspec.json.Encoder().encode
@@ -320,6 +323,13 @@ class App:
         service.finish(request, response)
         body = response.body
         headers = response.headers
+        if response.chunks is not None:
+            metrics.request(service.name, "GET", response.status, time.perf_counter() - began)
+            await send(
+                {"type": "http.response.start", "status": response.status, "headers": headers}
+            )
+            await pour(response.chunks, receive, send, silent=request.method == "HEAD")
+            return
         if response.status != NO_CONTENT:
             headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})

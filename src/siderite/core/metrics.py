@@ -38,7 +38,14 @@ _QUEUE = Gauge(
     ("leased",),
     registry=registry,
 )
+_STREAMS = Gauge("siderite_streams", "Answers that are being sent bit by bit.", registry=registry)
+_STREAMS_CUT = Counter(
+    "siderite_streams_cut",
+    "Such answers that were cut because the client did not read on.",
+    registry=registry,
+)
 
+_transition_children: dict[tuple[str, str, str], Counter] = {}
 _request_children: dict[tuple[str, str, int], Histogram] = {}
 
 
@@ -53,7 +60,11 @@ def request(service: str, method: str, status: int, seconds: float) -> None:
 
 def transition(machine: str, event: str, state: str) -> None:
     """A transition was committed."""
-    _TRANSITIONS.labels(machine, event, state).inc()
+    key = (machine, event, state)
+    child = _transition_children.get(key)
+    if child is None:
+        child = _transition_children[key] = _TRANSITIONS.labels(*key)
+    child.inc()
 
 
 def races_lost() -> None:
@@ -70,6 +81,21 @@ def job(kind: str) -> Iterator[None]:
         yield
     finally:
         _RUNNING.dec()
+
+
+@contextmanager
+def stream() -> Iterator[None]:
+    """An answer is being sent bit by bit."""
+    _STREAMS.inc()
+    try:
+        yield
+    finally:
+        _STREAMS.dec()
+
+
+def stream_cut() -> None:
+    """A client did not read on."""
+    _STREAMS_CUT.inc()
 
 
 def queue(total: int, leased: int) -> None:

@@ -196,7 +196,11 @@ class Door:
         self.clock = clock
         self.turns = Turns()
         self.on_work: Callable[[], None] = lambda: None
-        self.on_facts: Callable[[], None] = lambda: None
+        self._listeners: tuple[Callable[[], None], ...] = ()
+
+    def on_facts(self, listener: Callable[[], None]) -> None:
+        """Call `listener` from now on after each commit that has facts; it must be quick."""
+        self._listeners += (listener,)
 
     def change(self, cause: Cause) -> Change:
         """An empty change, as of now."""
@@ -230,7 +234,8 @@ class Door:
         if change.makes_work:
             self.on_work()
         if change.facts:
-            self.on_facts()
+            for listener in self._listeners:
+                listener()
 
     async def attempt(
         self, cause: Cause, machine: str, decide: Callable[[Change], Awaitable[T]]

@@ -1,0 +1,125 @@
+"""`siderite events …`: reading the event log, over HTTP."""
+
+import argparse
+import http.client
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+from siderite.cli.cloud import Away
+from siderite.cli.cloud import Cloud
+from siderite.cli.cloud import Expired
+from siderite.cli.cloud import Refused
+
+_ADDRESS = "/events/v1/events"
+_SILENCE_S = 40.0
+"""A stream gives a sign of life every 15 seconds; after this long without one it is lost."""
+_BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+def run(said: argparse.Namespace) -> int:
+    """Print events until the end of the log or Ctrl-C."""
+    tail = _Tail(said)
+    try:
+        if said.no_follow:
+            tail.to_the_end(Cloud(said.data))
+        else:
+            tail.follow(Cloud(said.data))
+    except Refused as why:
+        print(f"siderite: {why}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"siderite: go on with --after {tail.last}", file=sys.stderr)
+        return 130
+    return 0
+
+
+class _Tail:
+    """One reading of the log: how far it is, what it wants, and how it prints."""
+
+    def __init__(self, said: argparse.Namespace) -> None:
+        self.last: int = said.after
+        self._wanted = {
+            name: text for name in ("type", "resource") if (text := getattr(said, name)) is not None
+        }
+        self._print = _as_json if said.output == "json" else _as_text
+
+    def _path(self, **more: int) -> str:
+        return f"{_ADDRESS}?{urlencode({**self._wanted, **more})}"
+
+    def to_the_end(self, cloud: Cloud) -> None:
+        """Page after page, until there is nothing after the last number."""
+        while True:
+            answer, _ = cloud.ask("GET", self._path(after=self.last, limit=1000))
+            for event in answer["events"]:
+                self._print(event)
+            if answer["next"] == self.last:
+                return
+            self.last = answer["next"]
+
+    def follow(self, cloud: Cloud) -> None:
+        """The stream, and after a loss again from the last number, for ever."""
+        tries = 0
+        is_known = False  # a service that is away at the start is an operator's mistake
+        while True:
+            began = self.last
+            try:
+                if is_known:
+                    cloud.login()
+                self._stream(cloud)
+                why = "the service ended the stream"
+            except Expired:
+                why = "the token has expired"
+            except Away as away:
+                if not is_known:
+                    raise
+                why = str(away).split(";", maxsplit=1)[0]
+            except BrokenPipeError:  # not the service: nobody reads what we print
+                raise
+            except (OSError, http.client.HTTPException) as lost:
+                why = f"lost the connection: {lost}"
+            is_known = True
+            tries = 0 if self.last > began else min(tries + 1, len(_BACK_OFF_S) - 1)
+            if tries <= 1:
+                print(f"siderite: {why}; trying again after {self.last}", file=sys.stderr)
+            time.sleep(_BACK_OFF_S[tries])
+
+    def _stream(self, cloud: Cloud) -> None:
+        headers = {"Accept": "text/event-stream"}
+        with cloud.open(self._path(after=self.last), headers, timeout_s=_SILENCE_S) as answer:
+            for number, data in _events(answer):
+                if data:
+                    self._print(json.loads(data))
+                self.last = number
+
+
+def _events(lines: Any) -> Iterator[tuple[int, str]]:
+    """Number and data of each server-sent event; without data it is only a sign of life. One that
+    breaks off half-way is none.
+    """
+    fields: dict[str, str] = {}
+    for raw in lines:
+        line = raw.decode().rstrip("\r\n")
+        if line:
+            name, _, text = line.partition(":")
+            fields[name] = text.removeprefix(" ")
+            continue
+        if "id" in fields:
+            yield int(fields["id"]), fields.get("data", "")
+        fields = {}
+
+
+def _as_json(event: dict[str, Any]) -> None:
+    print(json.dumps(event, separators=(",", ":"), ensure_ascii=False), flush=True)
+
+
+def _as_text(event: dict[str, Any]) -> None:
+    resource = event["resource"]
+    print(
+        f"{event['seq']:>8}  {event['time'][:23]}  {event['priority']:5}  {event['event_type']}"
+        f"  {resource['type']} {resource['id']}",
+        flush=True,
+    )

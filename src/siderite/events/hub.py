@@ -1,0 +1,121 @@
+"""New facts for all who follow the log: each is read and rendered once.
+
+Woken by the door's commits (on PostgreSQL after facts got their place, and twice a second, since
+other processes commit too), it keeps the newest facts at hand. Readers take them from here at their
+own pace; who falls behind what is kept reads the log.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+from siderite.core import eventlog
+from siderite.core.eventlog import Entry
+from siderite.core.eventlog import Wanted
+from siderite.core.log import get_logger
+from siderite.core.store import Store
+from siderite.events import views
+
+log = get_logger("events")
+
+KEPT = 1024
+GATHER_S = 0.01
+POLL_S = 0.5
+BATCH = 100
+"""How many facts are looked at for one chunk: bounds what waits for a slow reader."""
+
+
+class Hub:
+    """The newest facts, and who waits for the next."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.is_closed = False
+        self._poll_s = None if store.dialect == "sqlite" else POLL_S
+        self._kept: deque[tuple[Entry, bytes]] = deque(maxlen=KEPT)
+        self._head = 0
+        self._readers = 0
+        self._woken = asyncio.Event()
+        self._news = asyncio.Event()
+
+    def wake(self) -> None:
+        """There may be new facts."""
+        if self._readers:
+            self._woken.set()
+
+    def close(self) -> None:
+        """End all streams."""
+        self.is_closed = True
+        self._spread()
+
+    @contextmanager
+    def reader(self) -> Iterator[None]:
+        """Somebody follows the log."""
+        self._readers += 1
+        self._woken.set()
+        try:
+            yield
+        finally:
+            self._readers -= 1
+
+    async def run(self) -> None:
+        """Look for new facts as long as the process lives."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._poll_s):
+                    await self._woken.wait()
+            self._woken.clear()
+            if not self._readers:
+                continue
+            try:
+                await self._look()
+            except Exception as why:
+                log.warning("cannot look for new facts", error=repr(why))
+                await asyncio.sleep(POLL_S)
+                self._woken.set()
+            await asyncio.sleep(GATHER_S)  # many facts at a time cost little more than one
+
+    async def _look(self) -> None:
+        newest = await eventlog.newest(self.store)
+        if newest - self._head > KEPT:  # nobody has listened, or a flood: the log has it
+            self._kept.clear()
+            self._head = newest
+            self._spread()
+        elif newest > self._head:
+            entries = await eventlog.read(self.store, after=self._head, limit=KEPT)
+            self._kept.extend((entry, views.frame(entry)) for entry in entries)
+            self._head = entries[-1].seq
+            self._spread()
+
+    def _spread(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def more(self, wanted: Wanted, after: int) -> tuple[bytes, int]:
+        """Wanted facts after a number, rendered, and how far was looked; waits while the number is
+        the last one. Nothing, and the same number, when the hub is closed.
+        """
+        while not self.is_closed:
+            if after >= self._head:
+                await self._news.wait()
+            elif after >= self._head - len(self._kept):
+                return self._from_kept(wanted, after)
+            else:
+                return await self._from_log(wanted, after)
+        return b"", after
+
+    def _from_kept(self, wanted: Wanted, after: int) -> tuple[bytes, int]:
+        first = after - (self._head - len(self._kept))
+        some = list(islice(self._kept, first, first + BATCH))
+        text = b"".join([frame for entry, frame in some if wanted.matches(entry)])
+        return text, some[-1][0].seq
+
+    async def _from_log(self, wanted: Wanted, after: int) -> tuple[bytes, int]:
+        end = await eventlog.newest(self.store)
+        entries, reached = await eventlog.page(
+            self.store, wanted, after=after, limit=BATCH, end=end
+        )
+        return b"".join([views.frame(entry) for entry in entries]), reached

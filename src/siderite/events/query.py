@@ -1,0 +1,133 @@
+"""What a reader may ask for, and a sentence about each thing that cannot be."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.eventlog import Wanted
+from siderite.core.http import Request
+from siderite.core.ids import is_uuid
+from siderite.core.who import Who
+
+USUAL_LIMIT = 100
+MOST = 1000
+_NUMBER = re.compile(r"[0-9]{1,18}\Z")
+_GLOB = re.compile(r"[a-z0-9_*?]+(\.[a-z0-9_*?]+)*\Z")
+_LONGEST = 255
+_ARGUMENTS = ("after", "limit", "project", "resource", "type")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for; `limit` is None if it was not said."""
+
+    wanted: Wanted
+    after: int
+    limit: int | None
+
+
+def parse(request: Request, *, known: Sequence[str]) -> Asked:
+    """The query's arguments; `known` are the forms of event types that there are, as globs."""
+    given: dict[str, str] = {}
+    for name, text in request.query:
+        if name not in _ARGUMENTS:
+            raise Invalid(f"There is no argument {name[:40]!r}; there are {', '.join(_ARGUMENTS)}.")
+        if name in given:
+            raise Invalid(f"{name} is given twice; give it once.")
+        given[name] = text
+    limit = given.get("limit")
+    return Asked(
+        Wanted(
+            event_type=_event_type(given.get("type"), known),
+            resource=_resource(given.get("resource")),
+            project=_project(given.get("project"), request.who),
+        ),
+        after=number("after", given.get("after", "0")),
+        limit=None if limit is None else _limit(limit),
+    )
+
+
+def number(name: str, text: str) -> int:
+    """A number of the log, or 0."""
+    if not _NUMBER.match(text):
+        raise Invalid(
+            f"{name} must be a number of the log, such as the last answer's next, or 0;"
+            f" not {text[:40]!r}."
+        )
+    return int(text)
+
+
+def not_beyond(after: int, newest: int) -> None:
+    """Refuse a number that was never given out: its reader follows another log."""
+    if after > newest:
+        raise Invalid(
+            f"Number {after} is beyond the end of the log, whose newest is {newest};"
+            " if the log was made anew, begin with after=0."
+        )
+
+
+def _limit(text: str) -> int:
+    if not _NUMBER.match(text) or not 1 <= int(text) <= MOST:
+        raise Invalid(f"limit must be a number from 1 to {MOST}, not {text[:40]!r}.")
+    return int(text)
+
+
+def _resource(text: str | None) -> str | None:
+    if text is not None and not is_uuid(text):
+        raise Invalid(f"resource must be a UUID, not {text[:40]!r}.")
+    return text.lower() if text else None
+
+
+def _project(text: str | None, who: Who) -> str | None:
+    """The project to whose facts the answer is cut; what others' projects do is not shown."""
+    if text is not None and not 1 <= len(text) <= _LONGEST:
+        raise Invalid(f"project must be a project's id, of at most {_LONGEST} characters.")
+    if who.sees_all:
+        return text
+    if who.project_id is None:
+        raise Forbidden("The token is for no project; get one that is, and see its events.")
+    if text not in (None, who.project_id):
+        raise Forbidden("You see events of your own project only; leave out project.")
+    return who.project_id
+
+
+def _event_type(text: str | None, known: Sequence[str]) -> str | None:
+    if text is None:
+        return None
+    if len(text) > _LONGEST or not _GLOB.match(text):
+        raise Invalid(
+            "type must be an event type such as baremetal.node.create.end, of lower case words"
+            f" with dots between them; * stands for any text, ? for one character; not"
+            f" {text[:40]!r}."
+        )
+    if not any(overlap(text, form) for form in known):
+        raise Invalid(f"No event has a type like {text[:80]!r}; there are {', '.join(known)}.")
+    return text
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether some text matches both globs: they are walked side by side, and a `*` may stay where
+    it is while the other moves on.
+    """
+    seen: set[tuple[int, int]] = set()
+    todo = [(0, 0)]
+    while todo:
+        i, j = place = todo.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        a, b = one[i : i + 1], other[j : j + 1]
+        if not a and not b:
+            return True
+        if a == "*":
+            todo.append((i + 1, j))
+        if b == "*":
+            todo.append((i, j + 1))
+        if a and b:
+            if "*" in (a, b):
+                todo.append((i + (a != "*"), j + (b != "*")))
+            elif a == b or "?" in (a, b):
+                todo.append((i + 1, j + 1))
+    return False

@@ -1,0 +1,106 @@
+"""The event log over HTTP: pages of it, and the same as server-sent events."""
+
+from collections.abc import Sequence
+
+from siderite.core import eventlog
+from siderite.core.auth import identify
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.errors import SideriteError
+from siderite.core.errors import Unauthorized
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import Routes
+from siderite.core.http import raw
+from siderite.core.http import reply
+from siderite.core.who import Authenticator
+from siderite.events import query
+from siderite.events import views
+from siderite.events.hub import Hub
+from siderite.events.stream import KEEP_ALIVE_S
+from siderite.events.stream import follow
+
+_READERS = frozenset({"reader", "member", "admin", "service"})
+_STREAM = "text/event-stream"
+
+
+class EventsService:
+    """The service at `/events`. `known` are the forms of event types that there are, as globs."""
+
+    name = "events"
+
+    def __init__(
+        self,
+        hub: Hub,
+        who: Authenticator,
+        *,
+        known: Sequence[str],
+        keep_alive_s: float = KEEP_ALIVE_S,
+    ) -> None:
+        self._hub = hub
+        self._who = who
+        self._known = known
+        self._keep_alive_s = keep_alive_s
+        self.routes = Routes([Route("GET", "/v1/events", EventsService.events, "reader")])
+
+    async def prepare(self, request: Request, route: Route) -> None:
+        request.who = await identify(request, self._who, basic=True)
+        if not request.who.roles & _READERS:
+            raise Forbidden("Events need the role reader; ask an administrator for it.")
+
+    def finish(self, request: Request, response: Response) -> None:
+        response.headers.append((b"x-openstack-request-id", request.request_id.encode()))
+        response.headers.append((b"vary", b"Accept, X-Auth-Token"))
+
+    def error(self, request: Request, error: SideriteError) -> Response:
+        response = reply({"error": {"code": error.code, "message": error.sentence}}, error.status)
+        if isinstance(error, Unauthorized):
+            response.headers.append((b"www-authenticate", b'Basic realm="Siderite events"'))
+        return response
+
+    async def events(self, request: Request) -> Response:
+        """GET /v1/events: what came after a number."""
+        asked = query.parse(request, known=self._known)
+        newest = await eventlog.newest(self._hub.store)
+        if _STREAM in (request.header(b"accept") or "").lower():
+            return self._stream(request, asked, newest)
+        query.not_beyond(asked.after, newest)
+        entries, reached = await eventlog.page(
+            self._hub.store,
+            asked.wanted,
+            after=asked.after,
+            limit=asked.limit or query.USUAL_LIMIT,
+            end=newest,
+        )
+        return raw(views.page(entries, reached))
+
+    def _stream(self, request: Request, asked: query.Asked, newest: int) -> Response:
+        if asked.limit is not None:
+            raise Invalid("A stream has no limit; leave it out, or ask for application/json.")
+        # A browser that lost its stream asks at the same address again, and says this in addition.
+        last = request.header(b"last-event-id")
+        after = asked.after if last is None else query.number("Last-Event-ID", last)
+        query.not_beyond(after, newest)
+
+        async def is_welcome() -> bool:
+            try:
+                await identify(request, self._who, basic=True)
+            except Unauthorized:
+                return False
+            return True
+
+        headers = [
+            (b"content-type", _STREAM.encode()),
+            (b"cache-control", b"no-store"),
+            (b"x-accel-buffering", b"no"),
+        ]
+        response = Response(headers=headers)
+        response.chunks = follow(
+            self._hub,
+            asked.wanted,
+            after,
+            is_welcome=is_welcome,
+            keep_alive_s=self._keep_alive_s,
+        )
+        return response

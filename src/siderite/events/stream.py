@@ -1,0 +1,45 @@
+"""The log as an endless answer: what one reader of a stream is sent, and when."""
+
+import asyncio
+from collections.abc import Awaitable
+from collections.abc import Callable
+
+from siderite.core.eventlog import Wanted
+from siderite.core.streaming import Chunks
+from siderite.events import views
+from siderite.events.hub import Hub
+
+KEEP_ALIVE_S = 15.0
+
+
+async def follow(
+    hub: Hub,
+    wanted: Wanted,
+    after: int,
+    *,
+    is_welcome: Callable[[], Awaitable[bool]],
+    keep_alive_s: float = KEEP_ALIVE_S,
+) -> Chunks:
+    """Wanted facts after a number, then each as it comes, until the hub closes or the reader is no
+    longer welcome, which is asked as often as a quiet stream gives a sign of life.
+    """
+    clock = asyncio.get_running_loop().time
+    asked = spoke = clock()
+    with hub.reader():
+        yield views.alive(after)
+        while not hub.is_closed:
+            text = b""
+            try:
+                async with asyncio.timeout_at(spoke + keep_alive_s):
+                    # A reader far behind would otherwise keep all others waiting.
+                    await asyncio.sleep(0)
+                    text, after = await hub.more(wanted, after)
+            except TimeoutError:
+                text = views.alive(after)
+            if clock() - asked >= keep_alive_s:
+                asked = clock()
+                if not await is_welcome():
+                    return
+            if text:
+                spoke = clock()
+                yield text

@@ -1,0 +1,1 @@
+"""The ways out of the event log, on both databases."""

@@ -1,0 +1,33 @@
+"""The program for tests of this room, on each database."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.events.log import fact
+from tests.events.log import tell
+from tests.support.app import Standing
+from tests.support.app import standing
+
+
+@pytest.fixture
+def app(tmp_path: Path, database_url: str) -> Iterator[Standing]:
+    """The program, with nothing going on beside requests."""
+    with standing(tmp_path, database_url) as app:
+        yield app
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def one_fact(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Standing]:
+    """The same with one fact in its log, shared by tests that change nothing."""
+    with ExitStack() as stack:
+        url = ""
+        if request.param == "postgresql":
+            url = stack.enter_context(request.getfixturevalue("postgres").fresh_database())
+        app = stack.enter_context(standing(tmp_path_factory.mktemp("one-fact"), url))
+        app.run(tell(app.app, fact(1)))
+        yield app

@@ -1,0 +1,226 @@
+"""The log as server-sent events, in this process: what comes, when, and what ends it."""
+
+import asyncio
+import json
+import statistics
+import time
+
+import pytest
+
+from siderite.core import metrics
+from siderite.core.transition import Cause
+from siderite.events import EventsService
+from siderite.events import hub as hub_module
+from siderite.wiring import EVENT_TYPES
+from tests.events.log import ADDRESS
+from tests.events.log import NODE
+from tests.events.log import OTHER
+from tests.events.log import PATIENCE_S
+from tests.events.log import Stream
+from tests.events.log import fact
+from tests.events.log import tell
+from tests.support.app import running
+
+
+@pytest.fixture
+def run(tmp_path, database_url):
+    """Run a story with the whole program at work."""
+
+    def begin(story, **options):
+        async def all_of_it():
+            async with running(tmp_path, database_url, work=True, **options) as app:
+                await story(app)
+
+        asyncio.run(all_of_it())
+
+    return begin
+
+
+def open_streams():
+    return metrics.registry.get_sample_value("siderite_streams")
+
+
+def impatient(app, keep_alive_s):
+    """The same program, whose streams give signs of life more often."""
+    service = EventsService(
+        app.program.hub, app.program.identity, known=EVENT_TYPES, keep_alive_s=keep_alive_s
+    )
+    app.program.app._services["events"] = service
+
+
+def test_old_events_come_first_and_new_ones_as_they_happen(run):
+    async def story(app):
+        await tell(app, fact(1), fact(2))
+        async with Stream.open(app) as stream:
+            headers = dict(stream.start["headers"])
+            assert headers[b"content-type"] == b"text/event-stream"
+            assert b"content-length" not in headers
+            assert await stream.numbers(2) == [1, 2]
+            await tell(app, fact(3))
+            event = await stream.event()
+            assert (event.id, event.type) == (3, "baremetal.node.update.end")
+            answer = await app.ask("GET", f"{ADDRESS}?after=2")
+            assert json.loads(event.data) == answer.json["events"][0]
+
+    run(story)
+
+
+def test_readers_go_on_from_the_number_they_name(run):
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        async with (
+            Stream.open(app, "?after=3") as asked,
+            Stream.open(app, "?after=1", last=4) as resumed,
+            Stream.open(app, "?after=5") as newest,
+        ):
+            await tell(app, fact(6))
+            assert await asked.numbers(3) == [4, 5, 6]
+            assert await resumed.numbers(2) == [5, 6]
+            assert await newest.numbers(1) == [6]
+
+    run(story)
+
+
+def test_filters_and_projects_cut_a_stream_old_and_new(run):
+    async def story(app):
+        _, token, project = await app.person("reader")
+        facts = [
+            fact(1),
+            fact(2, kind="power_set.end", project="them"),
+            fact(3, resource=OTHER, project=project),
+        ]
+        await tell(app, *facts)
+        async with (
+            Stream.open(app, "?type=*.power_set.*") as by_type,
+            Stream.open(app, f"?resource={NODE}") as by_resource,
+            Stream.open(app, "?project=them") as by_project,
+            Stream.open(app, token=token) as own,
+        ):
+            await tell(app, *facts, *facts)
+            assert await by_type.numbers(3) == [2, 5, 8]
+            assert await by_project.numbers(3) == [2, 5, 8]
+            assert await by_resource.numbers(6) == [1, 2, 4, 5, 7, 8]
+            assert await own.numbers(3) == [3, 6, 9]
+
+    run(story)
+
+
+def test_readers_at_different_places_of_a_long_log_all_get_it_whole(run, monkeypatch):
+    monkeypatch.setattr(hub_module, "BATCH", 7)
+
+    async def story(app):
+        app.program.hub._kept = type(app.program.hub._kept)(maxlen=20)
+        monkeypatch.setattr(hub_module, "KEPT", 20)
+        await tell(app, *(fact(n) for n in range(60)))
+        async with (
+            Stream.open(app) as first,
+            Stream.open(app, "?after=30") as second,
+            Stream.open(app, "?after=60") as third,
+        ):
+
+            async def writer():
+                for n in range(30):
+                    await tell(app, fact(n), fact(n))
+
+            _, *seen = await asyncio.gather(
+                writer(), first.numbers(120), second.numbers(90), third.numbers(60)
+            )
+            assert seen == [list(range(n, 121)) for n in (1, 31, 61)]
+
+    run(story)
+
+
+def test_a_quiet_stream_gives_signs_of_life_with_the_number_reached(run):
+    async def story(app):
+        impatient(app, 0.02)
+        await tell(app, fact(1))
+        async with Stream.open(app, "?type=*.error") as stream:
+            reached = [(await stream.sign()).id for _ in range(3)]
+            assert reached == sorted(reached)
+            while (sign := await stream.sign()).id != 1:
+                pass
+            assert sign.data == ""
+
+    run(story)
+
+
+def test_a_stream_ends_when_its_token_does(run):
+    async def story(app):
+        _, token, _ = await app.person("reader")
+        impatient(app, 0.02)
+        async with Stream.open(app, token=token) as stream:
+            await stream.sign()
+            gone = {"X-Subject-Token": token}
+            answer = await app.ask("DELETE", "/identity/v3/auth/tokens", headers=gone)
+            assert answer.status == 204
+            assert await stream.event() is None
+
+    run(story)
+
+
+def test_a_reader_who_leaves_ends_the_stream(run):
+    async def story(app):
+        before = open_streams()
+        async with Stream.open(app) as stream:
+            await stream.sign()
+            assert open_streams() == before + 1
+            await stream.leave()
+            assert open_streams() == before
+        assert app.program.hub._readers == 0
+
+    run(story)
+
+
+def test_closing_the_hub_ends_every_stream(run):
+    async def story(app):
+        async with Stream.open(app) as one, Stream.open(app) as other:
+            await one.sign()
+            await other.sign()
+            app.program.hub.close()
+            assert [await one.sign(), await other.sign()] == [None, None]
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.gather(one.task, other.task)
+
+    run(story)
+
+
+def test_a_reader_that_stops_reading_holds_up_neither_commits_nor_other_readers(run):
+    async def story(app):
+        async with Stream.open(app) as _stuck, Stream.open(app) as reader:
+            for n in range(50):
+                await tell(app, fact(n))
+            assert await reader.numbers(50) == list(range(1, 51))
+
+    run(story)
+
+
+def test_facts_of_another_process_are_found(tmp_path, postgres_url):
+    async def story():
+        async with (
+            running(tmp_path / "a", postgres_url, work=True) as here,
+            running(tmp_path / "b", postgres_url) as there,
+            Stream.open(here) as stream,
+        ):
+            await stream.sign()
+            await tell(there, fact(1))
+            assert await stream.numbers(1) == [1]
+
+    asyncio.run(story())
+
+
+@pytest.mark.serial
+def test_a_fact_reaches_its_readers_at_once(run):
+    async def story(app):
+        lags = []
+        async with Stream.open(app) as stream:
+            await stream.sign()
+            for n in range(20):
+                change = app.program.door.change(Cause())
+                change.tell(fact(n))
+                await app.program.door.commit(change)
+                committed = time.perf_counter()
+                await stream.event()
+                lags.append(time.perf_counter() - committed)
+        assert statistics.median(lags) < 0.1, lags
+
+    run(story)

@@ -1,0 +1,127 @@
+"""`siderite events tail`, as an operator runs it."""
+
+import json
+import signal
+import subprocess
+from contextlib import contextmanager
+
+import pytest
+
+from tests.events.test_process import log_of
+from tests.events.test_process import make_node
+from tests.support.server import clean_environment
+from tests.support.server import command
+from tests.support.server import running_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with running_server(tmp_path_factory.mktemp("tail")) as server:
+        for n in range(3):
+            make_node(server, name=f"n{n}")
+        yield server
+
+
+def tail(server, *words):
+    return [command("siderite"), "events", "tail", "--data", server.data, *words]
+
+
+def once(server, *words):
+    """Run it to the end of the log."""
+    return subprocess.run(
+        tail(server, "--no-follow", *words),
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@contextmanager
+def following(server, *words):
+    """It runs until the test is over."""
+    process = subprocess.Popen(
+        tail(server, *words),
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_log_is_printed_as_json_lines(server):
+    done = once(server, "-o", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == log_of(server)
+
+
+def test_text_has_a_line_per_event(server):
+    event = log_of(server)[1]
+    lines = once(server, "--after", "1").stdout.splitlines()
+    assert lines[0].split()[0] == "2"
+    assert lines[0].split()[2:] == ["INFO", event["event_type"], "node", event["resource"]["id"]]
+    assert len(lines) == len(log_of(server)) - 1
+
+
+def test_events_are_chosen_by_type_and_resource(server):
+    uuid = log_of(server)[2]["resource"]["id"]
+    done = once(server, "-o", "json", "--type", "*.create.end", "--resource", uuid)
+    (event,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (event["event_type"], event["seq"]) == ("baremetal.node.create.end", 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--after", "999999"), "beyond the end of the log"),
+        (("--type", "instance.*"), "No event has a type like"),
+        (("--resource", "n1"), "must be a UUID"),
+    ],
+)
+def test_a_refusal_is_the_services_own_sentence(server, words, sentence):
+    done = once(server, *words)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    with following(server, *words) as process:
+        assert process.wait(30) == 1
+
+
+def test_without_a_service_it_says_what_to_do(tmp_path):
+    words = [command("siderite"), "events", "tail", "--data", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "clouds.yaml" in done.stderr) == (1, True)
+
+
+def test_following_goes_on_over_kills_and_ends_with_the_number(server):
+    with following(server, "-o", "json") as process:
+        seen = [json.loads(process.stdout.readline()) for _ in log_of(server)]
+        for kill in (server.kill, server.stop):
+            make_node(server)
+            seen += [json.loads(process.stdout.readline()) for _ in range(2)]
+            kill()
+            server.start()
+            make_node(server)
+            seen += [json.loads(process.stdout.readline()) for _ in range(2)]
+        assert seen == log_of(server)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stdout.read() == ""
+        said = process.stderr.read().splitlines()
+        assert said[-1] == f"siderite: go on with --after {len(seen)}"
+        assert "trying again after" in said[0]
+
+
+def test_it_ends_when_nobody_reads_what_it_prints(server):
+    with following(server) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        make_node(server)
+        assert process.wait(30) == 141
+        assert process.stderr.read() == ""
+        process.stdout = None
