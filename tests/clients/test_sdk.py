@@ -189,3 +189,23 @@ def test_the_sdk_reads_the_range_of_versions(baremetal: Any) -> None:
     data = baremetal.get_endpoint_data()
     assert data.min_microversion == (1, 1)
     assert data.max_microversion == (1, 900)
+
+
+def test_ports_and_chassis_are_made_found_changed_and_deleted(baremetal: Any, nodes: Nodes) -> None:
+    node = nodes.make()["uuid"]
+    port = baremetal.create_port(address="52:54:03:00:00:0A", node_id=node, extra={"a": 1})
+    assert (port.address, port.node_id, port.is_pxe_enabled) == ("52:54:03:00:00:0a", node, True)
+    assert [found.id for found in baremetal.ports(node=node)] == [port.id]
+    assert [found.extra for found in baremetal.ports(details=True, node=node)] == [{"a": 1}]
+    assert baremetal.find_port(port.id).id == port.id
+    patch = [{"op": "replace", "path": "/pxe_enabled", "value": False}]
+    assert baremetal.patch_port(port.id, patch).is_pxe_enabled is False
+    baremetal.delete_port(port.id)
+    assert list(baremetal.ports(node=node)) == []
+
+    chassis = baremetal.create_chassis(description="Rack 9")
+    assert baremetal.get_chassis(chassis.id).description == "Rack 9"
+    assert chassis.id in [found.id for found in baremetal.chassis()]
+    assert baremetal.update_chassis(chassis.id, description="Rack 10").description == "Rack 10"
+    baremetal.delete_chassis(chassis.id)
+    assert baremetal.find_chassis(chassis.id) is None

@@ -2,9 +2,14 @@
 
 import asyncio
 
+from siderite.baremetal.domain.chassis import Chassis
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.port import Port
+from siderite.baremetal.store import CHASSIS
 from siderite.baremetal.store import NODES
+from siderite.baremetal.store import PORTS
 from siderite.core.store import Op
+from siderite.core.store import migrations
 from siderite.core.store import open_store
 from siderite.core.store.migrations import for_dialect
 from siderite.core.store.migrations import migrate
@@ -54,6 +59,38 @@ def test_nodes_without_a_state_become_available(database_url):
         rows = await store.fetch("SELECT provision_state, body FROM nodes")
         assert rows[0][0] == "available"
         assert rows[0][1].startswith('"provision_state":"available"')
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_ports_and_chassis_come_to_nodes_that_are_there(database_url, monkeypatch):
+    name = "baremetal/0003_ports_and_chassis.sql"
+
+    def earlier(done: set[str]) -> list[tuple[str, str]]:
+        return [item for item in pending(done) if item[0] < name or not item[0].startswith("bare")]
+
+    async def story():
+        store = await open_store(database_url)
+        with monkeypatch.context() as patch:
+            patch.setattr(migrations, "pending", earlier)
+            assert name not in await migrate(store)
+        node = Node(
+            uuid="11111111-1111-4111-8111-111111111111",
+            created_at="2026-01-01T00:00:00.000000+00:00",
+            driver="fake-hardware",
+            provision_state="available",
+        )
+        await store.commit([NODES.insert(node)])
+        assert name in await migrate(store)
+        assert await NODES.get(store, node.uuid) == node
+        port = Port(
+            uuid=node.uuid, created_at=node.created_at, address="a", node_uuid=node.uuid
+        )  # fmt: skip
+        chassis = Chassis(uuid=node.uuid, created_at=node.created_at)
+        await store.commit([PORTS.insert(port), CHASSIS.insert(chassis)])
+        assert await PORTS.get(store, port.uuid) == port
+        assert await CHASSIS.get(store, chassis.uuid) == chassis
         await store.close()
 
     asyncio.run(story())

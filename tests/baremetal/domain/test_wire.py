@@ -5,12 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from siderite.baremetal.domain.fields import URL
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.wire import NODE_FIELDS
-from siderite.baremetal.domain.wire import URL
-from siderite.baremetal.domain.wire import cut
-from siderite.baremetal.domain.wire import render
-from siderite.baremetal.domain.wire import visible
 
 
 def node(**fields):
@@ -24,7 +21,9 @@ def node(**fields):
 
 
 def shown(value, version):
-    return json.loads(cut(render(value), version).replace(URL, "http://cloud.test/"))
+    return json.loads(
+        NODE_FIELDS.cut(NODE_FIELDS.render(value), version).replace(URL, "http://cloud.test/")
+    )
 
 
 def test_the_oldest_version_shows_22_fields_and_the_newest_upstream_one_69():
@@ -36,7 +35,7 @@ def test_the_oldest_version_shows_22_fields_and_the_newest_upstream_one_69():
 def test_each_version_shows_exactly_the_fields_it_knows():
     for version in sorted({since for _, since in NODE_FIELDS}):
         for asked in (max(1, version - 1), version):
-            assert set(shown(node(), asked)) == set(visible(asked)), asked
+            assert set(shown(node(), asked)) == set(NODE_FIELDS.visible(asked)), asked
 
 
 def test_links_begin_with_the_public_url():
@@ -61,7 +60,7 @@ def test_no_text_of_a_user_confuses_the_cutting(extra, text):
         seen = shown(value, version)
         assert seen["extra"] == extra
         assert seen["last_error"] == text
-        assert set(seen) == set(visible(version))
+        assert set(seen) == set(NODE_FIELDS.visible(version))
 
 
 def test_secrets_are_masked_at_any_depth_and_others_are_not():
@@ -78,4 +77,4 @@ def test_secrets_are_masked_at_any_depth_and_others_are_not():
     }
     assert seen["instance_info"] == {"configdrive": "******", "image_url": "******", "root_gb": 10}
     assert seen["driver_internal_info"]["agent_secret_token"] == "******"
-    assert "s3cret" not in render(value)
+    assert "s3cret" not in NODE_FIELDS.render(value)

@@ -59,16 +59,19 @@ def _refuse(word: str) -> Any:
 
 
 def footprint(app: Standing) -> list[Any]:
-    """All that a refused request must leave as it was: nodes, their work, and scripts.
+    """All that a refused request must leave as it was: every resource, the work and the scripts.
 
-    Every change of a node counts its version up.
+    Every change of a resource counts its version up.
     """
 
     async def read() -> list[Any]:
         store = app.app.program.store
         nodes = "SELECT count(*), sum(version), max(id), max(updated_at) FROM nodes"
         work = "SELECT count(*), sum(fence), max(id), max(deadline), max(due) FROM work"
-        found = [tuple((await store.fetch(sql))[0]) for sql in (nodes, work)]
+        ports = "SELECT count(*), sum(version), max(id) FROM ports"
+        chassis = "SELECT count(*), sum(version), max(id), sum(taken) FROM chassis"
+        asked = (nodes, work, ports, chassis)
+        found = [tuple((await store.fetch(sql))[0]) for sql in asked]
         return [*found, app.app.program.machines.scripts()]
 
     return app.run(read())

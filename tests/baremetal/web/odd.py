@@ -1,6 +1,7 @@
 """Odd things to send, for hypothesis: from nearly right to noise."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -9,11 +10,18 @@ from hypothesis import strategies as st
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import VERBS
 from siderite.baremetal.domain.power import PowerTarget
-from siderite.baremetal.domain.wire import SINCE
+from siderite.baremetal.domain.wire import NODE_FIELDS
+from siderite.baremetal.domain.wire import PORT_FIELDS
+from siderite.baremetal.web import chassis
+from siderite.baremetal.web import port_schema
 from siderite.baremetal.web.schemas import FIELDS
 from siderite.baremetal.web.versions import FILTER_SINCE
+from siderite.baremetal.web.versions import PORT_FILTER_SINCE
 
 UUID = "1be26c0b-03f2-4d2e-ae87-c02d7f33c123"
+MAC = "52:54:00:12:34:56"
+SINCE = {**NODE_FIELDS.since, **PORT_FIELDS.since}
+FILTERS = [*{**FILTER_SINCE, **PORT_FILTER_SINCE}]
 
 WORDS = st.sampled_from(
     [
@@ -22,7 +30,7 @@ WORDS = st.sampled_from(
         "inspect wait", UUID, UUID.upper(), UUID[:-1], "detail", "states", "name,uuid", "bogus",
         "%", "_", "\\", "'", '"', "\x00", "\r\n", "a\r\nx: y", "\ud800", "\udc00", "\U0001f600",
         "\u00e4", "~", "~0", "~1", "~2", "/", "..", ".json", "x" * 256, "x" * 5000, ",",
-        "http://a/b", "clean_step", "wait", "hold", *FILTER_SINCE,
+        "http://a/b", "clean_step", "wait", "hold", MAC, MAC[:-1], *FILTERS,
     ]
 )  # fmt: skip
 TEXTS = WORDS | st.text(max_size=20)
@@ -95,8 +103,35 @@ PATCH = st.lists(
     | JSON,
     max_size=4,
 )
+LINKS = st.dictionaries(st.sampled_from([*port_schema.LINK_SINCE]) | TEXTS, WORDS, max_size=4)
+
+
+def port_creation(node: str) -> st.SearchStrategy[dict[str, Any]]:
+    """A port for this node, or nearly."""
+    names = [*port_schema.FORM.fields, *port_schema.FORM.at_creation]
+    fields = st.dictionaries(st.sampled_from(names) | TEXTS, JSON | LINKS, max_size=4)
+    right = {"address": "52:54:00:00:00:0A", "node_uuid": node}
+    return fields.map(lambda more: {**right, **more}) | fields
+
+
+CHASSIS_CREATION = st.dictionaries(st.sampled_from([*chassis.FORM.fields]) | TEXTS, JSON)
+
+
+def patch_of(names: Iterable[str]) -> st.SearchStrategy[list[Any]]:
+    """A patch of these fields, or nearly."""
+    paths = st.sampled_from([f"/{name}" for name in names] + ["/extra/a", "/extra/a/b"])
+    deep = st.tuples(paths, st.sampled_from([*port_schema.LINK_SINCE]) | TEXTS).map("/".join)
+    op = st.sampled_from(["add", "replace", "remove"])
+    item = st.fixed_dictionaries(
+        {"op": op, "path": paths | deep}, optional={"value": JSON | LINKS | st.just(MAC)}
+    )
+    return st.lists(item, min_size=1, max_size=3)
+
+
 BODIES = (
-    st.one_of(JSON, CREATION, PROVISION, POWER, PATCH, st.dictionaries(KEYS, JSON)).map(as_bytes)
+    st.one_of(
+        JSON, CREATION, PROVISION, POWER, PATCH, CHASSIS_CREATION, st.dictionaries(KEYS, JSON)
+    ).map(as_bytes)
     | st.binary(max_size=60)
     | DEEP
 )
@@ -110,7 +145,7 @@ def escaped(text: str) -> str:
 SEGMENTS = TEXTS.map(escaped) | st.binary(max_size=8).map(lambda raw: quote(raw, safe=""))
 QUERIES = st.lists(
     st.tuples(
-        st.sampled_from([*FILTER_SINCE, "reset_interfaces", "bogus"]) | TEXTS,
+        st.sampled_from([*FILTERS, "reset_interfaces", "bogus"]) | TEXTS,
         TEXTS | st.sampled_from([*NODE.states, *SINCE]),
     ),
     max_size=4,

@@ -40,6 +40,7 @@ OTHERS = [
     ("/simulator/v1/scripts/{scope}", "DELETE"),
     ("/simulator/v1/racks/{rack}/power-cut", "POST"),
 ]
+EMPTIED = ("nodes", "ports", "chassis", "work", "events")
 NODE_UUID = "7d1f6a52-4c3b-4f0e-9a55-0d3c5a1e2b11"
 NODES = st.fixed_dictionaries(
     {"state": st.sampled_from([*NODE.states])},
@@ -62,7 +63,7 @@ def one_node(app: Standing, **fields: Any) -> Iterator[str]:
     try:
         yield app.plant(uuid=NODE_UUID, **fields)
     finally:
-        ops = [Op(f"DELETE FROM {table}") for table in ("nodes", "work", "events")]
+        ops = [Op(f"DELETE FROM {table}") for table in EMPTIED]
         app.run(app.app.program.store.commit(ops))
 
 
@@ -188,7 +189,7 @@ def test_the_addresses_asked_are_all_there_are(app: Standing) -> None:
         for route in services[prefix].routes.routes:
             path = f"/{prefix}{route.path}" if prefix else route.path
             assert (path, route.method) in asked
-    assert set(services) == {"", "simulator", "identity", "baremetal"}
+    assert set(services) == {"", "simulator", "identity", "baremetal", "events"}
     assert isinstance(services[""], HealthService)
 
 

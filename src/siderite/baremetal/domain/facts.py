@@ -1,7 +1,7 @@
 """What the bare metal service announces: wire names, payloads, priorities. Once published, never
 changed.
 
-A payload is rendered when the fact is made, from the node as it is after the change it announces;
+A payload is rendered when the fact is made, from the value as it is after the change it announces;
 secrets are masked.
 """
 
@@ -11,9 +11,11 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain.chassis import Chassis
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.port import Port
 from siderite.baremetal.domain.secrets import mask
 from siderite.core.fact import Fact
 
@@ -43,8 +45,12 @@ def _data(node: Node) -> dict[str, Any]:
     """The fields of `NodePayload`."""
     data: dict[str, Any] = dict(zip(_PLAIN, _plain(node), strict=True))
     for name, text in zip(_TIMES, _times(node), strict=True):
-        data[name] = None if text is None else text[:19] + "Z"
+        data[name] = _time(text)
     return data
+
+
+def _time(text: str | None) -> str | None:
+    return None if text is None else text[:19] + "Z"
 
 
 def _payload(name: str, version: str, data: Mapping[str, Any]) -> str:
@@ -65,9 +71,13 @@ def _fact(action: str, status: str, node: Node, payload: str, publisher: str) ->
         resource_type="node",
         resource=node.uuid,
         payload=payload,
-        priority="ERROR" if status == "error" else "INFO",
+        priority=_priority(status),
         project=node.owner,
     )
+
+
+def _priority(status: str) -> str:
+    return "ERROR" if status == "error" else "INFO"
 
 
 def node_crud(action: str, status: str, node: Node) -> Fact:
@@ -82,6 +92,48 @@ def node_crud_pair(action: str, node: Node) -> tuple[Fact, Fact]:
         _fact(action, "start", node, payload, API),
         _fact(action, "end", node, payload, API),
     )
+
+
+_PORT = (
+    "address", "available_for_dynamic_portgroup", "category", "description", "extra",
+    "is_smartnic", "local_link_connection", "name", "node_uuid", "physical_network",
+    "portgroup_uuid", "pxe_enabled", "uuid", "vendor",
+)  # fmt: skip
+_CHASSIS = ("description", "extra", "uuid")
+
+
+def port_crud(action: str, status: str, port: Port, owner: str | None) -> Fact:
+    """create, update or delete of a port: start, end or error. Its owner is its node's."""
+    payload = _payload("PortCRUDPayload", "1.8", _resource(port, _PORT))
+    return Fact(
+        event_type=f"baremetal.port.{action}.{status}",
+        publisher=API,
+        resource_type="port",
+        resource=port.uuid,
+        payload=payload,
+        priority=_priority(status),
+        project=owner,
+    )
+
+
+def chassis_crud(action: str, status: str, chassis: Chassis) -> Fact:
+    """create, update or delete of a chassis: start, end or error."""
+    payload = _payload("ChassisCRUDPayload", "1.0", _resource(chassis, _CHASSIS))
+    return Fact(
+        event_type=f"baremetal.chassis.{action}.{status}",
+        publisher=API,
+        resource_type="chassis",
+        resource=chassis.uuid,
+        payload=payload,
+        priority=_priority(status),
+    )
+
+
+def _resource(value: Port | Chassis, names: tuple[str, ...]) -> dict[str, Any]:
+    data: dict[str, Any] = {name: getattr(value, name) for name in names}
+    data["created_at"] = _time(value.created_at)
+    data["updated_at"] = _time(value.updated_at)
+    return data
 
 
 def _crud_payload(node: Node) -> str:

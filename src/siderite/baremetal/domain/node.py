@@ -100,6 +100,12 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             self, version=self.version + 1, updated_at=iso(now), **changes
         )
 
+    def touched(self) -> "Node":
+        """The same, one version on: something that belongs to it has come, and whoever decided
+        without knowing of it must decide again.
+        """
+        return msgspec.structs.replace(self, version=self.version + 1)
+
     @property
     def ident(self) -> str:
         """How people know it."""

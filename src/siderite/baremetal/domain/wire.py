@@ -1,24 +1,13 @@
-"""What the outside sees of a node: each field with the first API version that shows it.
+"""What the outside sees of each resource, by API version. Its form is that of `Fields`."""
 
-`render` writes a node as JSON text in the order of this table, with a newline before the fields of
-each further version (white space to a JSON reader) and a carriage return where the public URL
-belongs: raw control characters never occur within JSON text. What a version shows is then the text
-up to its newline, without parsing (`cut`). Secrets are masked on the way.
-"""
-
-from bisect import bisect_right
-from operator import attrgetter
-
-import msgspec
-
+from siderite.baremetal.domain.chassis import Chassis
+from siderite.baremetal.domain.fields import Fields
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
-from siderite.baremetal.domain.secrets import mask
+from siderite.baremetal.domain.port import Port
 from siderite.core.microversion import OURS
 
-LINK_FIELDS = frozenset({"links", "ports", "states", "portgroups", "volume"})
-
-NODE_FIELDS: tuple[tuple[str, int], ...] = (
+_NODE = (
     # The state comes first: an old version spells it otherwise, and finds it before free text.
     ("provision_state", 1), ("uuid", 1), ("created_at", 1), ("updated_at", 1), ("chassis_uuid", 1),
     ("console_enabled", 1), ("driver", 1), ("driver_info", 1), ("extra", 1), ("instance_info", 1),
@@ -65,83 +54,40 @@ NODE_FIELDS: tuple[tuple[str, int], ...] = (
     ("health", 109),
     ("wait_reason", OURS), ("deadline", OURS),
 )  # fmt: skip
+NODE_FIELDS: Fields[Node] = Fields(
+    "nodes",
+    _NODE,
+    brief=("uuid", "name", "instance_uuid", "maintenance", "power_state", "provision_state"),
+    links=("links", "ports", "states", "portgroups", "volume"),
+    masked=("driver_info", "driver_internal_info", "instance_info"),
+)
 
-SINCE = dict(NODE_FIELDS)
-BRIEF = ("instance_uuid", "maintenance", "power_state", "provision_state", "uuid", "name")
-"""What a plain list shows of each node, beside its links."""
+_PORT = (
+    ("uuid", 1), ("address", 1), ("created_at", 1), ("updated_at", 1), ("extra", 1), ("links", 1),
+    ("node_uuid", 1),
+    ("internal_info", 18),
+    ("local_link_connection", 19), ("pxe_enabled", 19),
+    ("portgroup_uuid", 24),
+    ("physical_network", 34),
+    ("is_smartnic", 53),
+    ("name", 88),
+    ("description", 97),
+    ("vendor", 100),
+    ("category", 101),
+    ("available_for_dynamic_portgroup", 111),
+)  # fmt: skip
+PORT_FIELDS: Fields[Port] = Fields("ports", _PORT, brief=("uuid", "address"))
 
-_STEPS_AT = sorted(set(SINCE.values()))
-_MASKED = frozenset({"driver_info", "driver_internal_info", "instance_info"})
-URL = "\r"
+_CHASSIS = (
+    ("uuid", 1), ("description", 1), ("created_at", 1), ("updated_at", 1), ("extra", 1),
+    ("links", 1), ("nodes", 1),
+)  # fmt: skip
+CHASSIS_FIELDS: Fields[Chassis] = Fields(
+    "chassis",
+    _CHASSIS,
+    brief=("uuid", "description"),
+    links=("links", "nodes"),
+    wrapped=("nodes",),  # the upstream API has a list in a list here, and clients expect it
+)
 
-_encode = msgspec.json.Encoder().encode
-
-
-def links(kind: str, ident: str, sub: str = "") -> msgspec.Raw:
-    """The self and bookmark links of a resource, with a mark for the public URL."""
-    end = f'{kind}/{ident}{sub}","rel":'
-    return msgspec.Raw(
-        f'[{{"href":"{URL}v1/{end}"self"}},{{"href":"{URL}{end}"bookmark"}}]'.encode()
-    )
-
-
-_PLAIN = tuple(name for name, _ in NODE_FIELDS if name not in LINK_FIELDS)
-_plain = attrgetter(*_PLAIN)
-_MASKED_AT = tuple(_PLAIN.index(name) for name in _MASKED)
-_UUID, _HERE = "\0", "\1"
-
-
-def _frame() -> str:
-    """All that stands between the values: keys, commas, newlines and the links, which depend on
-    the uuid alone. One text for every node, with marks for the uuid and for each value."""
-    out = []
-    before = None
-    for name, since in NODE_FIELDS:
-        start = "" if before is None else "," if since == before else "\n,"
-        before = since
-        out.append(f'{start}"{name}":')
-        if name in LINK_FIELDS:
-            sub = "" if name == "links" else "/" + name
-            out.append(bytes(links("nodes", _UUID, sub)).decode())
-        else:
-            out.append(_HERE)
-    return "".join(out)
-
-
-_FRAME = _frame()
-
-
-def render(node: Node) -> str:
-    """The node's JSON text for the store: see the module's text for its form."""
-    values = list(_plain(node))
-    for at in _MASKED_AT:
-        if values[at]:
-            values[at] = mask(values[at])
-    frame = _FRAME.replace(_UUID, node.uuid).split(_HERE)
-    out = []
-    for before, value in zip(frame, values, strict=False):
-        out.append(before)
-        if value is None:
-            out.append("null")
-        elif value is False:
-            out.append("false")
-        elif value is True:
-            out.append("true")
-        else:
-            out.append(_encode(value).decode())
-    out.append(frame[-1])
-    return "".join(out)
-
-
-def cut(body: str, version: int) -> str:
-    """What a version shows of a rendered node, as JSON text; the URL is still to be put in."""
-    hidden = len(_STEPS_AT) - bisect_right(_STEPS_AT, version)
-    return "{" + (body.rsplit("\n", hidden)[0] if hidden else body) + "}"
-
-
-def visible(version: int) -> list[str]:
-    """The fields that a version shows."""
-    return [name for name, since in NODE_FIELDS if since <= version]
-
-
-assert {f"{kind}_interface" for kind in INTERFACES} <= set(SINCE)  # noqa: S101
+assert {f"{kind}_interface" for kind in INTERFACES} <= set(NODE_FIELDS.since)  # noqa: S101

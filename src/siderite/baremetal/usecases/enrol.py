@@ -6,7 +6,9 @@ from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import chassis
 from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases import ports
 from siderite.baremetal.usecases.context import Context
 from siderite.core import work
 from siderite.core.errors import Conflict
@@ -32,27 +34,32 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
             "No valid host was found. Reason: No conductor service registered which supports driver"
             f" {driver[:80]}; the drivers here are: {', '.join(sorted(ctx.cards))}."
         )
-    change = ctx.door.change(cause)
-    made = {
-        **fields,
-        **card.fill_in(fields),
-        "uuid": fields.get("uuid") or new_uuid(),
-        "created_at": iso(change.now),
-        "provision_state": P.AVAILABLE.value if available else P.ENROLL.value,
-        "conductor": ctx.door.host,
-    }
-    node = Node(**made)
-    if node.parent_node is not None:
-        await _check_parent(ctx, node)
-    change.put(NODES.insert(node))
-    change.tell(*facts.node_crud_pair("create", node))
+    uuid = fields.get("uuid") or new_uuid()
+
+    async def decide(change: Change) -> Node:
+        made = {
+            **fields,
+            **card.fill_in(fields),
+            "uuid": uuid,
+            "created_at": iso(change.now),
+            "provision_state": P.AVAILABLE.value if available else P.ENROLL.value,
+            "conductor": ctx.door.host,
+        }
+        node = Node(**made)
+        if node.parent_node is not None:
+            await _check_parent(ctx, node)
+        if node.chassis_uuid is not None:
+            await chassis.put_node_into(ctx, change, node.chassis_uuid)
+        change.put(NODES.insert(node))
+        change.tell(*facts.node_crud_pair("create", node))
+        return node
+
     try:
-        await ctx.door.commit(change)
+        return await ctx.door.attempt(cause, uuid, decide)
     except Duplicate as clash:
-        error = duplicate(clash, node)
+        node = await decide(ctx.door.change(cause))
         await announce_failure(ctx, cause, "create", node)
-        raise error from clash
-    return node
+        raise duplicate(clash, node) from clash
 
 
 async def _check_parent(ctx: Context, node: Node) -> None:
@@ -90,6 +97,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
             await announce_failure(ctx, cause, "delete", node)
             raise refusal
         change.put(NODES.remove(node))
+        await ports.remove_all(ctx, change, node)
         for lane in LANES:
             change.put(work.drop(node.uuid, lane))
         change.tell(*facts.node_crud_pair("delete", node))

@@ -9,6 +9,7 @@ from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import chassis
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.enrol import announce_failure
@@ -68,6 +69,8 @@ async def update(
             raise
         if not changes:
             return node
+        if changes.get("chassis_uuid") is not None:
+            await chassis.put_node_into(ctx, change, changes["chassis_uuid"])
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
         change.tell(facts.node_crud("update", "start", node))

@@ -1,15 +1,17 @@
-"""The query of a node list: filters, order, page and fields, each since its version."""
+"""The query of a list: filters, order, page and fields, each since its version.
+
+What all lists have in common is here; each resource says by its `Rules` what else it takes.
+"""
 
 import re
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from typing import Any
 from urllib.parse import urlencode
 
-from siderite.baremetal.domain.node_machine import NODE
-from siderite.baremetal.domain.wire import NODE_FIELDS
-from siderite.baremetal.domain.wire import SINCE
-from siderite.baremetal.web.versions import FILTER_SINCE
+from siderite.baremetal.domain.fields import Fields
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import Request
@@ -17,32 +19,74 @@ from siderite.core.ids import is_uuid
 from siderite.core.store.table import Page
 from siderite.core.store.table import Where
 
-_EQUAL = frozenset({
-    "driver", "resource_class", "fault", "conductor_group", "conductor", "owner", "lessee",
-    "instance_name", "parent_node",
-})  # fmt: skip
-_UUIDS = frozenset({"instance_uuid", "chassis_uuid"})
-_FLAGS = frozenset({
-    "associated", "maintenance", "retired", "sharded", "include_children", "detail",
-})  # fmt: skip
-_UNSORTABLE = frozenset({
-    "links", "ports", "states", "portgroups", "volume", "driver_info", "driver_internal_info",
-    "extra", "instance_info", "properties", "clean_step", "deploy_step", "service_step",
-    "raid_config", "target_raid_config", "network_data", "traits", "wait_reason", "deadline",
-})  # fmt: skip
 _TRUE = ("true", "1", "yes", "on", "t", "y")
 _FALSE = ("false", "0", "no", "off", "f", "n")
 _WHOLE = re.compile(r"[0-9]+\Z")
 _MANY_DIGITS = 9
-_MOST_SHARDS = 1000
+_MOST_NAMES = 1000
 _MOST_TEXT = 4096
 _NOT_REPEATED = frozenset({"marker"})
+FIELDS_SINCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a list of this resource takes: its query arguments since their versions."""
+
+    noun: str
+    fields: Fields[Any]
+    since: Mapping[str, int]
+    unsortable: frozenset[str]
+
+    def chosen(self, value: str, version: int) -> list[str]:
+        """The fields that a request wants to see."""
+        names = [name for name in value.split(",") if name]
+        known = self.fields.since
+        for name in names:
+            if name not in known:
+                raise Invalid(
+                    f"Field(s) {name[:80]!r} are not valid; a {self.noun} has: {', '.join(known)}."
+                )
+            if known[name] > version:
+                raise NotAcceptable(
+                    f"The field {name} needs API version 1.{known[name]}; this request has"
+                    f" 1.{version}."
+                )
+        if not names:
+            raise Invalid("fields is empty; name the fields, separated by commas.")
+        return names
+
+    def only_fields(self, request: Request) -> list[str] | None:
+        """The query of a single resource, which can only choose fields."""
+        chosen, version = None, request.version
+        for key, value in request.query:
+            if key != "fields":
+                raise Invalid(f"Unexpected arguments: {key[:80]}. One {self.noun} takes: fields.")
+            if version < FIELDS_SINCE:
+                raise NotAcceptable(f"fields needs API version 1.8; this request has 1.{version}.")
+            chosen = self.chosen(value, version)
+        return chosen
+
+    def sort_key(self, value: str, version: int) -> str:
+        """The field to sort by."""
+        if value == "id":
+            return value
+        known = self.fields.since
+        if value not in known or value in self.unsortable:
+            possible = ", ".join(name for name in known if name not in self.unsortable)
+            raise Invalid(
+                f"The sort_key value {value[:80]!r} is invalid for sorting; use one of: {possible}."
+            )
+        if known[value] > version:
+            raise NotAcceptable(f"sort_key {value} needs API version 1.{known[value]}.")
+        return value
 
 
 @dataclass(slots=True)
 class Listing:
-    """What a list request asks for."""
+    """What a list request asks for; `filters` are the arguments that only its resource knows."""
 
+    filters: list[tuple[str, str]] = field(default_factory=list)
     where: list[Where] = field(default_factory=list)
     limit: int = 0
     marker: str | None = None
@@ -57,6 +101,11 @@ class Listing:
         """The part of the list to fetch."""
         return Page(self.limit, self.marker, self.sort, self.descending)
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether it asks for neither all fields nor for certain ones."""
+        return not self.detail and self.fields is None
+
     def following(self, url: str, count: int, last: str | None) -> str | None:
         """Where the list goes on, if this page is full; with every filter that this one had."""
         if last is None or count < self.limit:
@@ -64,17 +113,15 @@ class Listing:
         return f"{url}?{urlencode([*self.kept, ('marker', last)])}"
 
 
-def parse(request: Request, *, detail: bool, max_limit: int) -> Listing:
-    """The query of a list."""
+def parse(rules: Rules, request: Request, *, detail: bool, max_limit: int) -> Listing:
+    """The query of a list, but for what the filters mean."""
     listing = Listing(limit=max_limit, detail=detail)
-    children = False
-    flags: dict[str, bool] = {}
     for key, value in request.query:
-        since = FILTER_SINCE.get(key)
+        since = rules.since.get(key)
         if since is None:
             raise Invalid(
-                f"Unexpected arguments: {key[:80]}. A list of nodes takes:"
-                f" {', '.join(FILTER_SINCE)}."
+                f"Unexpected arguments: {key[:80]}. A list of {rules.fields.kind} takes:"
+                f" {', '.join(rules.since)}."
             )
         if since > request.version:
             raise NotAcceptable(
@@ -82,106 +129,31 @@ def parse(request: Request, *, detail: bool, max_limit: int) -> Listing:
             )
         if key not in _NOT_REPEATED:
             listing.kept.append((key, value))
-        if key in _FLAGS:
-            flags[key] = _flag(key, value)
-        elif key == "parent_node":
-            children = True
-            listing.where.append(Where("parent_node = ?", (_uuid(key, value),)))
-        elif key in _EQUAL:
-            listing.where.append(Where(f"{key} = ?", (value,)))
-        elif key in _UUIDS:
-            listing.where.append(Where(f"{key} = ?", (_uuid(key, value),)))
+        if key == "limit":
+            listing.limit = _limit(value, max_limit)
+        elif key == "marker":
+            listing.marker = uuid(key, value)
+        elif key == "sort_dir":
+            listing.descending = _is_descending(value)
+        elif key == "sort_key":
+            listing.sort = rules.sort_key(value, request.version)
+        elif key == "fields":
+            listing.fields = rules.chosen(value, request.version)
+        elif key == "detail":
+            listing.detail = flag(key, value) or listing.detail
         else:
-            _special(listing, request.version, key, value, max_limit)
-    _flags(listing, flags)
-    if not children and not flags.get("include_children"):
-        listing.where.append(Where("parent_node IS NULL"))
+            listing.filters.append((key, value))
     if listing.detail and listing.fields is not None:
         raise Invalid("Can't fetch a subset of fields with 'detail' set.")
     return listing
 
 
-def _flags(listing: Listing, flags: dict[str, bool]) -> None:
-    if flags.get("detail"):
-        listing.detail = True
-    for key in ("maintenance", "retired"):
-        if key in flags:
-            listing.where.append(Where(f"{key} = ?", (int(flags[key]),)))
-    for key, column in (("associated", "instance_uuid"), ("sharded", "shard")):
-        if key in flags:
-            listing.where.append(Where(f"{column} IS {'NOT ' if flags[key] else ''}NULL"))
-
-
-def _special(listing: Listing, version: int, key: str, value: str, max_limit: int) -> None:
-    if key == "limit":
-        listing.limit = _limit(value, max_limit)
-    elif key == "marker":
-        listing.marker = _uuid(key, value)
-    elif key == "sort_dir":
-        if value not in ("asc", "desc"):
-            raise Invalid(
-                f"Invalid sort direction: {value[:40]}. Acceptable values are 'asc' or 'desc'."
-            )
-        listing.descending = value == "desc"
-    elif key == "sort_key":
-        listing.sort = _sort_key(value, version)
-    elif key == "fields":
-        listing.fields = fields(value, version)
-    elif key == "provision_state":
-        listing.where.append(_provision_state(value))
-    elif key == "shard":
-        names = value.split(",")
-        if len(names) > _MOST_SHARDS:
-            raise Invalid(f"shard takes at most {_MOST_SHARDS} names; ask in several lists.")
-        listing.where.append(Where(f"shard IN ({', '.join('?' * len(names))})", tuple(names)))
-    elif key == "project":
-        listing.where.append(Where("(owner = ? OR lessee = ?)", (value, value)))
-    elif key == "description_contains":
-        if len(value) > _MOST_TEXT:
-            raise Invalid(f"description_contains takes at most {_MOST_TEXT} characters.")
-        literal = value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        like = "lower(description) LIKE lower(?) ESCAPE '\\'"
-        listing.where.append(Where(like, (f"%{literal}%",)))
-
-
-def fields(value: str, version: int) -> list[str]:
-    """The fields that a request wants to see."""
-    names = [name for name in value.split(",") if name]
-    for name in names:
-        since = SINCE.get(name)
-        if since is None:
-            raise Invalid(f"Field(s) {name[:80]!r} are not valid; a node has: {', '.join(SINCE)}.")
-        if since > version:
-            raise NotAcceptable(
-                f"The field {name} needs API version 1.{since}; this request has 1.{version}."
-            )
-    if not names:
-        raise Invalid("fields is empty; name the fields, separated by commas.")
-    return names
-
-
-def _provision_state(value: str) -> Where:
-    if value in ("None", "none", "null"):
-        value = "available"
-    if value not in NODE.states:
+def _is_descending(value: str) -> bool:
+    if value not in ("asc", "desc"):
         raise Invalid(
-            f'Provision state "{value[:40]}" is not valid; the states are:'
-            f" {', '.join(NODE.states)}."
+            f"Invalid sort direction: {value[:40]}. Acceptable values are 'asc' or 'desc'."
         )
-    return Where("provision_state = ?", (value,))
-
-
-def _sort_key(value: str, version: int) -> str:
-    if value == "id":
-        return value
-    if value not in SINCE or value in _UNSORTABLE:
-        possible = ", ".join(name for name, _ in NODE_FIELDS if name not in _UNSORTABLE)
-        raise Invalid(
-            f"The sort_key value {value[:80]!r} is invalid for sorting; use one of: {possible}."
-        )
-    if SINCE[value] > version:
-        raise NotAcceptable(f"sort_key {value} needs API version 1.{SINCE[value]}.")
-    return value
+    return value == "desc"
 
 
 def _limit(value: str, most: int) -> int:
@@ -190,7 +162,8 @@ def _limit(value: str, most: int) -> int:
     return most if len(value) > _MANY_DIGITS else min(int(value), most)
 
 
-def _flag(key: str, value: str) -> bool:
+def flag(key: str, value: str) -> bool:
+    """True or false, as the words that clients send."""
     word = value.strip().lower()
     if word in _TRUE:
         return True
@@ -199,7 +172,24 @@ def _flag(key: str, value: str) -> bool:
     raise Invalid(f"{key} must be true or false, not {value[:40]!r}.")
 
 
-def _uuid(key: str, value: str) -> str:
+def uuid(key: str, value: str) -> str:
+    """A UUID, in lower case."""
     if not is_uuid(value):
         raise Invalid(f"{key} must be a UUID, not {value[:80]!r}.")
     return value.lower()
+
+
+def one_of(column: str, key: str, value: str) -> Where:
+    """The condition that a column is one of several names, separated by commas."""
+    names = value.split(",")
+    if len(names) > _MOST_NAMES:
+        raise Invalid(f"{key} takes at most {_MOST_NAMES} names; ask in several lists.")
+    return Where(f"{column} IN ({', '.join('?' * len(names))})", tuple(names))
+
+
+def description_contains(value: str) -> Where:
+    """The condition that the description has a text in it, in whichever case."""
+    if len(value) > _MOST_TEXT:
+        raise Invalid(f"description_contains takes at most {_MOST_TEXT} characters.")
+    literal = value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return Where("lower(description) LIKE lower(?) ESCAPE '\\'", (f"%{literal}%",))

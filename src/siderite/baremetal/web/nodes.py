@@ -1,23 +1,21 @@
 """The addresses of nodes: parse, command, call, view."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
 
-import msgspec
-
-from siderite.baremetal.domain.wire import BRIEF
-from siderite.baremetal.domain.wire import links
-from siderite.baremetal.domain.wire import render
+from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.baremetal.usecases import enrol
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import maintenance
 from siderite.baremetal.usecases import update
 from siderite.baremetal.usecases import validate
-from siderite.baremetal.web import listing
+from siderite.baremetal.web import forms
+from siderite.baremetal.web import node_list
 from siderite.baremetal.web import policy
 from siderite.baremetal.web import schemas
 from siderite.baremetal.web import views
-from siderite.core import jsonpatch
+from siderite.baremetal.web.address import ident
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import Request
@@ -25,22 +23,12 @@ from siderite.core.http import Response
 from siderite.core.http import parse_json
 from siderite.core.http import raw
 from siderite.core.http import reply
+from siderite.core.store.table import Where
 
 if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
 
-_BRIEF_COLUMNS = "uuid, name, instance_uuid, maintenance, power_state, provision_state"
-_encode = msgspec.json.Encoder().encode
 START_ENROLLED = 11
-NAMES = 5
-
-
-def ident(request: Request) -> str:
-    """The node that the path names."""
-    name = request.params[0]
-    if request.version < 91 and name.endswith(".json"):  # noqa: PLR2004
-        return name.removesuffix(".json")
-    return name
 
 
 async def create(service: "Service", request: Request) -> Response:
@@ -52,7 +40,7 @@ async def create(service: "Service", request: Request) -> Response:
     )
     location = f"{service.base(request)}v1/nodes/{node.uuid}".encode()
     return raw(
-        views.node(render(node), request.version, service.base(request)),
+        views.NODE.one(NODE_FIELDS.render(node), request.version, service.base(request)),
         201,
         [(b"location", location)],
     )
@@ -62,76 +50,36 @@ async def show(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{ident}"""
     fields = None
     if request.scope["query_string"]:
-        fields = _only_fields(request)
+        fields = node_list.RULES.only_fields(request)
     body = await find.body_of(service.ctx, ident(request), request.who)
-    return raw(views.node(body, request.version, service.base(request), fields))
-
-
-def _only_fields(request: Request) -> list[str] | None:
-    chosen, version = None, request.version
-    for key, value in request.query:
-        if key != "fields":
-            raise Invalid(f"Unexpected arguments: {key[:80]}. One node takes: fields.")
-        if version < 8:  # noqa: PLR2004
-            raise NotAcceptable(f"fields needs API version 1.8; this request has 1.{version}.")
-        chosen = listing.fields(value, version)
-    return chosen
+    return raw(views.NODE.one(body, request.version, service.base(request), fields))
 
 
 async def index(service: "Service", request: Request) -> Response:
     """GET /v1/nodes"""
-    return await _list(service, request, detail=False)
+    return await listed(service, request, "nodes", detail=False)
 
 
 async def detail(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/detail"""
-    return await _list(service, request, detail=True)
+    return await listed(service, request, "nodes/detail", detail=True)
 
 
-async def _list(service: "Service", request: Request, *, detail: bool) -> Response:
-    ask = listing.parse(request, detail=detail, max_limit=service.ctx.settings.max_limit)
-    brief = not ask.detail and ask.fields is None
-    what = _BRIEF_COLUMNS if brief else "uuid, body"
-    rows = await find.page(service.ctx, what, ask.where, ask.page, request.who)
+async def listed(
+    service: "Service", request: Request, path: str, *, detail: bool, where: Sequence[Where] = ()
+) -> Response:
+    """The list of nodes at this path, of those that also meet the conditions."""
+    ask = node_list.parse(request, detail=detail, max_limit=service.ctx.settings.max_limit)
+    what = views.NODE.columns(ask)
+    rows = await find.page(service.ctx, what, [*ask.where, *where], ask.page, request.who)
     base = service.base(request)
-    last = str(rows[-1][0]) if rows else None
-    following = ask.following(f"{base}v1/nodes{'/detail' if detail else ''}", len(rows), last)
-    if brief:
-        return raw(_brief(rows, request.version, base, following))
-    bodies = [str(row[1]) for row in rows]
-    return raw(views.nodes(bodies, request.version, base, ask.fields, following))
-
-
-def _brief(rows: Any, version: int, base: str, following: str | None) -> bytes:
-    items = []
-    for uuid, name, instance, maintained, power, state in rows:
-        item = {
-            "uuid": uuid,
-            "name": name,
-            "instance_uuid": instance,
-            "maintenance": bool(maintained),
-            "power_state": power,
-            "provision_state": views.state(state, version),
-            "links": links("nodes", uuid),
-        }
-        if version < NAMES:
-            del item["name"]
-        items.append(_encode(item))
-    text = b",".join(items).replace(b"\r", base.encode())
-    return views.collection(b"nodes", text, following)
+    return raw(views.NODE.page(ask, rows, version=request.version, base=base, path=path))
 
 
 async def patch(service: "Service", request: Request) -> Response:
     """PATCH /v1/nodes/{ident}"""
     reset = _reset_interfaces(request)
-    patches = jsonpatch.parse(await request.json())
-    for item in patches:
-        if item.field not in schemas.FIELDS:
-            only = ", ".join(sorted(schemas.FIELDS))
-            raise Invalid(
-                f"Cannot patch {item.text[:200]}. Only the following can be updated: {only}"
-            )
-        schemas.too_new(item.field, request.version)
+    patches = schemas.FORM.patches(await request.json(), request.version)
     version = request.version
     ask = update.Update(
         changes=lambda node: schemas.patched(node, patches, version),
@@ -147,7 +95,7 @@ async def patch(service: "Service", request: Request) -> Response:
         cause=service.cause(request),
         guard=policy.guard("node:update", request.who),
     )
-    return raw(views.node(render(node), version, service.base(request)))
+    return raw(views.NODE.one(NODE_FIELDS.render(node), version, service.base(request)))
 
 
 def _reset_interfaces(request: Request) -> bool:
@@ -157,7 +105,7 @@ def _reset_interfaces(request: Request) -> bool:
             raise Invalid(f"Unexpected arguments: {key[:80]}. A patch takes: reset_interfaces.")
         if request.version < 45:  # noqa: PLR2004
             raise NotAcceptable("reset_interfaces needs API version 1.45; ask for a newer one.")
-        reset = schemas.flag(key, value)
+        reset = forms.flag(key, value)
     return reset
 
 
@@ -214,6 +162,3 @@ async def _set_maintenance(
         cause=service.cause(request),
         guard=policy.guard("node:maintenance", request.who),
     )
-
-
-assert set(BRIEF) == {name.strip() for name in _BRIEF_COLUMNS.split(",")}  # noqa: S101

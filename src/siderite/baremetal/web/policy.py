@@ -15,10 +15,13 @@ from siderite.core.who import Who
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The role that a caller needs, and whether a node's lessee has a say."""
+    """The role that a caller needs, whether a node's lessee has a say, and whether it takes
+    somebody who sees all projects.
+    """
 
     role: str
     lessee: bool = True
+    system: bool = False
 
 
 RULES = {
@@ -29,6 +32,14 @@ RULES = {
     "node:maintenance": Rule("member", lessee=False),
     "node:provision": Rule("member"),
     "node:power": Rule("member"),
+    "port:read": Rule("reader"),
+    "port:create": Rule("admin"),
+    "port:update": Rule("admin"),
+    "port:delete": Rule("admin"),
+    "chassis:read": Rule("reader", system=True),
+    "chassis:create": Rule("admin"),
+    "chassis:update": Rule("admin"),
+    "chassis:delete": Rule("admin"),
 }
 
 _IMPLIED = {
@@ -43,6 +54,10 @@ def check(policy: str, who: Who) -> None:
     rule = RULES[policy]
     if not who.roles.intersection(_IMPLIED[rule.role]):
         raise Forbidden(f"{policy} needs the role {rule.role}; ask an administrator for it.")
+    if rule.system and not who.sees_all:
+        raise Forbidden(
+            f"{policy} is for those who see all projects; ask an administrator to look."
+        )
 
 
 def guard(policy: str, who: Who) -> Callable[[Node], None]:

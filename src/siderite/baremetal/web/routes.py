@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.baremetal.web import chassis
 from siderite.baremetal.web import nodes
+from siderite.baremetal.web import ports
 from siderite.baremetal.web import states
 from siderite.baremetal.web.versions import RANGE
 from siderite.core.http import Request
@@ -50,10 +52,13 @@ async def v1(service: "Service", request: Request) -> Response:
             "media_types": [
                 {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"}
             ],
-            "nodes": [
-                {"href": base + "v1/nodes/", "rel": "self"},
-                {"href": base + "nodes/", "rel": "bookmark"},
-            ],
+            **{
+                kind: [
+                    {"href": f"{base}v1/{kind}/", "rel": "self"},
+                    {"href": f"{base}{kind}/", "rel": "bookmark"},
+                ]
+                for kind in ("nodes", "ports", "chassis")
+            },
             "version": _version(service, request),
         }
     )
@@ -72,6 +77,22 @@ _V1 = (
     Route("PUT", "/nodes/{node}/maintenance", nodes.maintenance_on, "node:maintenance"),
     Route("DELETE", "/nodes/{node}/maintenance", nodes.maintenance_off, "node:maintenance"),
     Route("GET", "/nodes/{node}/validate", nodes.validation, "node:read"),
+    Route("GET", "/nodes/{node}/ports", ports.of_node, "port:read"),
+    Route("GET", "/nodes/{node}/ports/detail", ports.of_node_detail, "port:read"),
+    Route("GET", "/ports", ports.index, "port:read"),
+    Route("POST", "/ports", ports.create, "port:create"),
+    Route("GET", "/ports/detail", ports.detail, "port:read"),
+    Route("GET", "/ports/{port}", ports.show, "port:read"),
+    Route("PATCH", "/ports/{port}", ports.patch, "port:update"),
+    Route("DELETE", "/ports/{port}", ports.remove, "port:delete"),
+    Route("GET", "/chassis", chassis.index, "chassis:read"),
+    Route("POST", "/chassis", chassis.create, "chassis:create"),
+    Route("GET", "/chassis/detail", chassis.detail, "chassis:read"),
+    Route("GET", "/chassis/{chassis}", chassis.show, "chassis:read"),
+    Route("PATCH", "/chassis/{chassis}", chassis.patch, "chassis:update"),
+    Route("DELETE", "/chassis/{chassis}", chassis.remove, "chassis:delete"),
+    Route("GET", "/chassis/{chassis}/nodes", chassis.nodes_of, "chassis:read"),
+    Route("GET", "/chassis/{chassis}/nodes/detail", chassis.nodes_of_detail, "chassis:read"),
 )
 
 ROUTES = (

@@ -10,7 +10,7 @@ from siderite.baremetal.usecases import provision
 from siderite.baremetal.web import policy
 from siderite.baremetal.web import provision_body
 from siderite.baremetal.web import views
-from siderite.baremetal.web.nodes import ident
+from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.versions import ABORT_SINCE
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable

@@ -143,3 +143,17 @@ FILTER_SINCE = {
     "owner": 50, "description_contains": 51, "retired": 61, "lessee": 65, "project": 65,
     "shard": 82, "sharded": 82, "parent_node": 83, "include_children": 83, "instance_name": 104,
 }  # fmt: skip
+"""Query arguments of the list of nodes."""
+
+_EVERY_LIST = {
+    "limit": 1, "marker": 1, "sort_key": 1, "sort_dir": 1, "fields": 8, "detail": 43,
+}  # fmt: skip
+
+PORT_FILTER_SINCE = {
+    **_EVERY_LIST, "node": 1, "node_uuid": 1, "address": 1, "portgroup": 24, "shard": 82,
+    "description_contains": 97, "conductor_groups": 99,
+}  # fmt: skip
+"""Query arguments of the list of ports."""
+
+CHASSIS_FILTER_SINCE = _EVERY_LIST
+"""Query arguments of the list of chassis."""

@@ -1,13 +1,22 @@
-"""How nodes look on the wire: stored text, cut to the version, spelt for it, with its URL."""
+"""How resources look on the wire: stored text, cut to the version, spelt for it, with its URL."""
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain.fields import URL
+from siderite.baremetal.domain.fields import Fields
+from siderite.baremetal.domain.fields import links
 from siderite.baremetal.domain.node_machine import P
-from siderite.baremetal.domain.wire import URL
-from siderite.baremetal.domain.wire import cut
+from siderite.baremetal.domain.wire import CHASSIS_FIELDS
+from siderite.baremetal.domain.wire import NODE_FIELDS
+from siderite.baremetal.domain.wire import PORT_FIELDS
+from siderite.baremetal.web.listing import Listing
+from siderite.core.store import Line
 
 _AVAILABLE = f'"provision_state":"{P.AVAILABLE}"'
 _INSPECT_WAIT = f'"provision_state":"{P.INSPECTWAIT}"'
@@ -37,33 +46,105 @@ def state(name: str, version: int) -> str | None:
     return None if version < 2 and name == P.AVAILABLE else name  # noqa: PLR2004
 
 
-def _text(body: str, version: int, base: str) -> str:
-    if version < 39:  # noqa: PLR2004
-        body = _spelt(body, version)
-    return cut(body, version).replace(URL, base)
+@dataclass(frozen=True, slots=True)
+class View:
+    """How one kind of resource is shown.
+
+    `spell` puts a stored text in the words of a version older than `spelt_until`; `short` is a row
+    of the columns `fields.brief` as an item of a plain list.
+    """
+
+    fields: Fields[Any]
+    short: Callable[[Line, int], dict[str, Any]]
+    spell: Callable[[str, int], str] = lambda body, _: body
+    spelt_until: int = 0
+
+    def columns(self, ask: Listing) -> str:
+        """The columns that `page` needs of each row."""
+        return ", ".join(self.fields.brief) if ask.is_brief else "uuid, body"
+
+    def page(
+        self, ask: Listing, rows: Sequence[Line], *, version: int, base: str, path: str
+    ) -> bytes:
+        """A page of the list at this path, as it was asked for."""
+        last = str(rows[-1][0]) if rows else None
+        following = ask.following(f"{base}v1/{path}", len(rows), last)
+        if ask.is_brief:
+            return self.brief(rows, version, base, following)
+        bodies = [str(row[1]) for row in rows]
+        return self.many(bodies, version, base, ask.fields, following)
+
+    def text(self, body: str, version: int, base: str) -> str:
+        """One resource as JSON text."""
+        if version < self.spelt_until:
+            body = self.spell(body, version)
+        return self.fields.cut(body, version).replace(URL, base)
+
+    def one(self, body: str, version: int, base: str, some: Sequence[str] | None = None) -> bytes:
+        """One resource, whole or some fields of it."""
+        text = self.text(body, version, base)
+        return text.encode() if some is None else _some(text, some)
+
+    def many(
+        self,
+        bodies: Iterable[str],
+        version: int,
+        base: str,
+        some: Sequence[str] | None,
+        following: str | None,
+    ) -> bytes:
+        """A list of resources, and where it goes on."""
+        if some is None:
+            cut = self.fields.cut
+            if version < self.spelt_until:
+                bodies = (self.spell(body, version) for body in bodies)
+            items = ",".join([cut(body, version) for body in bodies]).replace(URL, base).encode()
+        else:
+            items = b",".join(_some(self.text(body, version, base), some) for body in bodies)
+        return collection(self.fields.kind.encode(), items, following)
+
+    def brief(self, rows: Iterable[Line], version: int, base: str, following: str | None) -> bytes:
+        """A plain list, and where it goes on."""
+        kind, short = self.fields.kind, self.short
+        items = []
+        for row in rows:
+            item = short(row, version)
+            item["links"] = links(kind, item["uuid"])
+            items.append(_encode(item))
+        text = b",".join(items).replace(URL.encode(), base.encode())
+        return collection(kind.encode(), text, following)
 
 
-def node(body: str, version: int, base: str, fields: Sequence[str] | None = None) -> bytes:
-    """One node, whole or some fields of it."""
-    text = _text(body, version, base)
-    return text.encode() if fields is None else _some(text, fields)
+def _short_node(row: Line, version: int) -> dict[str, Any]:
+    uuid, name, instance, maintained, power, provision = row
+    item = {
+        "uuid": uuid,
+        "name": name,
+        "instance_uuid": instance,
+        "maintenance": bool(maintained),
+        "power_state": power,
+        "provision_state": state(str(provision), version),
+    }
+    if version < 5:  # noqa: PLR2004
+        del item["name"]
+    return item
 
 
-def nodes(
-    bodies: Iterable[str],
-    version: int,
-    base: str,
-    fields: Sequence[str] | None,
-    following: str | None,
-) -> bytes:
-    """A list of nodes, and where it goes on."""
-    if fields is None:
-        old = version < 39  # noqa: PLR2004
-        texts = (cut(_spelt(body, version) if old else body, version) for body in bodies)
-        items = ",".join(texts).replace(URL, base).encode()
-    else:
-        items = b",".join(_some(_text(body, version, base), fields) for body in bodies)
-    return collection(b"nodes", items, following)
+def _spelt_port(body: str, version: int) -> str:
+    """A local link with keys that the version does not know is shown as none."""
+    head, mark, rest = body.partition('\n,"local_link_connection":')
+    line, newline, tail = rest.partition("\n")
+    at = line.rindex(',"pxe_enabled":')
+    if '"vtep-logical-switch"' not in line[:at]:
+        return body
+    return head + mark + "{}" + line[at:] + newline + tail
+
+
+NODE = View(NODE_FIELDS, _short_node, _spelt, spelt_until=39)
+PORT = View(
+    PORT_FIELDS, lambda row, _: {"uuid": row[0], "address": row[1]}, _spelt_port, spelt_until=90
+)
+CHASSIS = View(CHASSIS_FIELDS, lambda row, _: {"uuid": row[0], "description": row[1]})
 
 
 def collection(name: bytes, items: bytes, following: str | None) -> bytes:
@@ -79,8 +160,8 @@ def _some(text: str, fields: Sequence[str]) -> bytes:
 
 def states(body: str, version: int, base: str) -> bytes:
     """The states of a node."""
-    found = _RAW.decode(_text(body, max(version, 75), base))
+    found = _RAW.decode(NODE.text(body, max(version, 75), base))
     shown = {name: found[name] for name, since in STATES if since <= version}
     if version < 39:  # noqa: PLR2004
-        shown["provision_state"] = _RAW.decode(_text(body, version, base))["provision_state"]
+        shown["provision_state"] = _RAW.decode(NODE.text(body, version, base))["provision_state"]
     return _encode(shown)

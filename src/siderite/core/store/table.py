@@ -108,6 +108,15 @@ class Table(Generic[R]):
         )
         return Op(sql, values, 1)
 
+    def hold(self, value: R) -> Op:
+        """The op that changes nothing, if the value is still the one that was read: for decisions
+        that rest on it. It does not keep the row from being deleted afterwards."""
+        return Op(
+            f"UPDATE {self.name} SET version = version WHERE uuid = ? AND version = ?",
+            (value.uuid, value.version),
+            1,
+        )
+
     def remove(self, value: R) -> Op:
         """The op that deletes the value, if it is still the one that was read."""
         return Op(

@@ -1,0 +1,135 @@
+"""What the outside sees of a resource: each field with the first API version that shows it.
+
+`render` writes a value as JSON text in the order of the table, with a newline before the fields of
+each further version (white space to a JSON reader) and a carriage return where the public URL
+belongs: raw control characters never occur within JSON text. What a version shows is then the text
+up to its newline, without parsing (`cut`). Secrets are masked on the way.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Generic
+from typing import Protocol
+from typing import TypeVar
+
+import msgspec
+
+from siderite.baremetal.domain.secrets import mask
+
+URL = "\r"
+_KEPT = 64
+_UUID, _HERE = "\0", "\1"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Named(Protocol):
+    """What is rendered has a UUID, which its links are made of."""
+
+    @property
+    def uuid(self) -> str: ...
+
+
+T = TypeVar("T", bound=Named)
+
+
+def links(kind: str, ident: str, sub: str = "") -> msgspec.Raw:
+    """The self and bookmark links of a resource, with a mark for the public URL."""
+    end = f'{kind}/{ident}{sub}","rel":'
+    return msgspec.Raw(
+        f'[{{"href":"{URL}v1/{end}"self"}},{{"href":"{URL}{end}"bookmark"}}]'.encode()
+    )
+
+
+class Fields(Generic[T]):
+    """A resource's fields in the order of the versions that brought them.
+
+    `kind` is the collection's name in its address. `links` names the fields that are links, to the
+    resource itself or to what is below it; those also in `wrapped` are a list in a list.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        table: Sequence[tuple[str, int]],
+        *,
+        brief: Sequence[str],
+        links: Sequence[str] = ("links",),
+        wrapped: Sequence[str] = (),
+        masked: Sequence[str] = (),
+    ) -> None:
+        self.kind = kind
+        self.table = tuple(table)
+        self.since = dict(table)
+        self.brief = tuple(brief)
+        self.links = frozenset(links)
+        plain = [name for name, _ in table if name not in self.links]
+        self._values = attrgetter(*plain)
+        self._masked_at = tuple(plain.index(name) for name in masked)
+        self._steps_at = sorted(set(self.since.values()))
+        self._frame = self._framed(frozenset(wrapped))
+        # The last few with their text: what is stored is often answered with right after.
+        self._rendered: dict[str, tuple[T, str]] = {}
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return iter(self.table)
+
+    def _framed(self, wrapped: frozenset[str]) -> str:
+        """All that stands between the values: keys, commas, newlines and the links, which depend
+        on the uuid alone. One text for every value, with marks for the uuid and for each field.
+        """
+        out = []
+        before = None
+        for name, since in self.table:
+            start = "" if before is None else "," if since == before else "\n,"
+            before = since
+            out.append(f'{start}"{name}":')
+            if name in self.links:
+                sub = "" if name == "links" else "/" + name
+                text = bytes(links(self.kind, _UUID, sub)).decode()
+                out.append(f"[{text}]" if name in wrapped else text)
+            else:
+                out.append(_HERE)
+        return "".join(out)
+
+    def render(self, value: T) -> str:
+        """The value's JSON text for the store: see the module's text for its form."""
+        known = self._rendered.get(value.uuid)
+        if known is not None and known[0] is value:
+            return known[1]
+        if len(self._rendered) >= _KEPT:
+            self._rendered.clear()
+        text = self._text(value)
+        self._rendered[value.uuid] = (value, text)
+        return text
+
+    def _text(self, value: T) -> str:
+        values = list(self._values(value))
+        for at in self._masked_at:
+            if values[at]:
+                values[at] = mask(values[at])
+        frame = self._frame.replace(_UUID, value.uuid).split(_HERE)
+        out = []
+        for before, field in zip(frame, values, strict=False):
+            out.append(before)
+            if field is None:
+                out.append("null")
+            elif field is False:
+                out.append("false")
+            elif field is True:
+                out.append("true")
+            else:
+                out.append(_encode(field).decode())
+        out.append(frame[-1])
+        return "".join(out)
+
+    def cut(self, body: str, version: int) -> str:
+        """What a version shows of a rendered value, as JSON text; the URL is still to be put in."""
+        hidden = len(self._steps_at) - bisect_right(self._steps_at, version)
+        return "{" + (body.rsplit("\n", hidden)[0] if hidden else body) + "}"
+
+    def visible(self, version: int) -> list[str]:
+        """The fields that a version shows."""
+        return [name for name, since in self.table if since <= version]

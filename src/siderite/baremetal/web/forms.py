@@ -1,0 +1,172 @@
+"""What clients may write: each field with a check of its form, and a sentence for any other.
+
+The same checks serve creation and patching. A field newer than the request's version is refused
+with 406. Each resource has a `Form`.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+from siderite.core import jsonpatch
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotAcceptable
+from siderite.core.ids import is_uuid
+from siderite.core.jsonpatch import Patch
+
+Check = Callable[[str, Any], Any]
+"""Gives a field's value in its proper form, or raises `Invalid`."""
+
+_TRUE = ("true", "yes", "on", "1", "t", "y")
+_FALSE = ("false", "no", "off", "0", "f", "n")
+
+
+def text(most: int, *, least: int = 0, null: bool = True) -> Check:
+    """Text of a limited length, or null."""
+
+    def check(name: str, value: Any) -> str | None:
+        if value is None and null:
+            return None
+        if not isinstance(value, str):
+            raise Invalid(f"{name} must be text, not {kind(value)}.")
+        if not least <= len(value) <= most:
+            raise Invalid(f"{name} must have {least} to {most} characters.")
+        return value
+
+    return check
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or false, also as the words that command lines send; null is false."""
+    if value is None:
+        return False
+    if isinstance(value, bool):
+        return value
+    word = value.strip().lower() if isinstance(value, str) else None
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise Invalid(f"{name} must be true or false, not {short(value)}.")
+
+
+def optional_flag(name: str, value: Any) -> bool | None:
+    """True, false or null."""
+    return None if value is None else flag(name, value)
+
+
+def flag_or_true(name: str, value: Any) -> bool:
+    """True or false; null is true."""
+    return True if value is None else flag(name, value)
+
+
+def uuid(name: str, value: Any) -> str | None:
+    """A UUID, or null."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not is_uuid(value):
+        raise Invalid(f"{name} must be a UUID, not {short(value)}.")
+    return value.lower()
+
+
+def obj(name: str, value: Any) -> dict[str, Any]:
+    """A JSON object; null is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Invalid(f"{name} must be an object, not {kind(value)}.")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What may be written of a resource: `fields` by patches too, `at_creation` only at first.
+    `since` says which version brought a field, `required` which cannot be taken away.
+    """
+
+    noun: str
+    since: Mapping[str, int]
+    fields: Mapping[str, Check]
+    at_creation: Mapping[str, Check] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset({"extra"})
+
+    def created(self, document: Any, version: int) -> dict[str, Any]:
+        """The fields of a new resource."""
+        if not isinstance(document, dict):
+            raise self._wrong(f"the body must be an object, not {kind(document)}.")
+        made = {}
+        for key, value in document.items():
+            check = self.fields.get(key) or self.at_creation.get(key)
+            if check is None:
+                raise self._wrong(f"there is no field {short(key)} that can be set at creation.")
+            self.too_new(key, version)
+            made[key] = self._checked(check, key, value)
+        return made
+
+    def patches(self, document: Any, version: int) -> list[Patch]:
+        """A patch whose fields may be patched in this version."""
+        patches = jsonpatch.parse(document)
+        for item in patches:
+            if item.field not in self.fields:
+                only = ", ".join(sorted(self.fields))
+                raise Invalid(
+                    f"Cannot patch {item.text[:200]}. Only the following can be updated: {only}"
+                )
+            self.too_new(item.field, version)
+        return patches
+
+    def patched(self, value: Any, patches: list[Patch]) -> dict[str, Any]:
+        """The fields that a patch changes, with their new values."""
+        made: dict[str, Any] = {}
+        for patch in patches:
+            name = patch.field
+            if len(patch.path) > 1:
+                if name not in self.objects:
+                    raise Invalid(f"Cannot {patch.op} {patch.text}: {name} is not an object.")
+                before = made.get(name, getattr(value, name))
+                made[name] = jsonpatch.apply(before or {}, patch.path[1:], patch)
+            elif patch.op != "remove":
+                made[name] = patch.value
+            elif name in self.required:
+                raise Invalid(f"{name} can not be removed; replace it with another one.")
+            else:
+                made[name] = None
+        return {name: self._checked(self.fields[name], name, new) for name, new in made.items()}
+
+    def too_new(self, name: str, version: int) -> None:
+        """Refuse a field that the version does not know."""
+        since = self.since.get(name, 1)
+        if since > version:
+            raise NotAcceptable(
+                f"{name} needs API version 1.{since}; this request has 1.{version}."
+            )
+
+    def _checked(self, check: Check, name: str, value: Any) -> Any:
+        try:
+            return check(name, value)
+        except Invalid as why:
+            raise self._wrong(why.sentence) from why
+
+    def _wrong(self, sentence: str) -> Invalid:
+        return Invalid(f"Schema error for {self.noun}: {sentence}")
+
+
+def kind(value: Any) -> str:
+    """What a JSON value is, in words."""
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "text",
+        bool: "true or false",
+        type(None): "null",
+    }
+    return names.get(type(value), "a number")
+
+
+def short(value: Any) -> str:
+    """A value as it is shown in a sentence."""
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:77] + "…"  # noqa: PLR2004

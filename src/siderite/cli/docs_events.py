@@ -1,0 +1,86 @@
+"""The reference page of events, printed from the functions that make the facts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.chassis import Chassis
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.port import Port
+from siderite.cli.markdown import code
+from siderite.cli.markdown import page
+from siderite.cli.markdown import table
+from siderite.core.fact import Fact
+
+
+def _sample(**changes: Any) -> Node:
+    made = Node(
+        uuid="1be26c0b-03f2-4d2e-ae87-c02d7f33c123", created_at="2026-01-01T09:00:00.000000+00:00",
+        updated_at="2026-01-01T10:00:00.000000+00:00", name="r01-n01", driver="fake-hardware",
+        driver_info={"rack": "r01", "password": "secret"}, provision_state=P.DEPLOYING,
+        target_provision_state=P.ACTIVE, power_state="power off", conductor="host1",
+        provision_updated_at="2026-01-01T10:00:00.000000+00:00", resource_class="baremetal",
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+def _announced() -> Iterator[tuple[Fact, str]]:
+    """One fact of each type, and when it is announced."""
+    node = _sample()
+    for action in ("create", "update", "delete"):
+        for status in ("start", "end", "error"):
+            yield facts.node_crud(action, status, node), f"a client's {action} of a node"
+    yield from _announced_of_others(node)
+    for status in ("start", "end"):
+        yield facts.maintenance_set(status, node), "a user sets or clears maintenance"
+    ends = {"start": "began", "end": "ended or is held", "error": "failed", "success": "goes on"}
+    for status, text in ends.items():
+        row = next(r for r in NODE if facts.provision_status(r.state, r.to, r.event) == status)
+        before, after = _sample(provision_state=row.state), _sample(provision_state=row.to)
+        yield facts.provision_set(before, after, row.event), f"the machine moved: work {text}"
+    for status in ("start", "end", "error"):
+        yield facts.power_set(status, node, "power on"), "a power change that was asked for"
+    yield facts.power_corrected(node, None), "the record now says what the hardware says"
+
+
+def _announced_of_others(node: Node) -> Iterator[tuple[Fact, str]]:
+    port = Port(
+        uuid=node.uuid, created_at=node.created_at, node_uuid=node.uuid, address="52:54:00:00:00:01"
+    )
+    chassis = Chassis(uuid=node.uuid, created_at=node.created_at)
+    for action in ("create", "update", "delete"):
+        for status in ("start", "end", "error"):
+            also = " or of its node" if action == "delete" and status != "error" else ""
+            when = f"a client's {action} of a port{also}"
+            yield facts.port_crud(action, status, port, None), when
+    for action in ("create", "update", "delete"):
+        for status in ("start", "end", "error"):
+            yield facts.chassis_crud(action, status, chassis), f"a client's {action} of a chassis"
+
+
+def page_of_events() -> str:
+    """What is announced, and when."""
+    rows = []
+    for fact, when in _announced():
+        sent = msgspec.json.decode(fact.payload)
+        kind = f"{sent['ironic_object.name']} {sent['ironic_object.version']}"
+        rows.append((code(fact.event_type), fact.priority, fact.publisher, kind, when))
+    before = _sample(provision_state=P.AVAILABLE, target_provision_state=None)
+    sample = facts.provision_set(before, _sample(), Event.DEPLOY)
+    text = msgspec.json.format(sample.payload.encode(), indent=2).decode()
+    return page(
+        "Events",
+        "What the bare metal service announces: one row in the event log per fact, written in the"
+        " commit that makes it true. Types and payloads are those of Ironic's versioned"
+        " notifications. [Follow events](../how-to/follow-events.md) says how to read the log."
+        " Webhooks and the message bus are not there yet.",
+        table("event type | priority | publisher | payload | when", rows),
+        "The publisher is followed by a dot and the host's name. Secrets are masked. This is the"
+        f" payload of `{sample.event_type}` for a node that begins to be deployed:",
+        f"```json\n{text}\n```",
+    )

@@ -1,0 +1,40 @@
+"""The door: whoever asked to be told of facts is, when they are true and not before."""
+
+import asyncio
+
+import pytest
+
+from siderite.core.store import Lost
+from siderite.core.store import Op
+from siderite.core.transition import Cause
+from siderite.core.transition import Door
+from tests.core.test_eventlog import fact
+from tests.core.test_eventlog import placed
+from tests.core.test_work import migrated
+
+
+def test_all_listeners_are_told_of_facts_after_their_commit_and_only_then(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            door = Door(store, host="here")
+            calls = []
+            door.on_facts(lambda: calls.append("one"))
+            door.on_facts(lambda: calls.append("other"))
+
+            lost = door.change(Cause())
+            lost.tell(fact("a", 1))
+            lost.put(Op("UPDATE work SET due = 1 WHERE id = 99", (), 1))
+            with pytest.raises(Lost):
+                await door.commit(lost)
+            silent = door.change(Cause())
+            silent.put(Op("UPDATE work SET due = 1 WHERE id = 99"))
+            await door.commit(silent)
+            assert calls == []
+
+            told = door.change(Cause())
+            told.tell(fact("a", 2))
+            await door.commit(told)
+            assert calls == ["one", "other"]
+            assert [bytes(entry.payload) for entry in await placed(store)] == [b'{"n":2}']
+
+    asyncio.run(story())
