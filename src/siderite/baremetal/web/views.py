@@ -4,6 +4,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -154,8 +155,14 @@ def collection(name: bytes, items: bytes, following: str | None) -> bytes:
 
 
 def _some(text: str, fields: Sequence[str]) -> bytes:
-    found = _RAW.decode(text)
-    return _encode({name: found[name] for name in (*fields, "links") if name in found})
+    return _encode(_picker(tuple(fields)).decode(text))
+
+
+@lru_cache(256)
+def _picker(fields: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.Struct]:
+    """Reads some fields of a text, unparsed, and passes over the others."""
+    names = dict.fromkeys((*fields, "links"))
+    return msgspec.json.Decoder(msgspec.defstruct("Some", [(name, msgspec.Raw) for name in names]))
 
 
 def states(body: str, version: int, base: str) -> bytes:
