@@ -209,7 +209,6 @@ class Route:
     handler: Handler
     policy: str = "public"
     since: int = 0
-    too_old: int = 404
 
 
 class _WrongMethod(MethodNotAllowed):

@@ -18,15 +18,6 @@ from siderite.core.times import iso
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
-class Secret(str):
-    """Text that never shows itself."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "***"
-
-
 DEBUG, INFO, WARNING, ERROR = 10, 20, 30, 40
 _NAMES = {DEBUG: "debug", INFO: "info", WARNING: "warning", ERROR: "error"}
 
@@ -98,8 +89,7 @@ class _Bridge(logging.Handler):
 
 
 def _shown(value: Any) -> Any:
-    if isinstance(value, Secret):
-        return "***"
+    """Enums as their text."""
     return str(value) if isinstance(value, str) else value
 
 

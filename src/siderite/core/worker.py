@@ -48,7 +48,6 @@ class Worker:
         self._clock = clock
         self._wake = asyncio.Event()
         self._running: dict[int, asyncio.Task[None]] = {}
-        self._draining = False
 
     def kick(self) -> None:
         """There may be something due."""
