@@ -83,6 +83,29 @@ def test_a_handler_that_breaks_is_tried_again_and_its_reason_is_shown():
     assert tries == [0, 1, 2]
 
 
+def test_a_handler_that_breaks_goes_on_from_what_it_had_committed():
+    seen = []
+
+    def handlers(store):
+        async def breaks_after_a_step(item):
+            seen.append((item.kind, item.job))
+            if len(seen) == 1:
+                kept = work.keep(item, kind="clean", job='{"index":1}', deadline=work.FAR)
+                await store.commit([kept])
+                raise ZeroDivisionError("a bug")
+            await store.commit([work.done(item)])
+
+        return {"count": breaks_after_a_step, "clean": breaks_after_a_step}
+
+    async def story(store, worker):
+        await store.commit([job("m")])
+        worker.kick()
+        await empty(store)
+
+    asyncio.run(world(handlers, story))
+    assert seen == [("count", "{}"), ("clean", '{"index":1}')]
+
+
 def test_work_of_an_unknown_kind_is_kept_for_a_worker_that_knows_it():
     async def story(store, worker):
         await store.commit([job("m", kind="from the future")])

@@ -102,6 +102,16 @@ def park(
     )
 
 
+def again(work: Work, *, due: float, reason: str) -> Op:
+    """Let go of the lease after a mishap; the job stays as far as it was committed."""
+    return Op(
+        "UPDATE work SET due = CASE WHEN deadline < ? THEN deadline ELSE ? END, reason = ?,"
+        " attempts = ?, owner = NULL, lease_until = NULL WHERE id = ? AND fence = ?",
+        (due, due, reason, work.attempts + 1, work.id, work.fence),
+        1,
+    )
+
+
 def moved_on(work: Work, *, kind: str, deadline: float) -> Work:
     """The work as it stands after `keep`, for whoever holds it."""
     return replace(work, kind=kind, deadline=deadline)

@@ -95,8 +95,9 @@ class Worker:
         due = await work.next_due(self._store)
         return POLL_S if due is None else max(0.001, min(POLL_S, due - now))
 
-    def _ended(self, id: int, _: object) -> None:
-        self._running.pop(id, None)
+    def _ended(self, id: int, task: asyncio.Task[None]) -> None:
+        if self._running.get(id) is task:  # its row may have been claimed anew already
+            del self._running[id]
         self._wake.set()
 
     async def _do(self, item: Work) -> None:
@@ -121,15 +122,7 @@ class Worker:
     async def _again(self, item: Work, why: Exception) -> None:
         wait = min(BACK_OFF_S, 0.5 * 2 ** min(item.attempts, 10))
         reason = f"unexpected error ({type(why).__name__}), trying again: see the log"
-        parked = work.park(
-            item,
-            kind=item.kind,
-            job=item.job,
-            due=self._clock() + wait,
-            deadline=item.deadline,
-            reason=reason,
-            attempts=item.attempts + 1,
-        )
+        parked = work.again(item, due=self._clock() + wait, reason=reason)
         with contextlib.suppress(Exception):
             await self._store.commit([parked])
 
