@@ -11,7 +11,7 @@ from siderite.core import metrics
 from siderite.core.transition import Cause
 from siderite.events import EventsService
 from siderite.events import hub as hub_module
-from siderite.wiring import EVENT_TYPES
+from siderite.wiring.baremetal import EVENT_TYPES
 from tests.events.log import ADDRESS
 from tests.events.log import NODE
 from tests.events.log import OTHER

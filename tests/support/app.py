@@ -239,8 +239,7 @@ async def running(
         app.token = await app.login()
         yield app
     finally:
-        await program.store.close()
-        program.machines.close()
+        await program.close()
 
 
 class Standing:

@@ -22,7 +22,14 @@ _TYPES = {
         "real": "DOUBLE PRECISION",
     },
 }
-_ORDER = ("siderite.core.store", "siderite.identity", "siderite.baremetal")
+_ORDER = (
+    "siderite.core.store",
+    "siderite.identity",
+    "siderite.events",
+    "siderite.baremetal",
+    "siderite.image",
+    "siderite.compute",
+)
 _MARK = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)"
 
 
@@ -31,6 +38,8 @@ def pending(done: set[str]) -> list[tuple[str, str]]:
     found = []
     for room in _ORDER:
         folder = files(room).joinpath("migrations")
+        if not folder.is_dir():
+            continue
         names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
         short = room.removeprefix("siderite.")
         found += [(f"{short}/{name}", folder.joinpath(name).read_text()) for name in names]

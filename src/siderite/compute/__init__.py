@@ -1,0 +1,1 @@
+"""Servers, flavors, hosts and placement: the compute API."""

@@ -1,0 +1,1 @@
+"""Carry on what was begun."""

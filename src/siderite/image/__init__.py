@@ -1,0 +1,1 @@
+"""Image records and their files."""

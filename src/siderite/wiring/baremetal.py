@@ -1,0 +1,80 @@
+"""The bare metal room."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from siderite.baremetal.drivers.simulated import Machines
+from siderite.baremetal.drivers.simulated import SimulatorService
+from siderite.baremetal.drivers.simulated import simulated_driver
+from siderite.baremetal.usecases import callback
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.context import Settings
+from siderite.baremetal.web.service import BaremetalService
+from siderite.baremetal.workers.cleanup import CleanupAfterAbort
+from siderite.baremetal.workers.power import Power
+from siderite.baremetal.workers.steps import Steps
+from siderite.core.config import Config
+from siderite.core.worker import Handler
+from siderite.demo import fill
+from siderite.identity import CatalogEntry
+from siderite.wiring.part import Base
+from siderite.wiring.part import Part
+
+EVENT_TYPES = tuple(f"baremetal.*.*.{status}" for status in ("start", "end", "error", "success"))
+LANE_WORK = (
+    "verify", "clean", "deploy", "service", "inspect", "adopt", "rescue", "unrescue", "teardown",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Baremetal:
+    """The room, and those of its parts that others ask for by name."""
+
+    part: Part
+    context: Context
+    machines: Machines
+
+
+def settings(config: Config) -> Settings:
+    """The bare metal options."""
+    return Settings(
+        automated_clean=config.automated_clean,
+        allow_deleting_available_nodes=config.allow_deleting_available_nodes,
+        callback_timeout_s=config.callback_timeout_s,
+        deadline_scale=config.deadline_scale,
+        soft_power_off_timeout_s=config.soft_power_off_timeout_s,
+        power_timeout_s=config.power_timeout_s,
+        max_limit=config.max_limit,
+    )
+
+
+def baremetal(base: Base) -> Baremetal:
+    """Nodes, ports, chassis; their API, drivers and workers."""
+    config = base.config
+    machines = Machines(str(base.data / "simulated.db"))
+    drivers = {"fake-hardware": simulated_driver(machines)}
+    cards = {name: driver.card for name, driver in drivers.items()}
+    ctx = Context(base.door, cards, settings(config))
+    handlers: dict[str, Handler] = dict.fromkeys(LANE_WORK, Steps(ctx, drivers).handle)
+    handlers["power"] = Power(ctx, drivers).handle
+    handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
+    jobs = [partial(machines.call_back, partial(_called_back, ctx))]
+    if config.demo:
+        jobs.append(partial(fill, ctx, machines, config.demo_nodes))
+    authenticated = None if config.baremetal_auth == "none" else base.identity
+    part = Part(
+        services={
+            "baremetal": BaremetalService(ctx, authenticated),
+            "simulator": SimulatorService(machines, base.identity),
+        },
+        catalog=(CatalogEntry("baremetal", "siderite-baremetal", "/baremetal"),),
+        handlers=handlers,
+        jobs=jobs,
+        event_types=EVENT_TYPES,
+        close=machines.close,
+    )
+    return Baremetal(part, ctx, machines)
+
+
+async def _called_back(ctx: Context, node: str) -> None:
+    await callback.heartbeat(ctx, node)

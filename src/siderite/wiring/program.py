@@ -1,0 +1,163 @@
+"""The parts of one process, put together and kept going."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from collections.abc import Callable
+from collections.abc import Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from siderite import clouds
+from siderite.baremetal.drivers.simulated import Machines
+from siderite.baremetal.usecases.context import Context
+from siderite.core import eventlog
+from siderite.core import work
+from siderite.core.config import Config
+from siderite.core.http import App
+from siderite.core.http import Service
+from siderite.core.ids import new_uuid
+from siderite.core.log import get_logger
+from siderite.core.store import Store
+from siderite.core.store import open_store
+from siderite.core.store.migrations import migrate
+from siderite.core.transition import Door
+from siderite.core.worker import Handler
+from siderite.core.worker import Worker
+from siderite.events import EventsService
+from siderite.events import Hub
+from siderite.health import HealthService
+from siderite.identity import Identity
+from siderite.identity import IdentityService
+from siderite.wiring.baremetal import baremetal
+from siderite.wiring.part import Base
+from siderite.wiring.part import Part
+
+log = get_logger("wiring")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The parts of one running process."""
+
+    config: Config
+    store: Store
+    door: Door
+    identity: Identity
+    baremetal: Context
+    machines: Machines
+    worker: Worker
+    hub: Hub
+    app: App
+    jobs: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
+    closers: tuple[Callable[[], None], ...]
+
+    async def close(self) -> None:
+        """Let go of files and connections."""
+        await self.store.close()
+        for close in self.closers:
+            close()
+
+
+async def build(config: Config) -> Program:
+    """Open the database, bring it up to date, and put the parts together."""
+    base = await _base(config)
+    iron = baremetal(base)
+    parts = (iron.part,)
+    worker = _worker(base, parts)
+    app = App(_services(base, parts), config.url)
+    jobs = [worker.run, base.hub.run]
+    if base.store.dialect != "sqlite":
+        jobs.append(partial(_place_facts, base))
+    return Program(
+        config, base.store, base.door, base.identity, iron.context, iron.machines, worker,
+        base.hub, app,
+        jobs=(*jobs, *(job for part in parts for job in part.jobs)),
+        closers=tuple(part.close for part in parts if part.close),
+    )  # fmt: skip
+
+
+def _data_directory(config: Config) -> Path:
+    data = Path(config.data)
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return data
+
+
+async def _base(config: Config) -> Base:
+    data = _data_directory(config)
+    store = await open_store(config.database)
+    for name in await migrate(store):
+        log.info("migrated", name=name)
+    if store.dialect == "sqlite":
+        await work.forget_leases(store)
+    door = Door(store, host=config.host)
+    hub = Hub(store)
+    door.on_facts(hub.wake)
+    identity = Identity(store, token_ttl_s=config.token_ttl_s)
+    await identity.first_start(config.admin_password, partial(clouds.write, config))
+    clouds.restore(config)
+    return Base(config, data, store, door, hub, identity)
+
+
+def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
+    handlers: dict[str, Handler] = {}
+    for part in parts:
+        handlers |= part.handlers
+    owner = f"{base.config.host}:{os.getpid()}:{new_uuid()[:8]}"
+    worker = Worker(base.store, handlers, owner=owner, slots=base.config.worker_slots)
+    base.door.on_work = worker.kick
+    return worker
+
+
+def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:
+    catalog = tuple(entry for part in parts for entry in part.catalog)
+    known = tuple(glob for part in parts for glob in part.event_types)
+    services: dict[str, Service] = {
+        "identity": IdentityService(
+            base.identity,
+            public_url=base.config.url,
+            region=base.config.region,
+            catalog=catalog,
+        ),
+        "events": EventsService(base.hub, base.identity, known=known),
+        "": HealthService(base.store),
+    }
+    for part in parts:
+        services |= part.services
+    return services
+
+
+@asynccontextmanager
+async def carrying_on(program: Program) -> AsyncIterator[None]:
+    """Everything that goes on beside answering requests."""
+    tasks = [asyncio.create_task(job()) for job in program.jobs]
+    try:
+        yield
+    finally:
+        program.hub.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await program.close()
+
+
+async def _place_facts(base: Base) -> None:
+    """Give facts their place in the log soon after they are committed (PostgreSQL)."""
+    wake = asyncio.Event()
+    base.door.on_facts(wake.set)
+    while True:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await wake.wait()
+        wake.clear()
+        try:
+            await eventlog.place(base.store)
+            base.hub.wake()
+        except Exception as why:
+            log.warning("cannot place facts in the log", error=repr(why))
+            await asyncio.sleep(0.5)
+        await asyncio.sleep(0.02)  # many facts at a time cost little more than one

@@ -1,0 +1,85 @@
+"""The HTTP server around the application, and its listener."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import uvicorn
+
+from siderite.core.config import Config
+from siderite.events import Hub
+from siderite.wiring.program import Program
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens, and does not wait for those who follow the log."""
+
+    def __init__(self, config: uvicorn.Config, ready: asyncio.Event, hub: Hub) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._hub = hub
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hub.close()
+        cut = asyncio.get_running_loop().call_later(0.3, partial(self._cut, stopping=True))
+        await super().shutdown(sockets)
+        cut.cancel()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % 10 == 0:
+            self._cut()
+        return await super().on_tick(counter)
+
+    def _cut(self, *, stopping: bool = False) -> None:
+        """Let go of streams that were given up, and when stopping of those that nobody reads: such
+        a connection is closed when its client has read what is left, that is never.
+        """
+        for connection in list[Any](self.server_state.connections):
+            cycle = connection.cycle
+            if cycle is None or cycle.response_complete or not cycle.response_started:
+                continue
+            if connection.transport.is_closing() or (stopping and connection.flow.write_paused):
+                connection.transport.abort()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on SIGINT and SIGTERM, and go on with closing up instead of dying of them."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+def listen(config: Config) -> socket.socket:
+    """The listener: opened first, so that a port that is taken costs nothing else."""
+    host, _, port = config.listen.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=2048)
+    except OSError as why:
+        raise RuntimeError(
+            f"cannot listen on {config.listen}: {why.strerror}; choose another with --listen."
+        ) from why
+
+
+async def serve(program: Program, listener: socket.socket, ready: asyncio.Event) -> None:
+    """Answer requests until told to stop."""
+    options = uvicorn.Config(
+        program.app, loop="uvloop", http="httptools",
+        lifespan="off", access_log=False, log_config=None, server_header=False,
+        proxy_headers=False, date_header=False,
+        timeout_graceful_shutdown=5, timeout_keep_alive=75,
+    )  # fmt: skip
+    await _Server(options, ready, program.hub).serve([listener])
