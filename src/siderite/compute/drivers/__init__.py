@@ -1,1 +1,1 @@
-"""Hands on hypervisors."""
+"""Doing it to hypervisors: drivers behind one contract."""

@@ -1,1 +1,303 @@
-"""What a driver is."""
+"""What a driver is: small Protocols. What a driver cannot do, it does not have.
+
+A driver works on hosts (a row: name, driver, address) and on guests (all that it may need to know
+of a server). Every call may be repeated: after a crash the worker asks again with the same token,
+and the driver answers how that run is going, or finds that its effect is there. No call waits
+longer than a round trip or so: a long thing answers `Wait(reason, again_in)` and is asked again.
+`Failed` is for what cannot be done; whatever a driver raises is tried again until the deadline.
+
+A host that does not answer is no failure: `Wait`. What it runs is then `Power.NOSTATE`, never off.
+"""
+
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Protocol
+
+from siderite.compute.domain.driver_card import DriverCard
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.power import Power
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """The host to act on. `options` are what was said when it was added."""
+
+    host: str
+    uri: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """One network interface. `kind` is `user`, `network` (libvirt's) or `bridge`, and `target` the
+    network's or bridge's name on the host; simulated hosts take any.
+    """
+
+    port: str
+    network: str
+    kind: str
+    target: str
+    mac: str
+    address: str
+    prefix: int
+    gateway: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """All that a driver needs to know of a server; sizes as in its flavor."""
+
+    uuid: str
+    name: str
+    """The domain's name: instance-0000002a."""
+    display_name: str
+    hostname: str
+    project: str
+    node: str
+    """Which of the host's hypervisor nodes (bare metal: the node's UUID)."""
+    vcpus: int
+    ram_mib: int
+    disk_gib: int
+    ephemeral_gib: int = 0
+    swap_mib: int = 0
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    image: str | None = None
+    image_properties: Mapping[str, str] = field(default_factory=dict)
+    nics: tuple[Nic, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    user_data: str | None = None
+    """Base64, as it was sent."""
+    public_key: str | None = None
+    key_name: str | None = None
+    admin_password: str | None = None
+    availability_zone: str = ""
+    config_drive: bool = True
+    is_running: bool = True
+    """Whether it should run when the call is done (spawn, resize, rebuild)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What one hypervisor node offers. A virtual host has one; a bare metal host one per node,
+    with `resource_class` set, and offers it whole.
+    """
+
+    node: str
+    hypervisor_type: str
+    hypervisor_version: int
+    vcpus: int
+    ram_mib: int
+    disk_gib: int
+    resource_class: str | None = None
+    traits: frozenset[str] = frozenset()
+    address: str = ""
+    cpu_info: str = "{}"
+    is_available: bool = True
+    why_not: str | None = None
+
+
+class ImageFiles(Protocol):
+    """Where drivers get image files from, and put snapshots."""
+
+    async def local(self, image: str) -> Path | Wait | Failed:
+        """A readable file with the image's bytes on this machine; it must not be changed. An image
+        from elsewhere is fetched into a cache first (`Wait` while it comes).
+        """
+        ...
+
+    async def store(self, image: str, source: Path, disk_format: str) -> Outcome:
+        """Make the file the contents of an image that waits for them; it is read, not kept."""
+        ...
+
+
+class Life(Protocol):
+    """What every driver can do."""
+
+    async def capacity(self, at: At) -> list[Inventory] | Wait | Failed:
+        """What the host offers now."""
+        ...
+
+    async def spawn(self, at: At, guest: Guest, token: str) -> Outcome:
+        """Make the guest from its image, and start it unless it should be off. `found` may have
+        `console_type`, `root_device_name`.
+        """
+        ...
+
+    async def destroy(self, at: At, guest: Guest, token: str) -> Outcome:
+        """Stop the guest at once and leave nothing of it; it need not be there."""
+        ...
+
+    async def rebuild(self, at: At, guest: Guest, token: str) -> Outcome:
+        """Give the guest a new disk from its (new) image; it is off, and starts if it should."""
+        ...
+
+    async def state(self, at: At, guest: Guest) -> Power | None:
+        """What it does now; None if the host has no such guest, NOSTATE if it cannot be told."""
+        ...
+
+    async def states(self, at: At) -> Mapping[str, Power] | None:
+        """All guests of the host by their UUID, in one call; None if it cannot be told."""
+        ...
+
+
+class PowerSwitch(Protocol):
+    """Power, step by step: the worker does the timing."""
+
+    async def on(self, at: At, guest: Guest, token: str) -> Outcome:
+        """Start it, if it does not run."""
+        ...
+
+    async def off(self, at: At, guest: Guest, token: str) -> Outcome:
+        """Pull the plug."""
+        ...
+
+    async def signal(self, at: At, guest: Guest, token: str) -> Outcome:
+        """Ask the guest to shut down (ACPI or its agent), once; Done when the signal is sent. How
+        the guest takes it, `state` tells.
+        """
+        ...
+
+    async def reset(self, at: At, guest: Guest, token: str) -> Outcome:
+        """Off and on at once, with its devices made anew."""
+        ...
+
+
+class Pause(Protocol):
+    """Stop its processors, keep its memory."""
+
+    async def pause(self, at: At, guest: Guest, token: str) -> Outcome: ...
+    async def unpause(self, at: At, guest: Guest, token: str) -> Outcome: ...
+
+
+class Suspend(Protocol):
+    """Memory to disk and back."""
+
+    async def suspend(self, at: At, guest: Guest, token: str) -> Outcome: ...
+    async def resume(self, at: At, guest: Guest, token: str) -> Outcome: ...
+
+
+class Rescue(Protocol):
+    """Another system in place of its own, whose disk is attached second. It is off before."""
+
+    async def rescue(self, at: At, guest: Guest, image: str | None, token: str) -> Outcome: ...
+    async def unrescue(self, at: At, guest: Guest, token: str) -> Outcome: ...
+
+
+class Resize(Protocol):
+    """To another size, host or both, with a way back. The guest is off before."""
+
+    async def prepare(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        """Keep the guest's disk for a way back, and let `to` have it."""
+        ...
+
+    async def finish(self, at: At, guest: Guest, source: At, token: str) -> Outcome:
+        """Make the guest on `at` in its new size, and start it if it should run."""
+        ...
+
+    async def confirm(self, at: At, guest: Guest, token: str) -> Outcome:
+        """Delete what was kept on the source."""
+        ...
+
+    async def revert(self, at: At, guest: Guest, leaving: At, token: str) -> Outcome:
+        """Undo on `leaving` what `finish` made there, and bring back what was kept."""
+        ...
+
+
+class LiveMigrate(Protocol):
+    """To another host while it runs."""
+
+    async def live_migrate(self, at: At, guest: Guest, to: At, token: str) -> Outcome: ...
+    async def abort(self, at: At, guest: Guest, token: str) -> Outcome: ...
+
+
+class Snapshot(Protocol):
+    """Its disk as an image."""
+
+    async def snapshot(self, at: At, guest: Guest, image: str, token: str) -> Outcome:
+        """Store the guest's disk as the contents of the image, which waits for them."""
+        ...
+
+
+class ConsoleLog(Protocol):
+    """What the guest printed."""
+
+    async def log(self, at: At, guest: Guest, lines: int | None) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleAddress:
+    """Where a console listens, as seen from this process: a TCP port or a Unix socket."""
+
+    kind: str
+    host: str = ""
+    port: int = 0
+    path: str = ""
+
+
+class Console(Protocol):
+    """Its screen or serial line."""
+
+    async def console(self, at: At, guest: Guest, kind: str) -> ConsoleAddress | Failed: ...
+
+
+class Interfaces(Protocol):
+    """Network interfaces that come and go while it lives."""
+
+    async def attach(self, at: At, guest: Guest, nic: Nic, token: str) -> Outcome: ...
+    async def detach(self, at: At, guest: Guest, nic: Nic, token: str) -> Outcome: ...
+
+
+class Password(Protocol):
+    """The administrator's password inside the guest."""
+
+    async def set_password(self, at: At, guest: Guest, password: str, token: str) -> Outcome: ...
+
+
+class CrashDump(Protocol):
+    """A non-maskable interrupt, so that the guest dumps itself."""
+
+    async def crash_dump(self, at: At, guest: Guest, token: str) -> Outcome: ...
+
+
+Tell = Callable[[str, Power], Awaitable[None]]
+"""A guest, by its server's UUID, is now in this power state."""
+
+
+class Watch(Protocol):
+    """Hears of guests that stop or start by themselves."""
+
+    async def watch(self, at: At, tell: Tell) -> None:
+        """Until cancelled. A hint only: whoever is told asks `state` before acting."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A kind of hypervisor: its card for others to read, and what it can do."""
+
+    card: DriverCard
+    life: Life
+    power: PowerSwitch
+    pause: Pause | None = None
+    suspend: Suspend | None = None
+    rescue: Rescue | None = None
+    resize: Resize | None = None
+    live_migrate: LiveMigrate | None = None
+    snapshot: Snapshot | None = None
+    console_log: ConsoleLog | None = None
+    console: Console | None = None
+    interfaces: Interfaces | None = None
+    password: Password | None = None
+    crash_dump: CrashDump | None = None
+    watch: Watch | None = None
+    close: Callable[[], None] | None = None
+
+
+Drivers = Mapping[str, Driver]
+"""By the name that hosts have in their `driver` field."""

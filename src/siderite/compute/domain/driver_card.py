@@ -1,0 +1,21 @@
+"""What usecases may know of a driver: its name, its type as shown, and what it can do. Pure."""
+
+from dataclasses import dataclass
+
+ABILITIES = (
+    "pause", "suspend", "rescue", "resize", "live_migrate", "snapshot", "console_log", "console",
+    "interfaces", "password", "crash_dump", "power_update", "diagnostics",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DriverCard:
+    """A driver as others see it. `hypervisor_type` is what os-hypervisors shows."""
+
+    name: str
+    hypervisor_type: str
+    abilities: frozenset[str] = frozenset()
+
+    def can(self, ability: str) -> bool:
+        """Whether a server on this driver can be asked for it."""
+        return ability in self.abilities
