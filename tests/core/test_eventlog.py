@@ -94,3 +94,17 @@ def test_more_facts_than_one_statement_takes_are_all_written(database_url):
             ]
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("publisher", "shown"),
+    [
+        ("ironic-api", "ironic-api.here"),
+        ("nova-compute:", "nova-compute:here"),
+        ("nova-compute:rack-7", "nova-compute:rack-7"),
+    ],
+)
+def test_the_publisher_is_named_as_its_service_does(publisher, shown):
+    told = Fact("a.b.end", publisher, "thing", "a", "{}")
+    (op,) = eventlog.record([told], at=1.0, host="here", request_id=None)
+    assert op.args[3] == shown

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -100,7 +101,7 @@ def record(facts: Sequence[Fact], *, at: float, host: str, request_id: str | Non
                 new_uuid(),
                 fact.event_type,
                 at,
-                f"{fact.publisher}.{host}",
+                _publisher_id(fact.publisher, host),
                 fact.priority,
                 request_id,
                 fact.resource_type,
@@ -110,6 +111,12 @@ def record(facts: Sequence[Fact], *, at: float, host: str, request_id: str | Non
             )
         ops.append(Op(_INSERTS[len(some)], tuple(args), len(some)))
     return ops
+
+
+@lru_cache(64)
+def _publisher_id(publisher: str, host: str) -> str:
+    name, colon, own = publisher.partition(":")
+    return f"{name}:{own or host}" if colon else f"{name}.{host}"
 
 
 async def newest(store: Store) -> int:

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Event type and payload are the wire's own; `publisher` is completed with the host's name."""
+    """Event type and payload are the wire's own.
+
+    `publisher` is completed with the name of the host that commits: `ironic-api` becomes
+    `ironic-api.host`, and `nova-compute:` becomes `nova-compute:host`; `nova-compute:other` says
+    for itself which host it is about.
+    """
 
     event_type: str
     publisher: str
