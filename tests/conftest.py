@@ -6,6 +6,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.lab import LabHost
+from tests.lab import lab_host
 from tests.support.postgres import Postgres
 from tests.support.postgres import running_postgres
 
@@ -35,3 +37,10 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/test.db"
     url: str = request.getfixturevalue("postgres_url")
     return url
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[LabHost]:
+    """A private libvirt host: one per test process, started by the first test that asks for it."""
+    with lab_host() as host:
+        yield host

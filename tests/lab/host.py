@@ -1,0 +1,193 @@
+"""A hypervisor host of the tests' own: a private libvirtd in namespaces of its own.
+
+All its files are in one scratch folder, and one kill ends it with all its guests; the kernel does
+that too should the tests themselves be killed. Start it from a thread that lives on.
+"""
+
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextlib import suppress
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+import libvirt
+
+from tests.lab.cache import LabUnavailable
+from tests.lab.cache import cache_folder
+
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 60.0
+_PAUSE_S = 0.02
+_TOOLS = {
+    "libvirtd": "libvirt-daemon-system",
+    "virtlogd": "libvirt-daemon-system",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "qemu-img": "qemu-utils",
+    "tini": "tini",
+    "setpriv": "util-linux",
+    "unshare": "util-linux",
+    "ip": "iproute2",
+}
+# QEMU runs as the one user there is: as another it could not open this machine's /dev/kvm, and
+# libvirt would probe for it again at every call.
+_QEMU_CONF = """\
+user = "root"
+group = "root"
+security_driver = "none"
+namespaces = []
+cgroup_controllers = []
+seccomp_sandbox = 0
+remote_display_port_min = {display}
+remote_display_port_max = {display_end}
+migration_port_min = {migration}
+migration_port_max = {migration_end}
+"""
+_LIBVIRTD_CONF = """\
+auth_unix_rw = "none"
+host_uuid = "{uuid}"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LabHost:
+    """A running host."""
+
+    name: str
+    folder: Path
+    pid: int  # killing it ends the host and its guests
+    _open: list[Any] = field(default_factory=list)
+
+    @property
+    def socket(self) -> Path:
+        """libvirtd's socket."""
+        return self.folder / "run" / "libvirt-sock"
+
+    @property
+    def uri(self) -> str:
+        """Where libvirt's clients, ours and others', find this host."""
+        return f"qemu+unix:///system?socket={self.socket}"
+
+    @property
+    def disks(self) -> Path:
+        """A folder for disks and serial logs."""
+        return self.folder / "disks"
+
+    def connection(self) -> Any:
+        """A libvirt connection, the same at each call; for the test's own looks and deeds."""
+        if not self._open:
+            self._open.append(libvirt.open(self.uri))
+        return self._open[0]
+
+
+@contextmanager
+def lab_host(name: str = "lab", *, own_network: bool = False) -> Iterator[LabHost]:
+    """Start a host; end it with all its guests, and remove its files, whatever happens.
+
+    It shares this machine's loopback, so that VNC and migration ports can be reached, unless
+    `own_network`: then it may make bridges, and nobody outside sees them.
+    """
+    for tool, package in _TOOLS.items():
+        if shutil.which(tool) is None:
+            raise LabUnavailable(f"{tool} is missing; as root: apt-get install {package}")
+    folder = Path(tempfile.mkdtemp(prefix="siderite-lab-"))
+    try:
+        _prepare(folder)
+        process = _start(folder, name, own_network=own_network)
+        host = LabHost(name, folder, process.pid)
+        try:
+            _wait_until_it_answers(host, process)
+            yield host
+        finally:
+            while host._open:
+                _close(host._open.pop())
+            _end(process)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _prepare(folder: Path) -> None:
+    for name in ("run", "etc/qemu", "lib", "log", "disks"):
+        (folder / name).mkdir(parents=True)
+    # What libvirt finds out about QEMU takes it two seconds, and holds for all hosts of the lab.
+    capabilities = cache_folder() / "libvirt"
+    capabilities.mkdir(exist_ok=True)
+    (folder / "cache").symlink_to(capabilities)
+    display = random.randrange(10_000, 20_000, 100)
+    migration = random.randrange(20_000, 32_000, 100)
+    (folder / "etc" / "qemu.conf").write_text(
+        _QEMU_CONF.format(
+            display=display,
+            display_end=display + 99,
+            migration=migration,
+            migration_end=migration + 99,
+        )
+    )
+    # Two hosts of one machine must differ, or libvirt refuses to migrate between them.
+    (folder / "etc" / "libvirtd.conf").write_text(_LIBVIRTD_CONF.format(uuid=uuid.uuid4()))
+
+
+def _start(folder: Path, name: str, *, own_network: bool) -> subprocess.Popen[bytes]:
+    script = Path(__file__).with_name("host.sh")
+    namespaces = ["--mount", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc"]
+    if own_network:
+        namespaces.append("--net")
+    if os.geteuid() != 0:
+        namespaces.append("--map-root-user")
+    with (folder / "libvirtd.log").open("wb") as log:
+        return subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "unshare", *namespaces, script, folder, name],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a Ctrl-C at the terminal is ours to pass on
+        )
+
+
+def _wait_until_it_answers(host: LabHost, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if host.socket.exists():
+            try:
+                host.connection().getLibVersion()
+            except libvirt.libvirtError:
+                while host._open:
+                    _close(host._open.pop())
+            else:
+                return
+        time.sleep(_PAUSE_S)
+    words = (host.folder / "libvirtd.log").read_text(errors="replace")[-2000:]
+    raise LabUnavailable(f"libvirtd did not start; its last words:\n{words}")
+
+
+def _close(connection: Any) -> None:
+    with suppress(libvirt.libvirtError):  # the host may be gone already
+        connection.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the namespace's first process, and with it all others; wait until none is left."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    inside = [int(pid) for pid in children.read_text().split()] if process.poll() is None else []
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while any(Path(f"/proc/{pid}/ns/pid").exists() for pid in inside):
+        if time.monotonic() > deadline:
+            raise LabUnavailable(f"processes of the lab outlived it: below {inside}")
+        time.sleep(_PAUSE_S)
+
+
+def _quietly(_: object, __: object) -> None:
+    """libvirt's C code prints every error to stderr; tests read them as exceptions."""
+
+
+libvirt.registerErrorHandler(_quietly, None)

@@ -1,0 +1,14 @@
+#!/bin/bash -e
+# host.sh FOLDER NAME: libvirtd with all its files in FOLDER; called by host.py in mount, PID and
+# UTS namespaces of its own, so nothing of this machine's /etc, /run and /var is seen or touched.
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 tmpfs /run
+for pair in run:/run/libvirt etc:/etc/libvirt lib:/var/lib/libvirt cache:/var/cache/libvirt log:/var/log/libvirt; do
+    mkdir -p "${pair#*:}"
+    mount --bind "$1/${pair%%:*}" "${pair#*:}"
+done
+hostname "$2"
+ip link set lo up 2>/dev/null || true # matters only in a network namespace of its own
+virtlogd --daemon --pid-file /run/virtlogd.pid
+# tini reaps QEMU at once; without that every stop of a guest takes two seconds.
+exec tini -s -- libvirtd --pid-file /run/libvirtd.pid
