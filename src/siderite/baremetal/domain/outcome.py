@@ -7,9 +7,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Finished; `changes` are the node's fields that follow, such as inspected properties."""
+    """Finished; `changes` are the node's fields that follow, such as inspected properties.
+
+    `remember` goes into the node's `driver_internal_info`; None forgets a key.
+    """
 
     changes: dict[str, Any] = field(default_factory=dict)
+    remember: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +21,14 @@ class Wait:
     """Not finished: why, and in how many seconds it is worth asking again.
 
     `callback` says that the node's ramdisk will call; the node then shows its wait state.
+    `remember` goes into the node's `driver_internal_info` before the driver is asked again; None
+    forgets a key.
     """
 
     reason: str
     again_in: float
     callback: bool = False
+    remember: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ hardware longer than a network round trip: a long thing answers `Wait` and is as
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field
 from typing import Any
 from typing import Protocol
 
 from siderite.baremetal.domain.driver_card import DriverCard
+from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.power import PowerState
@@ -27,11 +29,22 @@ class Endpoint:
     driver_info: Mapping[str, Any]
     properties: Mapping[str, Any]
     instance_info: Mapping[str, Any]
+    internal: Mapping[str, Any] = field(default_factory=dict)
+    """What drivers, and the ramdisk's calls, have left in `driver_internal_info`."""
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    """The node's interface of each kind, by name."""
 
     @classmethod
     def of(cls, node: Node) -> "Endpoint":
         """The endpoint of a node."""
-        return cls(node.uuid, node.driver_info, node.properties, node.instance_info)
+        return cls(
+            node.uuid,
+            node.driver_info,
+            node.properties,
+            node.instance_info,
+            node.driver_internal_info,
+            {kind: getattr(node, f"{kind}_interface") or "" for kind in INTERFACES},
+        )
 
 
 class Power(Protocol):

@@ -1,11 +1,15 @@
 """A power change is asked for, and ends."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.store import NODES
@@ -13,6 +17,7 @@ from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
+from siderite.baremetal.usecases.progress import remembered
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
@@ -100,25 +105,36 @@ def _check(node: Node, target: PowerTarget) -> None:
         )
 
 
-async def waits(ctx: Context, held: Work, reason: str, again_in: float) -> None:
+async def waits(ctx: Context, held: Work, outcome: Wait) -> None:
     """The hardware is not ready: let go of the work for a while, and show why on the node."""
+    reason = outcome.reason
 
     async def decide(change: Change) -> None:
         change.put(
             work.park(
-                held, kind=held.kind, job=held.job, due=change.now + again_in,
+                held, kind=held.kind, job=held.job, due=change.now + outcome.again_in,
                 deadline=held.deadline, reason=reason,
             )
         )  # fmt: skip
         node = await NODES.get(ctx.door.store, held.machine)
-        if node is not None and node.wait_reason != reason:
-            change.put(NODES.swap(node, node.changed(change.now, {"wait_reason": reason})))
+        if node is None:
+            return
+        changes = {"wait_reason": reason, **remembered(node, outcome.remember)}
+        if any(getattr(node, name) != value for name, value in changes.items()):
+            change.put(NODES.swap(node, node.changed(change.now, changes)))
 
     await ctx.door.attempt(Cause(held.request_id), held.machine, decide)
 
 
 async def ended(
-    ctx: Context, held: Work, job: PowerJob, *, node: Node, error: str | None, observed: str | None
+    ctx: Context,
+    held: Work,
+    job: PowerJob,
+    *,
+    node: Node,
+    error: str | None,
+    observed: str | None,
+    remember: Mapping[str, Any],
 ) -> None:
     """The work is over: done, or failed for a reason. `observed` is what the hardware last said.
 
@@ -132,7 +148,8 @@ async def ended(
         node = known.pop() if known else await NODES.get(ctx.door.store, held.machine)
         if node is None:
             return
-        changes: dict[str, str | None] = {"target_power_state": None, "wait_reason": None}
+        changes: dict[str, Any] = {"target_power_state": None, "wait_reason": None}
+        changes |= remembered(node, remember)
         if error is None:
             changes["power_state"] = PowerTarget(job.target).leads_to.value
         else:

@@ -7,10 +7,15 @@ lost, so is the report, and `Lost` tells the worker to stop. If only the node ch
 """
 
 from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.domain.steps import job_text
@@ -100,11 +105,29 @@ def cleared_step(family: Family, node: Node) -> dict[str, Any]:
     return {field: {}, "driver_internal_info": info}
 
 
-async def step_on(ctx: Context, run: Run, job: Job, changes: dict[str, Any]) -> Run:
-    """A step ended, or the list was settled: the next step begins."""
+def remembered(node: Node, remember: Mapping[str, Any]) -> dict[str, Any]:
+    """The node's field that holds what a driver wants to be told again."""
+    if not remember:
+        return {}
+    info = {**node.driver_internal_info, **remember}
+    return {
+        "driver_internal_info": {key: value for key, value in info.items() if value is not None}
+    }
+
+
+def after_step(family: Family, job: Job, node: Node, outcome: Done | Wait) -> dict[str, Any]:
+    """All of the node's fields that follow from what a step answered."""
+    memory = remembered(node, outcome.remember)
+    changes = outcome.changes if isinstance(outcome, Done) else {}
+    known = msgspec.structs.replace(node, **memory) if memory else node
+    return {**changes, **memory, **shown_step(family, job, known)}
+
+
+async def step_on(ctx: Context, run: Run, job: Job, outcome: Done) -> Run:
+    """A step ended: the next one begins."""
 
     def decide(change: Change, node: Node) -> Node:
-        fields = {**changes, **shown_step(run.family, job, node)}
+        fields = after_step(run.family, job, node, outcome)
         after = node
         if fields:
             after = node.changed(change.now, {**fields, "wait_reason": None})
@@ -153,33 +176,43 @@ def _deadline(ctx: Context, node: Node) -> float:
     return (state.deadline_s or 0.0) * ctx.settings.deadline_scale
 
 
-async def waits(ctx: Context, run: Run, job: Job, reason: str, again_in: float) -> None:
+async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
     """Nothing moves yet: let go of the lease for a while, and show why."""
+    reason = outcome.reason
 
     def decide(change: Change, node: Node) -> Node:
         after = node
-        shown = {"wait_reason": reason, **shown_step(run.family, job, node)}
+        shown = {"wait_reason": reason, **after_step(run.family, job, node, outcome)}
         if any(getattr(node, name) != value for name, value in shown.items()):
             after = node.changed(change.now, shown)
             change.put(NODES.swap(node, after))
         change.put(
-            work.park(run.held, kind=run.held.kind, job=job_text(job), due=change.now + again_in,
-                      deadline=run.held.deadline, reason=reason)
+            work.park(run.held, kind=run.held.kind, job=job_text(job),
+                      due=change.now + outcome.again_in, deadline=run.held.deadline, reason=reason)
         )  # fmt: skip
         return after
 
     await _report(ctx, run, decide)
 
 
-async def still_silent(ctx: Context, run: Run, reason: str) -> None:
+async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
     """Still waiting for a call back; one has come, so the time it may be silent begins anew."""
-    change = ctx.door.change(Cause(run.held.request_id))
-    deadline = change.now + ctx.settings.callback_timeout_s
-    change.put(
-        work.park(run.held, kind=run.held.kind, job=job_text(run.job), due=deadline,
-                  deadline=deadline, reason=reason)
-    )  # fmt: skip
-    await ctx.door.commit(change)
+
+    def decide(change: Change, node: Node) -> Node:
+        after = node
+        memory = remembered(node, outcome.remember)
+        if memory or node.wait_reason != outcome.reason:
+            after = node.changed(change.now, {"wait_reason": outcome.reason, **memory})
+            change.put(NODES.swap(node, after))
+        deadline = change.now + ctx.settings.callback_timeout_s
+        due = deadline if outcome.callback else change.now + outcome.again_in
+        change.put(
+            work.park(run.held, kind=run.held.kind, job=job_text(run.job), due=due,
+                      deadline=deadline, reason=outcome.reason)
+        )  # fmt: skip
+        return after
+
+    await _report(ctx, run, decide)
 
 
 async def abandon(ctx: Context, held: Work) -> None:

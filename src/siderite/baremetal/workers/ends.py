@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import msgspec
+
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
@@ -34,12 +37,15 @@ async def verified(ctx: Context, run: Run, power: PowerState) -> None:
     )  # fmt: skip
 
 
-async def finished(ctx: Context, run: Run, changes: dict[str, Any]) -> Run | None:
-    """All steps are done."""
+async def finished(ctx: Context, run: Run, last: Done) -> Run | None:
+    """All steps are done; `last` is what the last of them answered."""
+    changes = last.changes
     if run.family is Family.TEARDOWN:
         return await progress.moved(
             ctx, run, Event.CLEAN, Job(op=new_uuid()),
-            changes=lambda node: {**changes, **_WIPED, "deploy_step": {}},
+            changes=lambda node: {
+                **changes, **progress.remembered(node, last.remember), **_WIPED, "deploy_step": {},
+            },
         )  # fmt: skip
     event = Event.DONE
     if run.family is Family.CLEAN and (
@@ -48,10 +54,13 @@ async def finished(ctx: Context, run: Run, changes: dict[str, Any]) -> Run | Non
         event = Event.MANAGE
 
     def fields(node: Node) -> dict[str, Any]:
+        memory = progress.remembered(node, last.remember)
+        known = msgspec.structs.replace(node, **memory) if memory else node
         return {
             "last_error": None,
             **changes,
-            **progress.cleared_step(run.family, node),
+            **memory,
+            **progress.cleared_step(run.family, known),
             **_memories(run.family, node, ctx.door.clock()),
         }
 

@@ -1,5 +1,7 @@
 """Power changes that were asked for."""
 
+from collections.abc import Mapping
+from typing import Any
 from typing import assert_never
 
 import msgspec
@@ -47,9 +49,8 @@ class Power:
             return
         if observed is PowerState.UNKNOWN:
             # No action starts from an unknown state: wait until the BMC can be read.
-            await self._wait(
-                held, "the power state cannot be read: is the BMC reachable?", _RETRY_S
-            )
+            reason = "the power state cannot be read: is the BMC reachable?"
+            await power.waits(self._ctx, held, Wait(reason, _RETRY_S))
             return
         if observed is target.leads_to and not target.is_reboot:
             await self._end(node, held, job)
@@ -57,9 +58,9 @@ class Power:
         outcome = await driver.power.set(at, target, job.token)
         match outcome:
             case Done():
-                await self._end(node, held, job)
+                await self._end(node, held, job, remember=outcome.remember)
             case Wait():
-                await self._wait(held, outcome.reason, outcome.again_in)
+                await power.waits(self._ctx, held, outcome)
             case Failed():
                 await self._end(node, held, job, error=outcome.reason, observed=observed)
             case _:
@@ -73,13 +74,13 @@ class Power:
         *,
         error: str | None = None,
         observed: PowerState | None = None,
+        remember: Mapping[str, Any] | None = None,
     ) -> None:
         text = None if error is None else f"Failed to change power state to {job.target!r}: {error}"
         seen = None if observed is None else observed.wire
-        await power.ended(self._ctx, held, job, node=node, error=text, observed=seen)
-
-    async def _wait(self, held: Work, reason: str, again_in: float) -> None:
-        await power.waits(self._ctx, held, reason, again_in)
+        await power.ended(
+            self._ctx, held, job, node=node, error=text, observed=seen, remember=remember or {}
+        )
 
 
 def _late(held: Work, target: PowerTarget) -> str:

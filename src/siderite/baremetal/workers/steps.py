@@ -5,7 +5,6 @@ job stands, so that it makes no difference whether this process began it. Betwee
 is a commit; a step that waits lets go of the work, and nothing holds a thread or a task meanwhile.
 """
 
-from typing import Any
 from typing import assert_never
 
 from siderite.baremetal.domain.node_machine import NODE
@@ -95,7 +94,7 @@ class Steps:
             target = _POWER_STEPS[step.step]
             outcome = await driver.power.set(at, target, run.job.token)
             if isinstance(outcome, Done):
-                return Done({"power_state": target.leads_to.value})
+                return Done({"power_state": target.leads_to.value}, outcome.remember)
             return outcome
         if step.step == "wait":
             left = run.job.since + float(step.args.get("seconds", 0)) - self._ctx.door.clock()
@@ -106,7 +105,7 @@ class Steps:
         step = run.job.current
         match outcome:
             case Done():
-                return await self._step_done(run, outcome.changes)
+                return await self._step_done(run, outcome)
             case Wait(callback=True):
                 job = run.job.with_(waiting=True)
                 patience = self._ctx.settings.callback_timeout_s
@@ -117,14 +116,12 @@ class Steps:
                     job,
                     reason=outcome.reason,
                     due_in=patience,
-                    changes=lambda node: progress.shown_step(run.family, job, node),
+                    changes=lambda node: progress.after_step(run.family, job, node, outcome),
                 )
                 await self._missed_call(parked)
                 return None
             case Wait():
-                await progress.waits(
-                    self._ctx, run, run.job.with_(waiting=True), outcome.reason, outcome.again_in
-                )
+                await progress.waits(self._ctx, run, run.job.with_(waiting=True), outcome)
                 return None
             case Failed():
                 name = f"step {step.interface}.{step.step} failed: " if step is not None else ""
@@ -132,7 +129,7 @@ class Steps:
             case _:
                 assert_never(outcome)
 
-    async def _step_done(self, run: Run, changes: dict[str, Any]) -> Run | None:
+    async def _step_done(self, run: Run, outcome: Done) -> Run | None:
         step = run.job.current
         now = self._ctx.door.clock()
         job = run.job.with_(index=run.job.index + 1, waiting=False, since=now)
@@ -148,22 +145,22 @@ class Steps:
                 Event.HOLD,
                 job,
                 reason=reason,
-                changes=lambda node: progress.shown_step(run.family, job, node),
+                changes=lambda node: progress.after_step(run.family, job, node, outcome),
             )
             return None
         if job.current is None:
-            return await self._finish(Run(run.held, run.node, job), changes)
-        return await progress.step_on(self._ctx, run, job, changes)
+            return await self._finish(Run(run.held, run.node, job), outcome)
+        return await progress.step_on(self._ctx, run, job, outcome)
 
     async def _called_back(self, run: Run, driver: Driver) -> Run | None:
         """A node in a wait state was woken: its ramdisk called, or a hold was released."""
         step = run.job.current
-        changes: dict[str, Any] = {}
+        done = Done()
         job = run.job
         if job.waiting and step is not None:
             outcome = await self._do(run, driver, step)
             if isinstance(outcome, Wait):
-                await progress.still_silent(self._ctx, run, outcome.reason)
+                await progress.still_silent(self._ctx, run, outcome)
                 return None
             if isinstance(outcome, Failed):
                 return await self._outcome(run, outcome)
@@ -171,14 +168,14 @@ class Steps:
                 return await self._fail(
                     run, "aborted by request, after the step that could not be interrupted"
                 )
-            changes = outcome.changes
+            done = outcome
             job = job.with_(index=job.index + 1, waiting=False, since=self._ctx.door.clock())
         return await progress.moved(
             self._ctx,
             run,
             Event.RESUME,
             job,
-            changes=lambda node: {**changes, **progress.shown_step(run.family, job, node)},
+            changes=lambda node: progress.after_step(run.family, job, node, done),
         )
 
     async def _missed_call(self, run: Run) -> None:
@@ -201,13 +198,13 @@ class Steps:
             reason = "the power cannot be read: check the BMC's address, credentials and network"
             if self._ctx.door.clock() - run.held.created_at >= VERIFY_PATIENCE_S:
                 return await self._fail(run, reason)
-            await progress.waits(self._ctx, run, run.job, reason, 1.0)
+            await progress.waits(self._ctx, run, run.job, Wait(reason, 1.0))
             return None
         await ends.verified(self._ctx, run, power)
         return None
 
-    async def _finish(self, run: Run, changes: dict[str, Any] | None = None) -> Run | None:
-        return await ends.finished(self._ctx, run, changes or {})
+    async def _finish(self, run: Run, last: Done | None = None) -> Run | None:
+        return await ends.finished(self._ctx, run, last or Done())
 
     async def _fail(self, run: Run, reason: str, *, in_step: bool = False) -> Run | None:
         await ends.failed(self._ctx, run, reason, in_step=in_step)
@@ -215,7 +212,8 @@ class Steps:
 
     async def _overdue(self, run: Run, *, waiting: bool) -> Run | None:
         if waiting and run.node.maintenance:
-            await progress.still_silent(self._ctx, run, "overdue, but the node is in maintenance")
+            reason = "overdue, but the node is in maintenance"
+            await progress.still_silent(self._ctx, run, Wait(reason, 0.0, callback=True))
             return None
         if waiting:
             reason = f"nothing called back within {self._ctx.settings.callback_timeout_s:g} s"
