@@ -29,8 +29,8 @@ class Endpoint:
     driver_info: Mapping[str, Any]
     properties: Mapping[str, Any]
     instance_info: Mapping[str, Any]
-    internal: Mapping[str, Any] = field(default_factory=dict)
-    """What drivers, and the ramdisk's calls, have left in `driver_internal_info`."""
+    driver_internal_info: Mapping[str, Any] = field(default_factory=dict)
+    """What drivers, and the ramdisk's calls, have left there."""
     interfaces: Mapping[str, str] = field(default_factory=dict)
     """The node's interface of each kind, by name."""
 
