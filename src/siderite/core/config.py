@@ -50,6 +50,9 @@ class Config:
     deadline_scale: float = _option(1.0, "Factor on the deadline of every active state.")
     soft_power_off_timeout_s: float = _option(600.0, "How long a soft power off may take.")
     power_timeout_s: float = _option(60.0, "How long a power change may take.")
+    hardware_timeout_s: float = _option(
+        30.0, "How long a BMC may take to answer while a client waits."
+    )
 
     @property
     def loopback(self) -> bool:

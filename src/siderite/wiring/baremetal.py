@@ -11,6 +11,7 @@ from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.context import Settings
 from siderite.baremetal.web.service import BaremetalService
 from siderite.baremetal.workers.cleanup import CleanupAfterAbort
+from siderite.baremetal.workers.hardware import DrivenHardware
 from siderite.baremetal.workers.power import Power
 from siderite.baremetal.workers.steps import Steps
 from siderite.core.config import Config
@@ -54,7 +55,8 @@ def baremetal(base: Base) -> Baremetal:
     machines = Machines(str(base.data / "simulated.db"))
     drivers = {"fake-hardware": simulated_driver(machines)}
     cards = {name: driver.card for name, driver in drivers.items()}
-    ctx = Context(base.door, cards, settings(config))
+    hardware = DrivenHardware(drivers, timeout_s=config.hardware_timeout_s)
+    ctx = Context(base.door, cards, settings(config), hardware)
     handlers: dict[str, Handler] = dict.fromkeys(LANE_WORK, Steps(ctx, drivers).handle)
     handlers["power"] = Power(ctx, drivers).handle
     handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle

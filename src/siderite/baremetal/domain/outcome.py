@@ -4,16 +4,20 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+from siderite.baremetal.domain.hardware import Found
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
     """Finished; `changes` are the node's fields that follow, such as inspected properties.
 
-    `remember` goes into the node's `driver_internal_info`; None forgets a key.
+    `remember` goes into the node's `driver_internal_info`; None forgets a key. `found` is kept
+    beside the node, such as its inventory.
     """
 
     changes: dict[str, Any] = field(default_factory=dict)
     remember: dict[str, Any] = field(default_factory=dict)
+    found: Found | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,31 @@
 Every call may be repeated: after a crash the worker asks again with the same token, and a driver
 that knows the token answers how that run is going in place of starting it anew. No call waits for
 hardware longer than a network round trip: a long thing answers `Wait` and is asked again.
+
+Power and steps answer with an `Outcome`. The others answer with what they read, or nothing, and
+raise `domain.hardware.Unreachable` or `Refused`, whose sentence names the BMC and the remedy. They
+are called from requests too, so each takes one round trip and may be given up half-way.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 from typing import Protocol
 
 from siderite.baremetal.domain.driver_card import DriverCard
+from siderite.baremetal.domain.hardware import BiosSetting
+from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import BootMode
+from siderite.baremetal.domain.hardware import BootSetting
+from siderite.baremetal.domain.hardware import ConsoleInfo
+from siderite.baremetal.domain.hardware import FirmwareComponent
+from siderite.baremetal.domain.hardware import Indicator
+from siderite.baremetal.domain.hardware import Light
+from siderite.baremetal.domain.hardware import MediaDevice
+from siderite.baremetal.domain.hardware import Medium
+from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Outcome
@@ -33,6 +49,7 @@ class Endpoint:
     """What drivers, and the ramdisk's calls, have left there."""
     interfaces: Mapping[str, str] = field(default_factory=dict)
     """The node's interface of each kind, by name."""
+    target_raid_config: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, node: Node) -> "Endpoint":
@@ -44,7 +61,16 @@ class Endpoint:
             node.instance_info,
             node.driver_internal_info,
             {kind: getattr(node, f"{kind}_interface") or "" for kind in INTERFACES},
+            node.target_raid_config,
         )
+
+    @property
+    def bmc(self) -> str:
+        """What to call the BMC in a sentence."""
+        for key, value in self.driver_info.items():
+            if key.endswith("_address") and isinstance(value, str) and value:
+                return f"The BMC {value.rpartition('@')[2]} of node {self.node}"
+        return f"The BMC of node {self.node}"
 
 
 class Power(Protocol):
@@ -75,13 +101,144 @@ class Steps(Protocol):
         ...
 
 
+class BootDevices(Protocol):
+    """What a machine starts from."""
+
+    async def boot_devices(self, at: Endpoint) -> Sequence[BootDevice]:
+        """Those that may be chosen."""
+        ...
+
+    async def boot_device(self, at: Endpoint) -> BootSetting:
+        """The one that is chosen."""
+        ...
+
+    async def set_boot_device(self, at: Endpoint, device: BootDevice, *, persistent: bool) -> None:
+        """Choose one, for the next start or for all."""
+        ...
+
+
+class BootModes(Protocol):
+    """UEFI or BIOS."""
+
+    async def boot_mode(self, at: Endpoint) -> BootMode | None:
+        """The mode; None if it cannot be told."""
+        ...
+
+    async def set_boot_mode(self, at: Endpoint, mode: BootMode) -> None:
+        """Change it, by the next start at the latest."""
+        ...
+
+
+class SecureBoot(Protocol):
+    """Whether only signed systems start."""
+
+    async def secure_boot(self, at: Endpoint) -> bool | None:
+        """Whether it is on; None if it cannot be told."""
+        ...
+
+    async def set_secure_boot(self, at: Endpoint, on: bool) -> None:
+        """Switch it, by the next start at the latest."""
+        ...
+
+
+class Nmi(Protocol):
+    """Asking the operating system for a crash dump."""
+
+    async def inject_nmi(self, at: Endpoint) -> None:
+        """A non-maskable interrupt."""
+        ...
+
+
+class Indicators(Protocol):
+    """Lights."""
+
+    async def indicators(self, at: Endpoint) -> Sequence[Indicator]:
+        """Those there are."""
+        ...
+
+    async def indicator(self, at: Endpoint, component: str, name: str) -> Light:
+        """What one shows."""
+        ...
+
+    async def set_indicator(self, at: Endpoint, component: str, name: str, to: Light) -> None:
+        """Have it show something else."""
+        ...
+
+
+class Sensors(Protocol):
+    """Temperatures, fans, voltages and the like."""
+
+    async def sensors(self, at: Endpoint) -> Sequence[Sensor]:
+        """All readings."""
+        ...
+
+
+class VirtualMedia(Protocol):
+    """Images that the machine takes for a disc in its drive."""
+
+    async def media(self, at: Endpoint) -> Sequence[Medium]:
+        """The slots, and what is in them."""
+        ...
+
+    async def insert(self, at: Endpoint, device: MediaDevice, image_url: str) -> None:
+        """Put an image into the slot of this kind, in the place of what is there."""
+        ...
+
+    async def eject(self, at: Endpoint, device: MediaDevice) -> None:
+        """Take out what is in the slots of this kind; an empty one is fine."""
+        ...
+
+
+class Console(Protocol):
+    """The machine's serial line or screen."""
+
+    async def start(self, at: Endpoint) -> ConsoleInfo:
+        """Have it reachable, from this process if need be, and say where; also if it was."""
+        ...
+
+    async def stop(self, at: Endpoint) -> None:
+        """Have it unreachable; also if it was."""
+        ...
+
+
+class Bios(Protocol):
+    """Firmware settings; they are changed by the steps of interface `bios`."""
+
+    async def settings(self, at: Endpoint) -> Sequence[BiosSetting]:
+        """All settings."""
+        ...
+
+
+class Firmware(Protocol):
+    """Firmware versions; they are changed by the steps of interface `firmware`."""
+
+    async def components(self, at: Endpoint) -> Sequence[FirmwareComponent]:
+        """All parts with firmware."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """A hardware type: its card for others to read, and what it can do."""
+    """A hardware type: its card for others to read, and what it can do; None is what it cannot.
+
+    RAID and inspection are steps: those of interface `raid` work from the endpoint's
+    `target_raid_config` and give `raid_config` among their changes; those of family `inspect` give
+    `properties` among their changes, and what else they saw as `found`.
+    """
 
     card: DriverCard
     power: Power
     steps: Steps
+    boot_devices: BootDevices | None = None
+    boot_modes: BootModes | None = None
+    secure_boot: SecureBoot | None = None
+    nmi: Nmi | None = None
+    indicators: Indicators | None = None
+    sensors: Sensors | None = None
+    virtual_media: VirtualMedia | None = None
+    console: Console | None = None
+    bios: Bios | None = None
+    firmware: Firmware | None = None
 
 
 Drivers = Mapping[str, Driver]

@@ -11,6 +11,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node import moved
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases.hardware import Hardware
 from siderite.core.fact import Fact
 from siderite.core.machine import Kind
 from siderite.core.machine import Moved
@@ -58,11 +59,12 @@ class NodeRules:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The door, the drivers' cards and the settings."""
+    """The door, the drivers' cards, the settings and the machines."""
 
     door: Door
     cards: Mapping[str, DriverCard]
     settings: Settings
+    hardware: Hardware
     rules: NodeRules = field(init=False)
 
     def __post_init__(self) -> None:

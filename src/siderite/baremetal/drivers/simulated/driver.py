@@ -14,8 +14,9 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
-from siderite.baremetal.drivers.simulated.machines import OFF
-from siderite.baremetal.drivers.simulated.machines import ON
+from siderite.baremetal.drivers.simulated import effects
+from siderite.baremetal.drivers.simulated.bmc import SimulatedBmc
+from siderite.baremetal.drivers.simulated.console import SimulatedConsole
 from siderite.baremetal.drivers.simulated.machines import Machines
 
 _MAINTAIN = [
@@ -51,16 +52,6 @@ STEPS: dict[Family, list[Step]] = {
     Family.VERIFY: [],
 }
 
-_AFTERWARDS = {
-    "deploy.write_image": ON,
-    "rescue.boot_rescue": ON,
-    "rescue.boot_instance": ON,
-    "deploy.take_over": ON,
-    "deploy.tear_down": OFF,
-}
-"""The power that a step leaves the machine with."""
-
-_FOUND = {"cpus": "8", "memory_mb": "16384", "local_gb": "200", "cpu_arch": "x86_64"}
 _CAN_RUN_UNREACHABLE_S = 2.0
 
 
@@ -111,19 +102,10 @@ class _Simulated:
             doing = "the ramdisk" if calls else "the machine"
             left = max(0.01, run.ends - self._machines.clock())
             return Wait(f"{doing} is busy with {name}", left, callback=calls)
-        if name in _AFTERWARDS:
-            self._machines.set_power(at, _AFTERWARDS[name])
-        return Done(self._changes(at, name))
+        return effects.ended(self._machines, at, step)
 
     async def forget(self, at: Endpoint, token: str) -> None:
         self._machines.forget(token)
-
-    def _changes(self, at: Endpoint, name: str) -> dict[str, object]:
-        if name == "inspect.inspect":
-            return {"properties": {**_FOUND, **at.properties}}
-        if name in _AFTERWARDS:
-            return {"power_state": _AFTERWARDS[name]}
-        return {}
 
 
 def simulated_driver(machines: Machines, name: str = "fake-hardware") -> Driver:
@@ -134,4 +116,9 @@ def simulated_driver(machines: Machines, name: str = "fake-hardware") -> Driver:
         interfaces[kind] = ("fake", f"no-{kind}")
     interfaces["network"] = ("noop", "flat")
     interfaces["storage"] = ("noop", "fake")
-    return Driver(DriverCard(name, interfaces), power=simulated, steps=simulated)
+    bmc = SimulatedBmc(machines)
+    return Driver(
+        DriverCard(name, interfaces), power=simulated, steps=simulated,
+        boot_devices=bmc, boot_modes=bmc, secure_boot=bmc, nmi=bmc, indicators=bmc, sensors=bmc,
+        virtual_media=bmc, console=SimulatedConsole(machines), bios=bmc, firmware=bmc,
+    )  # fmt: skip

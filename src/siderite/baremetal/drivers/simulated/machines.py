@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Awaitable
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -27,6 +28,7 @@ CREATE TABLE IF NOT EXISTS machines (node TEXT PRIMARY KEY, rack TEXT, power TEX
 CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, node TEXT, what TEXT, began REAL,
   ends REAL, calls INTEGER, asked INTEGER, last_asked REAL, ended INTEGER);
 CREATE INDEX IF NOT EXISTS runs_node ON runs (node);
+CREATE TABLE IF NOT EXISTS bmcs (node TEXT PRIMARY KEY, memory TEXT);
 CREATE TABLE IF NOT EXISTS scripts (scope TEXT PRIMARY KEY, script TEXT);
 CREATE TABLE IF NOT EXISTS cuts (rack TEXT PRIMARY KEY, at REAL);
 """
@@ -125,6 +127,25 @@ class Machines:
             "INSERT OR REPLACE INTO machines VALUES (?, ?, ?, ?)",
             (at.node, _rack(at), power, self.clock()),
         )
+
+    # What the BMC keeps
+
+    def memory(self, node: str) -> dict[str, Any]:
+        """What the BMC was told to keep."""
+        row = self._db.execute("SELECT memory FROM bmcs WHERE node = ?", (node,)).fetchone()
+        return {} if row is None else dict(msgspec.json.decode(row[0]))
+
+    def remember(self, node: str, **what: Any) -> None:
+        """Have the BMC keep this too."""
+        text = msgspec.json.encode({**self.memory(node), **what}).decode()
+        self._db.execute("INSERT OR REPLACE INTO bmcs VALUES (?, ?)", (node, text))
+
+    def diary(self, node: str, most: int = 20) -> list[tuple[float, str]]:
+        """What ran on the machine last, oldest first."""
+        rows = self._db.execute(
+            "SELECT began, what FROM runs WHERE node = ? ORDER BY began DESC LIMIT ?", (node, most)
+        ).fetchall()
+        return [(float(began), str(what)) for began, what in reversed(rows)]
 
     # Steps
 
