@@ -52,6 +52,25 @@ class Config:
     power_timeout_s: float = _option(60.0, "How long a power change may take.")
     hardware_timeout_s: float = _option(
         30.0, "How long a BMC may take to answer while a client waits."
+    networks: str = _option(
+        "private=user@10.88.0.0/16",
+        "Networks that hosts offer: NAME=KIND[:TARGET]@CIDR, by commas; kinds user, network, bridge.",
+    )
+    cpu_allocation_ratio: float = _option(4.0, "Virtual CPUs given out per CPU of a host.")
+    ram_allocation_ratio: float = _option(1.0, "Memory given out per memory of a host.")
+    disk_allocation_ratio: float = _option(1.0, "Disk given out per disk of a host.")
+    shutdown_timeout_s: int = _option(
+        60, "How long a server may take to shut down before it is powered off; 0: no signal at all."
+    )
+    shutdown_retry_interval_s: int = _option(10, "How often the shutdown signal is sent again.")
+    shelved_offload_time_s: int = _option(
+        0, "How long a shelved server stays on its host; 0: not at all, -1: for ever."
+    )
+    reclaim_interval_s: int = _option(
+        0, "How long a deleted server can be restored; 0: it is gone at once."
+    )
+    use_pending_state: bool = _option(
+        False, "Whether a server that no host has room for becomes PENDING in place of ERROR."
     )
 
     @property

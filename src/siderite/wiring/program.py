@@ -15,6 +15,8 @@ from typing import Any
 from siderite import clouds
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.usecases.context import Context
+from siderite.compute.drivers.simulated import SimulatedImages
+from siderite.compute.usecases.context import Context as ComputeContext
 from siderite.core import eventlog
 from siderite.core import work
 from siderite.core.config import Config
@@ -34,6 +36,7 @@ from siderite.health import HealthService
 from siderite.identity import Identity
 from siderite.identity import IdentityService
 from siderite.wiring.baremetal import baremetal
+from siderite.wiring.compute import compute
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
 
@@ -50,6 +53,7 @@ class Program:
     identity: Identity
     baremetal: Context
     machines: Machines
+    compute: ComputeContext
     worker: Worker
     hub: Hub
     app: App
@@ -67,15 +71,16 @@ async def build(config: Config) -> Program:
     """Open the database, bring it up to date, and put the parts together."""
     base = await _base(config)
     iron = baremetal(base)
-    parts = (iron.part,)
+    stars = compute(base, SimulatedImages())
+    parts = (iron.part, stars.part)
     worker = _worker(base, parts)
     app = App(_services(base, parts), config.url)
     jobs = [worker.run, base.hub.run]
     if base.store.dialect != "sqlite":
         jobs.append(partial(_place_facts, base))
     return Program(
-        config, base.store, base.door, base.identity, iron.context, iron.machines, worker,
-        base.hub, app,
+        config, base.store, base.door, base.identity, iron.context, iron.machines,
+        stars.context, worker, base.hub, app,
         jobs=(*jobs, *(job for part in parts for job in part.jobs)),
         closers=tuple(part.close for part in parts if part.close),
     )  # fmt: skip

@@ -1,0 +1,60 @@
+"""Images as compute sees them, wherever they are kept."""
+
+from typing import Protocol
+
+import msgspec
+
+from siderite.core.errors import Invalid
+
+
+class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a server keeps of the image it was made from."""
+
+    id: str
+    name: str | None = None
+    status: str = "active"
+    size: int | None = None
+    min_disk_gib: int = 0
+    min_ram_mib: int = 0
+    disk_format: str | None = None
+    container_format: str | None = None
+    visibility: str = "private"
+    protected: bool = False
+    owner: str | None = None
+    checksum: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    properties: dict[str, str] = {}
+    """Its own properties only: os_shutdown_timeout, hw_disk_bus, …"""
+
+
+class ImageSource(Protocol):
+    """Where images are looked up for users, and made for snapshots. `token` is the caller's."""
+
+    async def show(self, image: str, *, token: str | None, project: str | None) -> Image | None:
+        """The image, if there is one that the project may use."""
+        ...
+
+    async def make(
+        self, name: str, properties: dict[str, str], *, token: str | None, project: str | None
+    ) -> str:
+        """The id of a new image that waits for its contents."""
+        ...
+
+    async def discard(self, image: str) -> None:
+        """The contents of an image that was made will not come."""
+        ...
+
+
+def usable(image: Image, ram_mib: int, disk_gib: int) -> None:
+    """Refuse an image that a flavor of this size cannot boot."""
+    if image.status != "active":
+        raise Invalid(f"Image {image.id} is not active; wait until it is, or choose another.")
+    if image.min_ram_mib > ram_mib:
+        raise Invalid(
+            f"Flavor's memory is too small for requested image: it needs {image.min_ram_mib} MiB."
+        )
+    if disk_gib and image.min_disk_gib > disk_gib:
+        raise Invalid(
+            f"Flavor's disk is too small for requested image: it needs {image.min_disk_gib} GiB."
+        )

@@ -1,0 +1,85 @@
+"""Networks that hosts offer, and the addresses that servers get of them."""
+
+import ipaddress
+import uuid as uuids
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import msgspec
+
+from siderite.core.errors import Invalid
+
+KINDS = ("user", "network", "bridge")
+_OURS = uuids.UUID("6f1d2b0e-6f4a-4f5c-9a55-0c6a5e1f7d11")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A named network: how a host offers it, and its addresses."""
+
+    name: str
+    kind: str
+    target: str
+    cidr: str
+
+    @property
+    def uuid(self) -> str:
+        """Derived from the name, so that it is the same everywhere and always."""
+        return str(uuids.uuid5(_OURS, "network/" + self.name))
+
+    @property
+    def subnet(self) -> str:
+        """The id of its one subnet."""
+        return str(uuids.uuid5(_OURS, "subnet/" + self.name))
+
+    @property
+    def range(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+        return ipaddress.ip_network(self.cidr)
+
+    @property
+    def gateway(self) -> str:
+        """Its first address."""
+        return str(self.range[1])
+
+    def candidate(self, seed: str, attempt: int) -> str:
+        """An address that a server may try, spread evenly over the range."""
+        hosts = self.range.num_addresses - 18
+        number = int.from_bytes(blake2b(seed.encode(), digest_size=8).digest())
+        return str(self.range[16 + (number + attempt) % hosts])
+
+
+def parse(text: str) -> tuple[Network, ...]:
+    """Networks from the option: `NAME=KIND[:TARGET]@CIDR`, separated by commas."""
+    found = []
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, _, rest = item.partition("=")
+        way, _, cidr = rest.partition("@")
+        kind, _, target = way.partition(":")
+        if not name or kind not in KINDS or not cidr:
+            raise Invalid(
+                f"networks: {item!r} must be NAME=KIND[:TARGET]@CIDR with KIND one of"
+                f" {', '.join(KINDS)}, such as private=user@10.88.0.0/16."
+            )
+        try:
+            size = ipaddress.ip_network(cidr).num_addresses
+        except ValueError as why:
+            raise Invalid(f"networks: {cidr!r} is not a network: {why}.") from why
+        if size < 32:  # noqa: PLR2004 - the first 16 are not given out
+            raise Invalid(f"networks: {cidr!r} is too small; use a /27 or larger.")
+        found.append(Network(name, kind, target, cidr))
+    return tuple(found)
+
+
+class Port(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A server's place on a network."""
+
+    id: str
+    network: str
+    mac: str
+    address: str
+    tag: str | None = None
+
+
+def mac_of(port: str) -> str:
+    """The MAC address of a port, from its id."""
+    return "fa:16:3e:" + ":".join(port.replace("-", "")[at : at + 2] for at in (0, 2, 4))

@@ -1,0 +1,94 @@
+"""What every use case works with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+from siderite.compute.domain import facts
+from siderite.compute.domain.driver_card import DriverCard
+from siderite.compute.domain.network import Network
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server import moved
+from siderite.compute.domain.server_machine import SERVER
+from siderite.compute.store import SERVERS
+from siderite.compute.usecases.hooks import Groups
+from siderite.compute.usecases.hooks import Keys
+from siderite.compute.usecases.hooks import Limits
+from siderite.compute.usecases.hooks import NoGroups
+from siderite.compute.usecases.hooks import NoKeys
+from siderite.compute.usecases.hooks import NoPlaces
+from siderite.compute.usecases.hooks import Places
+from siderite.compute.usecases.hooks import PlainQuotas
+from siderite.compute.usecases.hooks import Quotas
+from siderite.core.fact import Fact
+from siderite.core.machine import Moved
+from siderite.core.transition import Door
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options that decisions depend on."""
+
+    max_limit: int = 1000
+    deadline_scale: float = 1.0
+    host_patience_s: float = 60.0
+    build_attempts: int = 3
+    cpu_allocation_ratio: float = 4.0
+    ram_allocation_ratio: float = 1.0
+    disk_allocation_ratio: float = 1.0
+    shutdown_timeout_s: int = 60
+    shutdown_retry_interval_s: int = 10
+    soft_reboot_timeout_s: int = 120
+    shelved_offload_time_s: int = 0
+    reclaim_interval_s: int = 0
+    use_pending_state: bool = False
+    networks: tuple[Network, ...] = ()
+
+
+class ServerRules:
+    """How servers go through the one door."""
+
+    machine = SERVER
+    table = SERVERS
+    lane = "server"
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def state(self, value: Server) -> tuple[str, str | None]:
+        return value.state, None
+
+    def moved(self, before: Server, moved_: Moved, now: float, changes: dict[str, Any]) -> Server:
+        deadline_s = self.deadline(moved_) if moved_.state.moves_by_itself else None
+        return moved(before, moved_, now, deadline_s, changes)
+
+    def announce(self, before: Server, after: Server, event: str) -> Fact:
+        return facts.update(before, after)
+
+    def deadline(self, moved_: Moved) -> float:
+        return (moved_.state.deadline_s or 3600.0) * self._settings.deadline_scale
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The door, the drivers' cards, the settings, and what other records have to say."""
+
+    door: Door
+    cards: Mapping[str, DriverCard]
+    settings: Settings
+    quotas: Quotas = field(default_factory=lambda: PlainQuotas(Limits()))
+    keys: Keys = field(default_factory=NoKeys)
+    places: Places = field(default_factory=NoPlaces)
+    groups: Groups = field(default_factory=NoGroups)
+    rules: ServerRules = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", ServerRules(self.settings))
+
+    def network(self, name_or_id: str) -> Network | None:
+        """A network by its name or UUID."""
+        for network in self.settings.networks:
+            if name_or_id in (network.name, network.uuid):
+                return network
+        return None

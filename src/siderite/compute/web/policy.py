@@ -1,0 +1,53 @@
+"""Who may do what: one table, by the policy that a route names.
+
+Whose server it is, the lookup itself decides: what belongs to another project is not there for
+anybody but administrators (404). The role says what they may do with what is theirs.
+"""
+
+from siderite.core.errors import Forbidden
+from siderite.core.who import Who
+
+RULES = {
+    "servers:read": "reader",
+    "servers:create": "member",
+    "servers:create:forced_host": "admin",
+    "servers:update": "member",
+    "servers:delete": "member",
+    "servers:action": "member",
+    "servers:admin_action": "admin",
+    "servers:all_projects": "admin",
+    "servers:attributes": "admin",
+    "servers:external_events": "service",
+    "actions:read": "reader",
+    "flavors:read": "reader",
+    "flavors:manage": "admin",
+    "migrations:read": "admin",
+    "server_migrations:read": "admin",
+    "networks:read": "reader",
+    "hosts:manage": "admin",
+}
+"""The least role that a policy takes.."""
+
+_IMPLIED = {
+    "reader": frozenset({"reader", "member", "admin", "service"}),
+    "member": frozenset({"member", "admin"}),
+    "admin": frozenset({"admin"}),
+    "service": frozenset({"service", "admin"}),
+}
+
+
+def allows(policy: str, who: Who) -> bool:
+    """Whether the caller's roles suffice."""
+    return not who.roles.isdisjoint(_IMPLIED[RULES[policy]])
+
+
+def check(policy: str, who: Who) -> None:
+    """Refuse a caller whose roles do not suffice."""
+    if not allows(policy, who):
+        raise Forbidden(
+            f"Policy doesn't allow {policy} to be performed: it needs the role {RULES[policy]}."
+        )
+    if who.project_id is None and not who.is_admin:
+        raise Forbidden(
+            f"Policy doesn't allow {policy} to be performed: the token is for no project."
+        )

@@ -1,0 +1,59 @@
+"""The compute API's table of contents."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.compute.web.versions import RANGE
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+
+def _version(service: "Service", request: Request) -> dict[str, Any]:
+    return {
+        "id": "v2.1",
+        "status": "CURRENT",
+        "version": RANGE.text(RANGE.high),
+        "min_version": RANGE.text(RANGE.low),
+        "updated": "2013-07-23T11:33:21Z",
+        "links": [{"rel": "self", "href": service.base(request) + "v2.1/"}],
+    }
+
+
+async def root(service: "Service", request: Request) -> Response:
+    """GET /"""
+    return reply({"versions": [_version(service, request)]})
+
+
+async def v21(service: "Service", request: Request) -> Response:
+    """GET /v2.1"""
+    version = _version(service, request)
+    kind = "application/vnd.openstack.compute+json;version=2.1"
+    version["media-types"] = [{"base": "application/json", "type": kind}]
+    return reply({"version": version})
+
+
+async def extensions(service: "Service", request: Request) -> Response:
+    """GET /v2.1/extensions: all that there once were are part of the API now."""
+    return reply({"extensions": []})
+
+
+def in_project(route: Route) -> Route:
+    """The same route with the project in its path, as old clients write it."""
+    return replace(route, path=route.path.replace("/v2.1", "/v2.1/{project_id}", 1))
+
+
+_SHELL = (
+    Route("GET", "/", root),
+    Route("GET", "/v2.1", v21),
+    Route("GET", "/v2.1/versions/{id}", v21),
+    Route("GET", "/v2.1/extensions", extensions, "servers:read"),
+)
+
+ROUTES: tuple[Route, ...] = (*_SHELL,)
+"""Each module of the web has its own ROUTES; they are put together here."""

@@ -1,0 +1,134 @@
+"""The compute API as a service: its versions, who may ask, its headers and its errors."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from siderite.compute.domain.image import ImageSource
+from siderite.compute.usecases.context import Context
+from siderite.compute.web import policy
+from siderite.compute.web import versions
+from siderite.compute.web.routes import ROUTES
+from siderite.compute.web.routes import in_project
+from siderite.compute.web.versions import RANGE
+from siderite.core.auth import identify
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.errors import SideriteError
+from siderite.core.http import Authenticator
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import Routes
+from siderite.core.http import reply
+from siderite.core.transition import Cause
+
+_STANDARD = b"openstack-api-version"
+_ELDER = b"x-openstack-nova-api-version"
+_VERSION_HEADERS = frozenset({_STANDARD, _ELDER})
+_MOST_KNOWN = 1000
+_USUAL_BYTES = 100
+_PROJECT = re.compile(r"[0-9a-f-]+\Z")
+_NAMES = {
+    400: "badRequest", 401: "unauthorized", 403: "forbidden", 404: "itemNotFound",
+    405: "badMethod", 409: "conflictingRequest", 413: "overLimit", 415: "badMediaType",
+    429: "overLimit", 501: "notImplemented", 503: "serviceUnavailable",
+}  # fmt: skip
+_UNAUTHORIZED, _NOT_FOUND, _METHOD = 401, 404, 405
+
+
+class ComputeService:
+    """The service at `/compute`."""
+
+    name = "compute"
+
+    def __init__(self, ctx: Context, who: Authenticator, images: ImageSource) -> None:
+        self.ctx = ctx
+        self.images = images
+        self._who = who
+        self.routes = Routes([*ROUTES, *(in_project(route) for route in ROUTES if route.policy != "public")])
+        self._known: dict[tuple[tuple[bytes, bytes], ...], int] = {}
+
+    def base(self, request: Request) -> str:
+        """The URL that the API is at."""
+        return request.base + "/compute/"
+
+    def cause(self, request: Request) -> Cause:
+        """The request as the cause of what follows from it."""
+        return Cause(request.request_id, request.who.user_id or None, request.who.project_id)
+
+    async def prepare(self, request: Request, route: Route) -> None:
+        request.version = self._version(request)
+        if route.policy == "public":
+            return
+        request.who = await identify(request, self._who, basic=True)
+        if route.path.startswith("/v2.1/{project_id}"):
+            self._check_project(request)
+        policy.check(route.policy, request.who)
+        if route.since > request.version:
+            raise NotFound("The resource could not be found.")
+
+    def _check_project(self, request: Request) -> None:
+        """The project in the URL must be the token's."""
+        project, *rest = request.params
+        if not _PROJECT.match(project):
+            raise NotFound("The resource could not be found.")
+        if project != request.who.project_id:
+            raise Invalid(
+                f"Malformed request URL: URL's project_id '{project[:64]}' doesn't match Context's"
+                f" project_id '{request.who.project_id}'."
+            )
+        request.params = tuple(rest)
+
+    def _version(self, request: Request) -> int:
+        headers = tuple(pair for pair in request.scope["headers"] if pair[0] in _VERSION_HEADERS)
+        known = self._known.get(headers)
+        if known is None:
+            known = versions.parse(_asked(headers))
+            size = sum(len(value) for _, value in headers)
+            if len(self._known) < _MOST_KNOWN and size < _USUAL_BYTES:
+                self._known[headers] = known
+        return known
+
+    def finish(self, request: Request, response: Response) -> None:
+        request_id = request.request_id.encode()
+        response.headers += (
+            (b"x-compute-request-id", request_id),
+            (b"x-openstack-request-id", request_id),
+        )
+        if request.path.strip("/"):
+            used = b"2.%d" % (request.version or RANGE.low)
+            response.headers += (
+                (b"openstack-api-version", b"compute " + used),
+                (b"x-openstack-nova-api-version", used),
+                (b"vary", b"OpenStack-API-Version, X-OpenStack-Nova-API-Version, X-Auth-Token"),
+            )
+
+    def error(self, request: Request, error: SideriteError) -> Response:
+        """The API's own body: one key that names the kind of fault."""
+        status = _NOT_FOUND if error.status == _METHOD else error.status
+        if status == _UNAUTHORIZED:
+            body: dict[str, Any] = {
+                "error": {"code": status, "title": "Unauthorized", "message": error.sentence}
+            }
+            uri = f'Keystone uri="{request.base}/identity"'.encode()
+            return reply(body, status, [(b"www-authenticate", uri)])
+        fault: dict[str, Any] = {"code": status, "message": error.sentence}
+        if error.retry_after_s is not None:
+            fault["retryAfter"] = str(error.retry_after_s)
+        return reply({_NAMES.get(status, "computeFault"): fault}, status)
+
+
+def _asked(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """The version that the headers ask for: the standard one's word for compute, else the elder."""
+    elder = None
+    for name, value in headers:
+        text = value.decode("latin-1")
+        if name == _ELDER:
+            elder = elder or text
+            continue
+        for item in text.split(","):
+            service, _, number = item.strip().partition(" ")
+            if service.lower() in ("compute", "nova") and number:
+                return number
+    return elder
