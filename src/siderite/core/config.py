@@ -52,9 +52,10 @@ class Config:
     power_timeout_s: float = _option(60.0, "How long a power change may take.")
     hardware_timeout_s: float = _option(
         30.0, "How long a BMC may take to answer while a client waits."
+    )
     networks: str = _option(
         "private=user@10.88.0.0/16",
-        "Networks that hosts offer: NAME=KIND[:TARGET]@CIDR, by commas; kinds user, network, bridge.",
+        "Networks that hosts offer: NAME=KIND[:TARGET]@CIDR, …; kinds are user, network, bridge.",
     )
     cpu_allocation_ratio: float = _option(4.0, "Virtual CPUs given out per CPU of a host.")
     ram_allocation_ratio: float = _option(1.0, "Memory given out per memory of a host.")

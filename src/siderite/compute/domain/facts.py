@@ -15,10 +15,10 @@ from siderite.compute.domain.image import Image
 from siderite.compute.domain.server import Server
 from siderite.core.fact import Fact
 
-API = "nova-api"
-COMPUTE = "nova-compute"
-SCHEDULER = "nova-scheduler"
-CONDUCTOR = "nova-conductor"
+API = "nova-api:"
+COMPUTE = "nova-compute:"
+SCHEDULER = "nova-scheduler:"
+CONDUCTOR = "nova-conductor:"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -186,9 +186,7 @@ _PAYLOADS = {
 }
 
 
-def phase(
-    action: str, phase: str, server: Server, *, why: str | None = None, **more: Any
-) -> Fact:
+def phase(action: str, phase: str, server: Server, *, why: str | None = None, **more: Any) -> Fact:
     """An action of a server begins, ended or failed."""
     data = _data(server)
     name, version = _PAYLOADS.get(action, ("InstanceActionPayload", "1.9"))
@@ -301,7 +299,11 @@ def request_spec(server: Server) -> dict[str, Any]:
 
 
 def select_destinations(
-    phase: str, server: Server, *, host: str | None = None, refusals: Mapping[str, str] | None = None
+    phase: str,
+    server: Server,
+    *,
+    host: str | None = None,
+    refusals: Mapping[str, str] | None = None,
 ) -> Fact:
     """The scheduler begins, found a host, or found none and says why. Nova has no error phase, and
     does not tell the host: both are ours.

@@ -1,4 +1,4 @@
-"""Hosts and what they offer: a host has a driver and an address, and one or more hypervisor nodes."""
+"""Hosts have a driver and an address, and one or more hypervisor nodes that offer something."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

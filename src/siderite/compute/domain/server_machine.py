@@ -8,6 +8,7 @@ every state can be deleted and reset. Read by usecases (through the one door), d
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from siderite.core.machine import Kind
 from siderite.core.machine import Machine
@@ -181,7 +182,7 @@ def _add(table: _Table, action: Action) -> None:
     for vm in action.allowed:
         names = [table.busy(vm, task, action.deadline_s) for task in action.tasks]
         table.row(vm, action.event, names[0])
-        for before, after in zip(names, names[1:], strict=False):
+        for before, after in pairwise(names):
             table.row(before, Event.NEXT, after)
         end = vm if action.end == KEEP else action.end
         if action.was_stopped and vm is V.STOPPED:

@@ -46,7 +46,9 @@ class ComputeService:
         self.ctx = ctx
         self.images = images
         self._who = who
-        self.routes = Routes([*ROUTES, *(in_project(route) for route in ROUTES if route.policy != "public")])
+        self.routes = Routes(
+            [*ROUTES, *(in_project(route) for route in ROUTES if route.policy != "public")]
+        )
         self._known: dict[tuple[tuple[bytes, bytes], ...], int] = {}
 
     def base(self, request: Request) -> str:

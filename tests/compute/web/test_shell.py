@@ -1,0 +1,59 @@
+"""Version documents, negotiation and the form of errors."""
+
+import pytest
+
+from tests.compute.cloud import Cloud
+
+
+def test_the_root_lists_the_one_version(lite: Cloud) -> None:
+    answer = lite.ask("GET", "/compute/", version=None, token="")
+    assert answer.status == 200
+    (version,) = answer.json["versions"]
+    assert (version["id"], version["min_version"], version["version"]) == ("v2.1", "2.1", "2.901")
+
+
+@pytest.mark.parametrize("path", ["/compute/v2.1", "/compute/v2.1/"])
+def test_the_version_document_needs_no_token_and_no_slash(lite: Cloud, path: str) -> None:
+    answer = lite.ask("GET", path, version=None, token="")
+    assert answer.status == 200
+    assert answer.json["version"]["status"] == "CURRENT"
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        *((text, 200) for text in ("2.1", "2.104", "2.900", "2.901", "latest")),
+        *((text, 406) for text in ("2.105", "2.899", "2.902", "3.1", "1.1")),
+        *((text, 400) for text in ("two", "2")),
+    ],
+)
+def test_a_version_is_spoken_or_refused(lite: Cloud, asked: str, status: int) -> None:
+    answer = lite.ask("GET", "/extensions", version=asked)
+    assert answer.status == status, answer
+    if status == 200:
+        assert answer.headers["openstack-api-version"] == (
+            f"compute {'2.901' if asked == 'latest' else asked}"
+        )
+    else:
+        assert next(iter(answer.json)) == ("computeFault" if status == 406 else "badRequest")
+
+
+def test_nothing_is_told_to_nobody(lite: Cloud) -> None:
+    answer = lite.ask("GET", "/extensions", token="")
+    assert answer.status == 401
+    assert answer.json["error"]["code"] == 401
+    assert answer.headers["www-authenticate"].startswith("Keystone uri=")
+
+
+def test_a_project_in_the_url_must_be_the_callers(lite: Cloud) -> None:
+    _, token, project = lite.app.person("member")
+    assert lite.ask("GET", f"/{project}/extensions", token=token).status == 200
+    assert lite.ask("GET", f"/{'0' * 32}/extensions", token=token).status == 400
+    assert lite.ask("GET", "/nonsense/extensions", token=token).status == 404
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/nothing"), ("PATCH", "/extensions")])
+def test_what_is_not_there_is_not_found(lite: Cloud, method: str, path: str) -> None:
+    answer = lite.ask(method, path)
+    assert answer.status == 404
+    assert answer.json["itemNotFound"]["code"] == 404
