@@ -10,6 +10,8 @@ from tests.lab import LabHost
 from tests.lab import lab_host
 from tests.support.postgres import Postgres
 from tests.support.postgres import running_postgres
+from tests.support.rabbitmq import Rabbit
+from tests.support.rabbitmq import running_rabbitmq
 
 # How long one example takes depends on the machine, so no deadline; a failure prints its recipe.
 hypothesis.settings.register_profile("siderite", deadline=None, print_blob=True)
@@ -28,6 +30,13 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
     """The address of an empty database of the test's own."""
     with postgres.fresh_database() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[Rabbit]:
+    """A private broker: one per test process, started by the first test that asks for it."""
+    with running_rabbitmq() as broker:
+        yield broker
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

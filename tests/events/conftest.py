@@ -1,5 +1,6 @@
 """The program for tests of this room, on each database."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +11,7 @@ from tests.events.log import fact
 from tests.events.log import tell
 from tests.support.app import Standing
 from tests.support.app import standing
+from tests.support.rabbitmq import Rabbit
 
 
 @pytest.fixture
@@ -17,6 +19,13 @@ def app(tmp_path: Path, database_url: str) -> Iterator[Standing]:
     """The program, with nothing going on beside requests."""
     with standing(tmp_path, database_url) as app:
         yield app
+
+
+@pytest.fixture
+def broker(rabbitmq: Rabbit) -> Iterator[Rabbit]:
+    """The message broker, with nothing left in it afterwards."""
+    yield rabbitmq
+    asyncio.run(rabbitmq.clear())
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

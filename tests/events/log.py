@@ -17,8 +17,9 @@ PATIENCE_S = 20.0
 
 
 def fact(n, *, kind="update.end", resource=NODE, project=None):
+    priority = "ERROR" if kind.endswith(".error") else "INFO"
     return Fact(
-        f"baremetal.node.{kind}", "ironic-api", "node", resource, f'{{"n":{n}}}', project=project
+        f"baremetal.node.{kind}", "ironic-api", "node", resource, f'{{"n":{n}}}', priority, project
     )
 
 

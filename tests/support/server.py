@@ -48,7 +48,7 @@ class Server:
         self._db = db
         self._flags = tuple(flags)
         self._options = dict(options)
-        self._port = _free_port()
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._token: str | None = None
         self._api: httpx.Client | None = None
@@ -98,7 +98,7 @@ class Server:
             self.kill()
             if not first or attempt == 2 or not _is_taken(self._port):
                 break
-            self._port = _free_port()  # another process was faster
+            self._port = free_port()  # another process was faster
             self.clouds.unlink(missing_ok=True)
         raise ServerUnavailable(f"siderite did not start; its last words:\n{self.last_words()}")
 
@@ -261,7 +261,8 @@ def _program() -> list[Path | str]:
     return [setpriv, "--pdeathsig", "KILL", command("siderite")]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listens on."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 

@@ -77,8 +77,8 @@ def page_of_events() -> str:
         "Events",
         "What the bare metal service announces: one row in the event log per fact, written in the"
         " commit that makes it true. Types and payloads are those of Ironic's versioned"
-        " notifications. [Follow events](../how-to/follow-events.md) says how to read the log."
-        " Webhooks and the message bus are not there yet.",
+        " notifications. [Follow events](../how-to/follow-events.md) says how to read the log,"
+        " [send notifications](../how-to/send-notifications.md) how to have it on RabbitMQ.",
         table("event type | priority | publisher | payload | when", rows),
         "The publisher is followed by a dot and the host's name. Secrets are masked. This is the"
         f" payload of `{sample.event_type}` for a node that begins to be deployed:",

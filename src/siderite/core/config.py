@@ -37,6 +37,15 @@ class Config:
         "", "Password of the first admin, used at first start; empty: a random one.", secret=True
     )
     token_ttl_s: int = _option(86400, "How long a token is good for.")
+    notification_url: str = _option(
+        "", "Message broker for notifications (rabbit://user:password@host:5672/); empty: none."
+    )
+    notification_level: str = _option(
+        "info", "Lowest priority that goes to the broker: debug, info, warning, error or critical."
+    )
+    notification_queues: str = _option(
+        "durable", "How missing exchanges and queues are made: durable, quorum or transient."
+    )
     baremetal_auth: str = _option(
         "token", "token (HTTP basic is taken too), or none: no auth, only when bound to loopback."
     )
@@ -181,6 +190,23 @@ def _check(config: Config) -> None:
         raise BadOption(f"log_level = {config.log_level!r} must be debug, info, warning or error.")
     if config.log_format not in ("text", "json"):
         raise BadOption(f"log_format = {config.log_format!r} must be text or json.")
+    _check_notifications(config)
+
+
+def _check_notifications(config: Config) -> None:
+    if config.notification_url and not re.match(r"[a-z0-9+]+://[^/]", config.notification_url):
+        raise BadOption("notification_url must be a URL such as rabbit://user:password@host:5672/.")
+    levels = ("debug", "info", "warning", "error", "critical")
+    if config.notification_level not in levels:
+        raise BadOption(
+            f"notification_level = {config.notification_level!r} must be one of"
+            f" {', '.join(levels)}."
+        )
+    if config.notification_queues not in ("durable", "quorum", "transient"):
+        raise BadOption(
+            f"notification_queues = {config.notification_queues!r} must be durable, quorum or"
+            " transient."
+        )
 
 
 def show(loaded: Loaded) -> list[tuple[str, str, str, str]]:

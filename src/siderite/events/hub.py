@@ -8,6 +8,7 @@ own pace; who falls behind what is kept reads the log.
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -40,11 +41,18 @@ class Hub:
         self._readers = 0
         self._woken = asyncio.Event()
         self._news = asyncio.Event()
+        self._listeners: tuple[Callable[[], None], ...] = ()
+
+    def on_news(self, listener: Callable[[], None]) -> None:
+        """Call `listener` from now on when there may be new facts; it must be quick."""
+        self._listeners += (listener,)
 
     def wake(self) -> None:
         """There may be new facts."""
         if self._readers:
             self._woken.set()
+        for listener in self._listeners:
+            listener()
 
     def close(self) -> None:
         """End all streams."""

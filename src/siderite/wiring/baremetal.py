@@ -73,6 +73,7 @@ def baremetal(base: Base) -> Baremetal:
         handlers=handlers,
         jobs=jobs,
         event_types=EVENT_TYPES,
+        topic=("ironic", "ironic_versioned_notifications"),
         close=machines.close,
     )
     return Baremetal(part, ctx, machines)

@@ -29,6 +29,8 @@ class Base:
     door: Door
     hub: Hub
     identity: Identity
+    owner: str
+    """This process, in leases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,4 +46,6 @@ class Part:
     """What goes on beside answering requests, until cancelled."""
     event_types: Sequence[str] = ()
     """Globs of the facts it records."""
+    topic: tuple[str, str] | None = None
+    """Exchange and topic on the notification bus for all of them."""
     close: Callable[[], None] | None = None

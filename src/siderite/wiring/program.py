@@ -1,7 +1,6 @@
 """The parts of one process, put together and kept going."""
 
 import asyncio
-import contextlib
 import os
 from collections.abc import AsyncIterator
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.usecases.context import Context
 from siderite.compute.drivers.simulated import SimulatedImages
 from siderite.compute.usecases.context import Context as ComputeContext
-from siderite.core import eventlog
 from siderite.core import work
 from siderite.core.config import Config
 from siderite.core.http import App
@@ -30,13 +28,13 @@ from siderite.core.store.migrations import migrate
 from siderite.core.transition import Door
 from siderite.core.worker import Handler
 from siderite.core.worker import Worker
-from siderite.events import EventsService
 from siderite.events import Hub
 from siderite.health import HealthService
 from siderite.identity import Identity
 from siderite.identity import IdentityService
 from siderite.wiring.baremetal import baremetal
 from siderite.wiring.compute import compute
+from siderite.wiring.events import events
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
 
@@ -72,16 +70,14 @@ async def build(config: Config) -> Program:
     base = await _base(config)
     iron = baremetal(base)
     stars = compute(base, SimulatedImages())
-    parts = (iron.part, stars.part)
+    rooms = (iron.part, stars.part)
+    parts = (*rooms, await events(base, rooms))
     worker = _worker(base, parts)
     app = App(_services(base, parts), config.url)
-    jobs = [worker.run, base.hub.run]
-    if base.store.dialect != "sqlite":
-        jobs.append(partial(_place_facts, base))
     return Program(
         config, base.store, base.door, base.identity, iron.context, iron.machines,
         stars.context, worker, base.hub, app,
-        jobs=(*jobs, *(job for part in parts for job in part.jobs)),
+        jobs=(worker.run, *(job for part in parts for job in part.jobs)),
         closers=tuple(part.close for part in parts if part.close),
     )  # fmt: skip
 
@@ -105,22 +101,21 @@ async def _base(config: Config) -> Base:
     identity = Identity(store, token_ttl_s=config.token_ttl_s)
     await identity.first_start(config.admin_password, partial(clouds.write, config))
     clouds.restore(config)
-    return Base(config, data, store, door, hub, identity)
+    owner = f"{config.host}:{os.getpid()}:{new_uuid()[:8]}"
+    return Base(config, data, store, door, hub, identity, owner)
 
 
 def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
     handlers: dict[str, Handler] = {}
     for part in parts:
         handlers |= part.handlers
-    owner = f"{base.config.host}:{os.getpid()}:{new_uuid()[:8]}"
-    worker = Worker(base.store, handlers, owner=owner, slots=base.config.worker_slots)
+    worker = Worker(base.store, handlers, owner=base.owner, slots=base.config.worker_slots)
     base.door.on_work = worker.kick
     return worker
 
 
 def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:
     catalog = tuple(entry for part in parts for entry in part.catalog)
-    known = tuple(glob for part in parts for glob in part.event_types)
     services: dict[str, Service] = {
         "identity": IdentityService(
             base.identity,
@@ -128,7 +123,6 @@ def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:
             region=base.config.region,
             catalog=catalog,
         ),
-        "events": EventsService(base.hub, base.identity, known=known),
         "": HealthService(base.store),
     }
     for part in parts:
@@ -148,21 +142,3 @@ async def carrying_on(program: Program) -> AsyncIterator[None]:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await program.close()
-
-
-async def _place_facts(base: Base) -> None:
-    """Give facts their place in the log soon after they are committed (PostgreSQL)."""
-    wake = asyncio.Event()
-    base.door.on_facts(wake.set)
-    while True:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1.0):
-                await wake.wait()
-        wake.clear()
-        try:
-            await eventlog.place(base.store)
-            base.hub.wake()
-        except Exception as why:
-            log.warning("cannot place facts in the log", error=repr(why))
-            await asyncio.sleep(0.5)
-        await asyncio.sleep(0.02)  # many facts at a time cost little more than one

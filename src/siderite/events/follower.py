@@ -1,0 +1,151 @@
+"""A reader of the log that forgets nothing: it deals with batches of facts, one after the other,
+and commits how far it is together with what it keeps of them.
+
+It runs in every process, and works in the one that has the lease. Whatever fails is tried again,
+with back-off, from the last commit: a fact may be dealt with twice, never left out.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Sequence
+
+from siderite.core import eventlog
+from siderite.core.clock import now as wall_clock
+from siderite.core.eventlog import Entry
+from siderite.core.log import get_logger
+from siderite.core.store import Lost
+from siderite.core.store import Op
+from siderite.core.store import Store
+from siderite.events import place as places
+from siderite.events.place import Place
+
+log = get_logger("events")
+
+Deal = Callable[[Sequence[Entry]], Awaitable[list[Op]]]
+"""Deal with facts; the ops that keep what follows from them."""
+
+POLL_S = {"sqlite": 5.0, "postgresql": 0.5}
+"""How often to look unwoken: on PostgreSQL other processes commit too."""
+BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+class Follower:
+    """One name's reading of the log."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        deal: Deal,
+        *,
+        owner: str,
+        from_start: bool = True,
+        batch: int = 500,
+        gather_s: float = 0.0,
+        let_go: Callable[[], Awaitable[None]] | None = None,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
+        self.name = name
+        self._store = store
+        self._deal = deal
+        self._owner = owner
+        self._from_start = from_start
+        self._batch = batch
+        self._gather_s = gather_s
+        self._let_go = let_go
+        self._clock = clock
+        self._woken = asyncio.Event()
+        self._tries = 0
+
+    def wake(self) -> None:
+        """There may be new facts."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Follow as long as the process lives, whenever the lease is ours."""
+        while True:
+            pause = places.LEASE_S / 3
+            try:
+                place = await self._take()
+                if place is not None:
+                    await self._hold(place)
+            except Lost:
+                log.info("another process follows the log", follower=self.name)
+            except Exception as why:
+                log.warning("cannot follow the log", follower=self.name, error=repr(why))
+                pause = self._back_off()
+            await asyncio.sleep(pause)
+
+    async def _take(self) -> Place | None:
+        begin_at = 0 if self._from_start else await eventlog.newest(self._store)
+        return await places.take(
+            self._store, self.name, begin_at=begin_at, owner=self._owner, now=self._clock()
+        )
+
+    async def _hold(self, place: Place) -> None:
+        """Follow and keep the lease, until either fails."""
+        following = asyncio.create_task(self._follow(place))
+        keeping = asyncio.create_task(self._keep(place))
+        try:
+            await asyncio.wait((following, keeping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (following, keeping):
+                task.cancel()
+            ends = await asyncio.gather(following, keeping, return_exceptions=True)
+            if self._let_go is not None:
+                await self._let_go()
+            with contextlib.suppress(Exception):
+                await self._store.commit([places.released(place)])
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+
+    async def _keep(self, place: Place) -> None:
+        while True:
+            await asyncio.sleep(places.LEASE_S / 3)
+            await places.renew(self._store, place, now=self._clock())
+
+    async def _follow(self, place: Place) -> None:
+        seq = place.seq
+        while True:
+            self._woken.clear()
+            try:
+                reached = await self._step(place, seq)
+            except Lost:
+                raise
+            except Exception as why:
+                log.warning("the log is not followed", follower=self.name, at=seq, error=repr(why))
+                with contextlib.suppress(OSError):
+                    await self._store.commit([places.troubled(place, _said(why))])
+                await asyncio.sleep(self._back_off())
+                continue
+            self._tries = 0
+            if reached == seq:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(POLL_S[self._store.dialect]):
+                        await self._woken.wait()
+            await asyncio.sleep(self._gather_s)  # many facts at a time cost little more than one
+            seq = reached
+
+    async def _step(self, place: Place, seq: int) -> int:
+        entries = await eventlog.read(self._store, after=seq, limit=self._batch)
+        if not entries:
+            return seq
+        lost = entries[0].seq - seq - 1
+        if lost:
+            log.warning("facts were pruned unread", follower=self.name, after=seq, count=lost)
+        ops = await self._deal(entries)
+        seq = entries[-1].seq
+        await self._store.commit([*ops, places.moved(place, seq, now=self._clock(), lost=lost)])
+        return seq
+
+    def _back_off(self) -> float:
+        pause = BACK_OFF_S[min(self._tries, len(BACK_OFF_S) - 1)]
+        self._tries += 1
+        return pause
+
+
+def _said(why: Exception) -> str:
+    return str(why) or type(why).__name__

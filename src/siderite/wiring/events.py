@@ -1,0 +1,79 @@
+"""The events room: every way out of the log."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from collections.abc import Coroutine
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from siderite.core import eventlog
+from siderite.core.config import Config
+from siderite.core.log import get_logger
+from siderite.events import EventsService
+from siderite.events import place
+from siderite.events.envelope import Sorter
+from siderite.events.envelope import Topic
+from siderite.events.follower import Follower
+from siderite.wiring.part import Base
+from siderite.wiring.part import Part
+
+log = get_logger("wiring")
+
+Job = Callable[[], Coroutine[Any, Any, None]]
+
+
+async def events(base: Base, rooms: Sequence[Part]) -> Part:
+    """Pages, streams and the notification bus, for what the other rooms record."""
+    if base.store.dialect == "sqlite":
+        await place.forget_leases(base.store)
+    known = tuple(glob for room in rooms for glob in room.event_types)
+    jobs: list[Job] = [base.hub.run]
+    if base.store.dialect != "sqlite":
+        jobs.append(partial(_place_facts, base))
+    if base.config.notification_url:
+        follower = _bus(base, rooms)
+        base.hub.on_news(follower.wake)
+        jobs.append(follower.run)
+    else:
+        await base.store.commit([place.forgotten("bus")])
+    return Part(services={"events": EventsService(base.hub, base.identity, known=known)}, jobs=jobs)
+
+
+def _bus(base: Base, rooms: Sequence[Part]) -> Follower:
+    bus = _transport(base.config, rooms)
+    # What happened before somebody turned it on is history to its consumers.
+    return Follower(
+        base.store, "bus", bus.deal, owner=base.owner, from_start=False, let_go=bus.close
+    )
+
+
+def _transport(config: Config, rooms: Sequence[Part]) -> Any:
+    topics = [Topic(*room.topic, room.event_types) for room in rooms if room.topic is not None]
+    sorter = Sorter(topics, config.notification_level)
+    if config.notification_url.startswith(("amqp://", "amqps://", "rabbit://")):
+        from siderite.events.bus import Bus
+
+        return Bus(config.notification_url, sorter, queues=config.notification_queues)
+    from siderite.events.bus_oslo import OsloBus
+
+    return OsloBus(config.notification_url, sorter)
+
+
+async def _place_facts(base: Base) -> None:
+    """Give facts their place in the log soon after they are committed (PostgreSQL)."""
+    wake = asyncio.Event()
+    base.door.on_facts(wake.set)
+    while True:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await wake.wait()
+        wake.clear()
+        try:
+            await eventlog.place(base.store)
+            base.hub.wake()
+        except Exception as why:
+            log.warning("cannot place facts in the log", error=repr(why))
+            await asyncio.sleep(0.5)
+        await asyncio.sleep(0.02)  # many facts at a time cost little more than one
