@@ -46,6 +46,7 @@ def an_entry(seq=1, **more):
 
 async def logged(app):
     """The whole log, when the bus has had all of it."""
+    await tell(app)
     async with asyncio.timeout(60):
         while True:
             entries = await eventlog.read(app.program.store, limit=10_000)

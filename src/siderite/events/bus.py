@@ -66,9 +66,9 @@ class Bus:
                 await _publish(channel, going)
         except BaseException as why:
             await self.close()
-            if isinstance(why, Exception):
-                raise BusUnavailable(f"the broker does not take notifications: {why!r}") from why
-            raise
+            if isinstance(why, BusUnavailable) or not isinstance(why, Exception):
+                raise
+            raise BusUnavailable(f"the broker did not take notifications: {why!r}") from why
         return []
 
     async def close(self) -> None:
