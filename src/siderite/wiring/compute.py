@@ -50,5 +50,6 @@ def compute(base: Base, images: ImageSource) -> Compute:
         services={"compute": ComputeService(ctx, base.identity, images)},
         catalog=(CatalogEntry("compute", "siderite-compute", "/compute/v2.1"),),
         event_types=EVENT_TYPES,
+        topic=("nova", "versioned_notifications"),
     )
     return Compute(part, ctx)
