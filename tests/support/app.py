@@ -99,15 +99,19 @@ async def call(
     """One request to an ASGI application; the body goes in pieces of 64 KiB, as from a socket."""
     pieces = [body[at : at + 65536] for at in range(0, len(body), 65536)] or [b""]
     sent: list[dict[str, Any]] = []
+    complete = asyncio.Event()
 
     async def receive() -> dict[str, Any]:
         if not pieces:
+            await complete.wait()
             return {"type": "http.disconnect"}
         piece = pieces.pop(0)
         return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            complete.set()
 
     await app(scope(method, target, headers), receive, send)
     start, *rest = sent

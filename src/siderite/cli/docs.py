@@ -46,6 +46,8 @@ from siderite.core.machine import State
 from siderite.events import EventsService
 from siderite.health import HealthService
 from siderite.identity.web.routes import ROUTES as IDENTITY_ROUTES
+from siderite.image.web.policy import RULES as IMAGE_RULES
+from siderite.image.web.routes import ROUTES as IMAGE_ROUTES
 
 
 def _asked(row: Row) -> bool:
@@ -223,6 +225,11 @@ def _routes() -> str:
         "`public` needs no token, `authenticated` any valid one. `self_or_…` and"
         " `own_project_or_…` also let users through to what is their own.",
         _route_table(IDENTITY_ROUTES),
+        "## Images: `/image`",
+        "Callers see their project's images, public ones, and those shared with them; by id also"
+        " community images. What is not theirs they cannot change.",
+        _route_table(IMAGE_ROUTES),
+        table("policy | role needed", ((code(name), role) for name, role in IMAGE_RULES.items())),
         "## The event log: `/events`",
         "See [follow events](../how-to/follow-events.md). Callers see the events of their project;"
         " administrators, services and readers of the system see all.",

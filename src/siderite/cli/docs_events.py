@@ -16,6 +16,7 @@ from siderite.cli.markdown import code
 from siderite.cli.markdown import page
 from siderite.cli.markdown import table
 from siderite.core.fact import Fact
+from siderite.image.domain import facts as image_facts
 
 
 def _sample(**changes: Any) -> Node:
@@ -83,4 +84,13 @@ def page_of_events() -> str:
         "The publisher is followed by a dot and the host's name. Secrets are masked. This is the"
         f" payload of `{sample.event_type}` for a node that begins to be deployed:",
         f"```json\n{text}\n```",
+        "## Images",
+        "The payload is the image as the API shows it.",
+        table("event type | when", _image_rows()),
     )
+
+
+def _image_rows() -> Iterator[tuple[str, str]]:
+    """What the image service announces."""
+    for action, when in image_facts.ACTIONS.items():
+        yield code(f"image.{action}"), when

@@ -83,6 +83,9 @@ class Config:
         False, "Whether a server that no host has room for becomes PENDING in place of ERROR."
     )
 
+    image_dir: str = _option("", "Directory for images' data; empty: images in the data directory.")
+    image_max_gib: int = _option(1024, "Largest image that is taken, in GiB.")
+
     @property
     def loopback(self) -> bool:
         """Whether the listener can only be reached from this machine."""

@@ -94,6 +94,20 @@ class TooLarge(SideriteError):
     status = 413
 
 
+class UnsupportedMedia(SideriteError):
+    """The body's Content-Type is not one that this address takes."""
+
+    code = "request.media_type"
+    status = 415
+
+
+class RangeNotSatisfiable(SideriteError):
+    """There are no such bytes."""
+
+    code = "request.range"
+    status = 416
+
+
 class Unavailable(SideriteError):
     """The service cannot answer just now; try again in a moment."""
 

@@ -8,6 +8,7 @@ says how it negotiates versions, who is asking, and what its error bodies look l
 
 import re
 import time
+from collections.abc import AsyncIterator
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -140,18 +141,27 @@ class Request:
         declared = self.header(b"content-length") or ""
         if _LENGTH.match(declared) and int(declared) > limit:
             raise _too_large(limit)
-        chunks, size = [], 0
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise Invalid("The connection was closed before the body was complete.")
-            chunk = message.get("body", b"")
+        chunks, size, more = [], 0, True
+        while more:
+            chunk, more = await self._piece()
             size += len(chunk)
             if size > limit:
                 raise _too_large(limit)
             chunks.append(chunk)
-            if not message.get("more_body"):
-                return b"".join(chunks)
+        return b"".join(chunks)
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """A large body as it arrives: nothing is read ahead of the caller, and nothing kept."""
+        more = True
+        while more:
+            chunk, more = await self._piece()
+            yield chunk
+
+    async def _piece(self) -> tuple[bytes, bool]:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise Invalid("The connection was closed before the body was complete.")
+        return message.get("body", b""), message.get("more_body", False)
 
     async def json(self, limit: int = MIB) -> Any:
         """The body as JSON; malformed, too deep or not UTF-8 is the caller's mistake."""
@@ -247,9 +257,7 @@ class Routes:
             fork.methods[route.method] = route
 
     def find(self, method: str, path: str) -> tuple[Route, tuple[str, ...]]:
-        """The route and its parameters; NotFound or MethodNotAllowed if there is none. The server
-        has decoded the path.
-        """
+        """The route and its parameters, or why there is none. The server has decoded the path."""
         fork: _Fork | None = self._root
         params: list[str] = []
         for part in path.split("/"):

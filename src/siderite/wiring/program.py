@@ -35,6 +35,7 @@ from siderite.identity import IdentityService
 from siderite.wiring.baremetal import baremetal
 from siderite.wiring.compute import compute
 from siderite.wiring.events import events
+from siderite.wiring.image import image
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
 
@@ -69,8 +70,9 @@ async def build(config: Config) -> Program:
     """Open the database, bring it up to date, and put the parts together."""
     base = await _base(config)
     iron = baremetal(base)
+    images = image(base)
     stars = compute(base, SimulatedImages())
-    rooms = (iron.part, stars.part)
+    rooms = (iron.part, stars.part, images.part)
     parts = (*rooms, await events(base, rooms))
     worker = _worker(base, parts)
     app = App(_services(base, parts), config.url)

@@ -1,0 +1,53 @@
+"""The room's face within the program: what the compute service needs of images."""
+
+from collections.abc import AsyncIterator
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from siderite.core.errors import Conflict
+from siderite.core.transition import Cause
+from siderite.core.who import Who
+from siderite.image.domain.image import Image
+from siderite.image.domain.image import view
+from siderite.image.transfer import Transfer
+from siderite.image.usecases import change
+from siderite.image.usecases import data
+from siderite.image.usecases import find
+from siderite.image.usecases.context import Context
+
+
+class Images:
+    """Image records, and where their data is."""
+
+    def __init__(self, ctx: Context, transfer: Transfer) -> None:
+        self._ctx = ctx
+        self._transfer = transfer
+
+    async def show(self, uuid: str, who: Who) -> dict[str, Any]:
+        """An image that the caller may see, as the API shows it."""
+        return view(await find.image(self._ctx, uuid, who))
+
+    async def path(self, uuid: str, who: Who) -> Path:
+        """The file of an active image. It is there until the image is deleted."""
+        found = await data.readable(self._ctx, uuid, who)
+        if found.file is None or found.size is None:
+            raise Conflict(f"Image {found.uuid} has no data yet; it is {found.status}.")
+        return self._transfer.files.path(found.file)
+
+    async def create(self, fields: Mapping[str, Any], *, who: Who, cause: Cause) -> str:
+        """A new record without data, such as a snapshot's; its id."""
+        made: Image = await change.create(self._ctx, fields, who=who, cause=cause)
+        return made.uuid
+
+    async def upload(
+        self, uuid: str, pieces: AsyncIterator[bytes], *, who: Who, cause: Cause
+    ) -> None:
+        """The data of a record that has none; the image is active afterwards."""
+        await self._transfer.upload(uuid, pieces, staged=False, who=who, cause=cause)
+
+    async def remove(self, uuid: str, *, who: Who, cause: Cause) -> None:
+        """Forget an image, and its data."""
+        file = await change.remove(self._ctx, uuid, who=who, cause=cause)
+        if file is not None:
+            self._transfer.files.remove(file)

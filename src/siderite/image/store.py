@@ -1,0 +1,159 @@
+"""Rows of images and of those they are shared with. Called by the use cases."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from siderite.core.store import Line
+from siderite.core.store import Op
+from siderite.core.store import Store
+from siderite.core.store import Value
+from siderite.core.store.table import Table
+from siderite.core.store.table import Where
+from siderite.image.domain.image import Image
+from siderite.image.domain.image import Member
+from siderite.image.domain.image import render
+
+TEXTS = (
+    "name", "status", "visibility", "owner", "container_format", "disk_format", "checksum",
+    "os_hash_value", "file", "created_at", "updated_at",
+)  # fmt: skip
+NUMBERS = ("protected", "os_hidden", "min_disk", "min_ram", "size")
+IMAGES: Table[Image] = Table("images", Image, (*TEXTS, *NUMBERS), render, numbers=NUMBERS)
+
+_MEMBER = "image_id, member_id, status, created_at, updated_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One key of a list's order."""
+
+    key: str
+    descending: bool = False
+
+    @property
+    def sql(self) -> str:
+        """The column, unset values first."""
+        if self.key == "id":
+            return "uuid"
+        return f"COALESCE({self.key}, {0 if self.key in NUMBERS else chr(39) * 2})"
+
+    def of(self, image: Image) -> Value:
+        """The value that an image is sorted by."""
+        if self.key == "id":
+            return image.uuid
+        value: Value = getattr(image, self.key)
+        if value is None:
+            return 0 if self.key in NUMBERS else ""
+        return int(value) if isinstance(value, bool) else value
+
+
+async def page(
+    store: Store,
+    where: Sequence[Where],
+    order: Sequence[Order],
+    *,
+    limit: int,
+    after: Image | None = None,
+) -> Sequence[Line]:
+    """uuid and body of a page of images, by keyset."""
+    keys = [*order, Order("id", order[-1].descending)]
+    conditions = [*where, _beyond(keys, after)] if after is not None else list(where)
+    clause = " AND ".join(f"({one.sql})" for one in conditions)
+    by = ", ".join(f"{key.sql} {'DESC' if key.descending else 'ASC'}" for key in keys)
+    sql = (
+        f"SELECT uuid, body FROM images{' WHERE ' + clause if clause else ''}"  # noqa: S608
+        f" ORDER BY {by} LIMIT {limit}"
+    )
+    return await store.fetch(sql, [arg for one in conditions for arg in one.args])
+
+
+def _beyond(keys: Sequence[Order], after: Image) -> Where:
+    """What comes after an image in this order: equal in the first keys, beyond it in the next."""
+    ways: list[str] = []
+    args: list[Value] = []
+    for at, key in enumerate(keys):
+        equal = [f"{before.sql} = ?" for before in keys[:at]]
+        ways.append(" AND ".join([*equal, f"{key.sql} {'<' if key.descending else '>'} ?"]))
+        args += [before.of(after) for before in keys[: at + 1]]
+    return Where(" OR ".join(f"({way})" for way in ways), tuple(args))
+
+
+def has_property(dialect: str, name: str, value: str) -> Where:
+    """Whether an image has a property of this value."""
+    if dialect == "sqlite":
+        return Where(
+            "EXISTS (SELECT 1 FROM json_each(doc, '$.properties') WHERE key = ? AND value = ?)",
+            (name, value),
+        )
+    return Where("json_extract_path_text(doc::json, 'properties', ?) = ?", (name, value))
+
+
+def has_tag(dialect: str, tag: str) -> Where:
+    """Whether an image has a tag."""
+    if dialect == "sqlite":
+        return Where("EXISTS (SELECT 1 FROM json_each(doc, '$.tags') WHERE value = ?)", (tag,))
+    return Where("COALESCE(doc::jsonb -> 'tags', '[]'::jsonb) @> to_jsonb(?::text)", (tag,))
+
+
+async def with_files(store: Store) -> dict[str, tuple[str, bool]]:
+    """For each file that an image speaks of: the image, and whether it should be being written."""
+    rows = await store.fetch("SELECT file, uuid, size FROM images WHERE file IS NOT NULL")
+    return {str(file): (str(uuid), size is None) for file, uuid, size in rows}
+
+
+async def members(store: Store, image_id: str) -> list[Member]:
+    """Whom an image is shared with."""
+    rows = await store.fetch(
+        f"SELECT {_MEMBER} FROM image_members WHERE image_id = ? ORDER BY created_at, member_id",  # noqa: S608
+        (image_id,),
+    )
+    return [_member(row) for row in rows]
+
+
+async def member(store: Store, image_id: str, member_id: str) -> Member | None:
+    """One of them."""
+    rows = await store.fetch(
+        f"SELECT {_MEMBER} FROM image_members WHERE image_id = ? AND member_id = ?",  # noqa: S608
+        (image_id, member_id),
+    )
+    return _member(rows[0]) if rows else None
+
+
+def _member(row: Line) -> Member:
+    image_id, member_id, status, created_at, updated_at = (str(value) for value in row)
+    return Member(
+        image_id=image_id, member_id=member_id, status=status, created_at=created_at,
+        updated_at=updated_at,
+    )  # fmt: skip
+
+
+def add_member(new: Member) -> Op:
+    """Share an image."""
+    return Op(
+        f"INSERT INTO image_members ({_MEMBER}) VALUES (?, ?, ?, ?, ?)",  # noqa: S608
+        (new.image_id, new.member_id, new.status, new.created_at, new.updated_at),
+        1,
+    )
+
+
+def set_member(changed: Member) -> Op:
+    """A member's new status."""
+    return Op(
+        "UPDATE image_members SET status = ?, updated_at = ? WHERE image_id = ? AND member_id = ?",
+        (changed.status, changed.updated_at, changed.image_id, changed.member_id),
+        1,
+    )
+
+
+def remove_member(gone: Member) -> Op:
+    """Share it no more."""
+    return Op(
+        "DELETE FROM image_members WHERE image_id = ? AND member_id = ?",
+        (gone.image_id, gone.member_id),
+        1,
+    )
+
+
+def remove_members(image_id: str) -> Op:
+    """An image goes, and those it was shared with."""
+    return Op("DELETE FROM image_members WHERE image_id = ?", (image_id,))

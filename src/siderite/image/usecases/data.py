@@ -1,0 +1,116 @@
+"""How an image comes by its data: queued, then saving (or staged), then active.
+
+The file is there, and locked, before a record speaks of it; whoever writes it calls these.
+"""
+
+from siderite.core.errors import Conflict
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+from siderite.image.domain import facts
+from siderite.image.domain.content import check
+from siderite.image.domain.content import virtual_size
+from siderite.image.domain.image import HASH
+from siderite.image.domain.image import Image
+from siderite.image.domain.image import Status
+from siderite.image.files import Written
+from siderite.image.store import IMAGES
+from siderite.image.usecases import find
+from siderite.image.usecases.context import Context
+
+
+async def may_upload(ctx: Context, uuid: str, who: Who) -> Image:
+    """The image, if it can take data now."""
+    found = await find.own(ctx, uuid, who)
+    if found.status != Status.QUEUED:
+        raise Conflict(
+            f"Image {found.uuid} is {found.status} and takes no data; only a queued image does."
+        )
+    if found.disk_format is None or found.container_format is None:
+        raise Invalid(
+            "Properties disk_format, container_format must be set prior to saving data; patch the"
+            " image first."
+        )
+    return found
+
+
+async def begin(
+    ctx: Context, uuid: str, file: str, *, status: Status, who: Who, cause: Cause
+) -> None:
+    """Somebody writes the image's data into this file."""
+
+    async def decide(change: Change) -> None:
+        before = await may_upload(ctx, uuid, who)
+        after = before.changed(change.now, {"status": status, "file": file})
+        change.put(IMAGES.swap(before, after))
+        change.tell(facts.fact("prepare", after))
+
+    await ctx.door.attempt(cause, uuid, decide)
+
+
+async def complete(ctx: Context, uuid: str, written: Written, *, to: Status, cause: Cause) -> Image:
+    """The data is complete; the image is active, or staged for the import that follows."""
+    check(written.head)
+
+    async def decide(change: Change) -> Image:
+        before = await IMAGES.get(ctx.door.store, uuid)
+        if before is None or before.file != written.name:
+            raise Conflict(f"Image {uuid} was deleted while its data was uploaded.")
+        shown = virtual_size(written.head, before.disk_format, written.size)
+        known = {
+            "status": to, "size": written.size, "virtual_size": shown, "checksum": written.md5,
+            "os_hash_algo": HASH, "os_hash_value": written.sha512,
+        }  # fmt: skip
+        after = before.changed(change.now, known)
+        change.put(IMAGES.swap(before, after))
+        change.tell(facts.fact("upload", after))
+        if to is Status.ACTIVE:
+            change.tell(facts.fact("activate", after))
+        return after
+
+    return await ctx.door.attempt(cause, uuid, decide)
+
+
+async def import_staged(ctx: Context, uuid: str, *, who: Who, cause: Cause) -> None:
+    """A staged image becomes active: its data is there and checked."""
+
+    async def decide(change: Change) -> None:
+        before = await find.own(ctx, uuid, who)
+        if before.status != Status.UPLOADING or before.size is None:
+            raise Conflict(
+                f"Image {before.uuid} is {before.status}; stage its data first, then import it."
+            )
+        after = before.changed(change.now, {"status": Status.ACTIVE})
+        change.put(IMAGES.swap(before, after))
+        change.tell(facts.fact("activate", after))
+
+    await ctx.door.attempt(cause, uuid, decide)
+
+
+async def give_up(ctx: Context, uuid: str, file: str) -> bool:
+    """An upload ended without all of its data: the image is queued again. Whether the file is
+    nobody's now; it is the image's if the upload was complete after all.
+    """
+
+    async def decide(change: Change) -> bool:
+        before = await IMAGES.get(ctx.door.store, uuid)
+        if before is None or before.file != file:
+            return True
+        if before.size is not None:
+            return False
+        after = before.changed(change.now, {"status": Status.QUEUED, "file": None})
+        change.put(IMAGES.swap(before, after))
+        change.tell(facts.fact("update", after))
+        return True
+
+    return await ctx.door.attempt(Cause(), uuid, decide)
+
+
+async def readable(ctx: Context, uuid: str, who: Who) -> Image:
+    """An image whose data the caller may read."""
+    found = await find.image(ctx, uuid, who)
+    if found.status == Status.DEACTIVATED and not who.is_admin:
+        raise Forbidden(f"Image {found.uuid} is deactivated; an administrator may activate it.")
+    return found

@@ -1,0 +1,1 @@
+"""Images over HTTP, as Glance v2 has them."""

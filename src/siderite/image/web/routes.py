@@ -1,0 +1,36 @@
+"""The image API's table of contents."""
+
+from siderite.core.http import Route
+from siderite.image.web import data
+from siderite.image.web import documents
+from siderite.image.web import images
+from siderite.image.web import members
+
+_IMAGE = "/v2/images/{image_id}"
+_MEMBER = _IMAGE + "/members/{member_id}"
+
+ROUTES = (
+    Route("GET", "/", documents.choices),
+    Route("GET", "/versions", documents.versions),
+    Route("GET", "/v2", documents.versions),
+    Route("GET", "/v2/images", images.index, "image:read"),
+    Route("POST", "/v2/images", images.create, "image:create"),
+    Route("GET", _IMAGE, images.show, "image:read"),
+    Route("PATCH", _IMAGE, images.patch, "image:update"),
+    Route("DELETE", _IMAGE, images.remove, "image:delete"),
+    Route("PUT", _IMAGE + "/file", data.upload, "image:upload"),
+    Route("GET", _IMAGE + "/file", data.download, "image:download"),
+    Route("PUT", _IMAGE + "/stage", data.stage, "image:upload"),
+    Route("POST", _IMAGE + "/import", data.import_staged, "image:upload"),
+    Route("PUT", _IMAGE + "/tags/{tag}", images.tag, "image:update"),
+    Route("DELETE", _IMAGE + "/tags/{tag}", images.untag, "image:update"),
+    Route("POST", _IMAGE + "/actions/deactivate", images.deactivate, "image:update"),
+    Route("POST", _IMAGE + "/actions/reactivate", images.reactivate, "image:update"),
+    Route("GET", _IMAGE + "/members", members.index, "image:read"),
+    Route("POST", _IMAGE + "/members", members.add, "image:share"),
+    Route("GET", _MEMBER, members.show, "image:read"),
+    Route("PUT", _MEMBER, members.decide, "image:accept"),
+    Route("DELETE", _MEMBER, members.remove, "image:share"),
+    Route("GET", "/v2/info/import", documents.import_methods, "image:read"),
+    Route("GET", "/v2/schemas/{name}", documents.schema, "image:read"),
+)

@@ -1,0 +1,132 @@
+"""Who may do what to whose image: every address, as everybody."""
+
+from typing import Any
+
+from siderite.image.web.routes import ROUTES
+from tests.image.conftest import Tell
+from tests.image.world import DATA
+from tests.image.world import PATCH
+from tests.image.world import World
+
+BODIES: dict[str, Any] = {
+    "POST /v2/images": {"name": "x"},
+    "PATCH /v2/images/{image_id}": b'[{"op": "replace", "path": "/name", "value": "taken"}]',
+    "PUT /v2/images/{image_id}/file": b"data",
+    "PUT /v2/images/{image_id}/stage": b"data",
+    "POST /v2/images/{image_id}/import": {"method": {"name": "glance-direct"}},
+    "POST /v2/images/{image_id}/members": {"member": "p"},
+    "PUT /v2/images/{image_id}/members/{member_id}": {"status": "accepted"},
+}
+
+
+async def _everywhere(here: World, image: str, token: str) -> dict[str, int]:
+    """The status of each address of this image, asked with a token."""
+    found = {}
+    for route in ROUTES:
+        path = route.path.replace("{image_id}", image).replace("{member_id}", "p")
+        path = path.replace("{tag}", "t").replace("{name}", "image")
+        name = f"{route.method} {route.path}"
+        body = [BODIES[name]] if name in BODIES else []
+        kind = PATCH if route.method == "PATCH" else DATA
+        headers = {"content-type": kind} if body and isinstance(body[0], bytes) else {}
+        answer = await here.ask(route.method, path, *body, token=token, headers=headers)
+        assert answer.status < 500, (name, answer)
+        found[name] = answer.status
+    return found
+
+
+def test_nobody_is_told_versions_only(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        image = (await here.make(visibility="public"))["id"]
+        for token in ("", "wrong"):
+            for name, status in (await _everywhere(here, image, token)).items():
+                is_open = name in ("GET /", "GET /versions", "GET /v2")
+                assert status == 401 or is_open, name
+
+    tell(story)
+
+
+def test_another_projects_member_finds_nothing(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, owner, _ = await here.app.person("member")
+        _, other, _ = await here.app.person("member")
+        image = (await here.make(visibility="private", token=owner, name="mine"))["id"]
+        before = await here.show(image)
+        for name, status in (await _everywhere(here, image, other)).items():
+            assert status == 404 or "{image_id}" not in name, name
+        assert await here.show(image) == before
+
+    tell(story)
+
+
+def test_a_public_image_is_read_by_all_and_changed_by_its_owner(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, other, _ = await here.app.person("member")
+        image = (await here.make(visibility="public"))["id"]
+        before = await here.show(image)
+        for name, status in (await _everywhere(here, image, other)).items():
+            if "{image_id}" in name and not name.startswith("GET"):
+                assert status == 403, name
+        assert await here.show(image) == before
+        assert (await here.ask("GET", f"/v2/images/{image}", token=other)).status == 200
+
+    tell(story)
+
+
+def test_a_reader_changes_nothing(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, owner, project = await here.app.person("member")
+        _, reader, _ = await here.app.person("reader", project)
+        image = (await here.make(token=owner))["id"]
+        before = await here.show(image)
+        for name, status in (await _everywhere(here, image, reader)).items():
+            assert name.startswith("GET") or status == 403, name
+        assert await here.show(image, reader) == before
+
+    tell(story)
+
+
+def test_only_administrators_publish_and_give_away(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, token, project = await here.app.person("member")
+        for fields in ({"visibility": "public"}, {"owner": "other"}):
+            assert (await here.ask("POST", "/v2/images", fields, token=token)).status == 403
+            image = (await here.make(token=token))["id"]
+            (name, value), *_ = fields.items()
+            ops = {"op": "replace", "path": f"/{name}", "value": value}
+            assert (await here.patch(image, ops, token=token)).status == 403
+            assert (await here.patch(image, ops)).status == 200
+        given = await here.make(owner=project)
+        assert (await here.show(given["id"], token))["owner"] == project
+
+    tell(story)
+
+
+def test_a_shared_image_is_offered_accepted_and_taken_back(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, owner, home = await here.app.person("member")
+        _, other, project = await here.app.person("member")
+        image = (await here.make(token=owner))["id"]
+        members = f"/v2/images/{image}/members"
+        one = f"{members}/{project}"
+        offered = await here.ask("POST", members, {"member": project}, token=owner)
+        assert (offered.status, offered.json["status"]) == (200, "pending")
+        assert (await here.ask("POST", members, {"member": project}, token=owner)).status == 409
+        assert (await here.ask("GET", f"/v2/images/{image}", token=other)).status == 200
+        by_owner = await here.ask("PUT", one, {"status": "accepted"}, token=owner)
+        assert by_owner.status == 403, "the owner cannot accept in the other's name"
+        accepted = await here.ask("PUT", one, {"status": "accepted"}, token=other)
+        assert (accepted.status, accepted.json["status"]) == (200, "accepted")
+        assert (await here.ask("DELETE", one, token=other)).status == 403
+        listed = (await here.ask("GET", members, token=other)).json["members"]
+        assert [m["member_id"] for m in listed] == [project]
+        assert (await here.ask("GET", one, token=owner)).json["status"] == "accepted"
+        assert (await here.ask("DELETE", one, token=owner)).status == 204
+        assert (await here.ask("DELETE", one, token=owner)).status == 404
+        assert (await here.ask("GET", f"/v2/images/{image}", token=other)).status == 404
+        await here.patch(image, {"op": "replace", "path": "/visibility", "value": "private"})
+        refused = await here.ask("POST", members, {"member": project}, token=owner)
+        assert refused.status == 403 and "shared" in refused.sentence
+        assert home != project
+
+    tell(story)
