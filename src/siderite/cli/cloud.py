@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from typing import BinaryIO
 
 _SERVER_ERRORS = 500
 
@@ -70,7 +71,7 @@ class Cloud:
         headers: Mapping[str, str] | None = None,
         *,
         method: str = "GET",
-        data: bytes | None = None,
+        data: bytes | BinaryIO | None = None,
         timeout_s: float = 30.0,
     ) -> Any:
         """An answer whose body the caller reads, and closes; a pause over the timeout ends it."""

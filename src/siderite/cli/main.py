@@ -16,6 +16,10 @@ _DEMO = """\
 Stories with the simulated machines of `siderite up --demo`. They need the service running, and
 read its address and password from clouds.yaml in the data directory.
 """
+_IMAGE = """\
+Images of the running service, whose address and password are read from clouds.yaml in the data
+directory.
+"""
 _EVENTS = """\
 What has happened, from the event log of the running service, whose address and password are read
 from clouds.yaml in the data directory.
@@ -59,6 +63,8 @@ def parser() -> argparse.ArgumentParser:
     verbs.add_parser("scripts", help="show the scripts in force")
     demo.set_defaults(run="siderite.cli.demo")
 
+    _image(words)
+
     events = words.add_parser("events", help="read the event log", description=_EVENTS)
     verbs = events.add_subparsers(dest="verb", required=True, metavar="VERB")
     tail = verbs.add_parser("tail", help="print events as they come", description=_TAIL)
@@ -73,6 +79,21 @@ def parser() -> argparse.ArgumentParser:
     tail.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
     tail.set_defaults(run="siderite.cli.events")
     return top
+
+
+def _image(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    image = words.add_parser("image", help="bring in images", description=_IMAGE)
+    verbs = image.add_subparsers(dest="verb", required=True, metavar="VERB")
+    bring = verbs.add_parser("import", help="make an image of a file of this machine")
+    bring.add_argument("path", metavar="PATH")
+    bring.add_argument("--name", metavar="NAME", help="the image's name (that of the file)")
+    bring.add_argument("--disk-format", metavar="FORM", help="such as qcow2 (what the file says)")
+    bring.add_argument("--public", action="store_true", help="for all projects")
+    bring.add_argument(
+        "--property", action="append", metavar="NAME=VALUE", help="may be given again"
+    )
+    bring.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
+    bring.set_defaults(run="siderite.cli.image")
 
 
 def _options(words: argparse.ArgumentParser) -> None:

@@ -1,0 +1,73 @@
+"""`siderite image …`: bringing in images, over HTTP."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from siderite.cli.cloud import Cloud
+from siderite.cli.cloud import Refused
+
+_UPLOAD_TIMEOUT_S = 3600.0
+"""The answer to an upload comes when all of it is on the service's disk."""
+_MAGIC = ((0, b"QFI\xfb", "qcow2"), (0, b"KDMV", "vmdk"), (0x8001, b"CD001", "iso"))
+
+
+def run(said: argparse.Namespace) -> int:
+    """Make an image of a file."""
+    try:
+        print(_import(Cloud(said.data), said))
+    except Refused as why:
+        print(f"siderite: {why}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _import(cloud: Cloud, said: argparse.Namespace) -> str:
+    path = Path(said.path)
+    try:
+        file = path.open("rb")
+    except OSError as why:
+        raise Refused(f"cannot read {path}: {why.strerror}.") from why
+    with file:
+        record = {
+            **_properties(said.property),
+            "name": said.name or path.stem,
+            "disk_format": said.disk_format or _format(file),
+            "container_format": "bare",
+            "visibility": "public" if said.public else "shared",
+        }
+        size = path.stat().st_size
+        image, _ = cloud.ask("POST", "/image/v2/images", record)
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
+        try:
+            with cloud.open(
+                f"/image/v2/images/{image['id']}/file", headers,
+                method="PUT", data=file, timeout_s=_UPLOAD_TIMEOUT_S,
+            ):  # fmt: skip
+                pass
+        except Refused:
+            cloud.ask("DELETE", f"/image/v2/images/{image['id']}")
+            raise
+    return f"{image['id']}  {record['name']}  {record['disk_format']}, {size} bytes"
+
+
+def _properties(given: list[str] | None) -> dict[str, str]:
+    found = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise Refused(f"--property {text!r} must be NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def _format(file: BinaryIO) -> str:
+    """What the first bytes say; a disk without a header is raw."""
+    found = "raw"
+    for at, magic, name in _MAGIC:
+        file.seek(at)
+        if file.read(len(magic)) == magic:
+            found = name
+    file.seek(0)
+    return found
