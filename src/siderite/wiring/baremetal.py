@@ -11,6 +11,7 @@ from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.context import Settings
 from siderite.baremetal.web.service import BaremetalService
 from siderite.baremetal.workers.cleanup import CleanupAfterAbort
+from siderite.baremetal.workers.firmware_settings import FirmwareSettings
 from siderite.baremetal.workers.hardware import DrivenHardware
 from siderite.baremetal.workers.power import Power
 from siderite.baremetal.workers.steps import Steps
@@ -45,6 +46,7 @@ def settings(config: Config) -> Settings:
         deadline_scale=config.deadline_scale,
         soft_power_off_timeout_s=config.soft_power_off_timeout_s,
         power_timeout_s=config.power_timeout_s,
+        hardware_timeout_s=config.hardware_timeout_s,
         max_limit=config.max_limit,
     )
 
@@ -59,6 +61,7 @@ def baremetal(base: Base) -> Baremetal:
     ctx = Context(base.door, cards, settings(config), hardware)
     handlers: dict[str, Handler] = dict.fromkeys(LANE_WORK, Steps(ctx, drivers).handle)
     handlers["power"] = Power(ctx, drivers).handle
+    handlers["firmware_setting"] = FirmwareSettings(ctx, drivers).handle
     handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
     jobs = [partial(machines.call_back, partial(_called_back, ctx))]
     if config.demo:

@@ -5,8 +5,9 @@ that knows the token answers how that run is going in place of starting it anew.
 hardware longer than a network round trip: a long thing answers `Wait` and is asked again.
 
 Power and steps answer with an `Outcome`. The others answer with what they read, or nothing, and
-raise `domain.hardware.Unreachable` or `Refused`, whose sentence names the BMC and the remedy. They
-are called from requests too, so each takes one round trip and may be given up half-way.
+raise `domain.hardware.Unreachable` or `Refused`, whose sentence names the BMC and the remedy, or
+`core.errors.Unsupported` where this machine lacks what others of its kind have. They are called
+from requests too, so each takes one round trip and may be given up half-way.
 """
 
 from collections.abc import Mapping

@@ -28,6 +28,7 @@ class Settings:
     deadline_scale: float = 1.0
     soft_power_off_timeout_s: float = 600.0
     power_timeout_s: float = 60.0
+    hardware_timeout_s: float = 30.0
     max_limit: int = 1000
 
 

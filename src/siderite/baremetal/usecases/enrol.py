@@ -22,7 +22,7 @@ from siderite.core.transition import Change
 from siderite.core.who import Who
 
 _DELETABLE = frozenset({P.MANAGEABLE, P.ENROLL, P.ADOPTFAIL})
-LANES = ("provision", "power", "cleanup")
+LANES = ("provision", "power", "cleanup", "firmware")
 
 
 async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause: Cause) -> Node:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.baremetal.web import chassis
+from siderite.baremetal.web import firmware_states
+from siderite.baremetal.web import management
 from siderite.baremetal.web import nodes
 from siderite.baremetal.web import ports
 from siderite.baremetal.web import states
@@ -13,6 +15,7 @@ from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import reply
+from siderite.core.microversion import OURS
 
 if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
@@ -64,6 +67,32 @@ async def v1(service: "Service", request: Request) -> Response:
     )
 
 
+_READ, _WRITE = "node:management:read", "node:management"
+_BOOT_DEVICE = "/nodes/{node}/management/boot_device"
+_LIGHTS = "/nodes/{node}/management/indicators"
+_VENDOR = "/nodes/{node}/vendor_passthru"
+_HARDWARE = (
+    Route("PUT", "/nodes/{node}/states/boot_mode", firmware_states.set_boot_mode, _WRITE, 76),
+    Route("PUT", "/nodes/{node}/states/secure_boot", firmware_states.set_secure_boot, _WRITE, 76),
+    Route("PUT", "/nodes/{node}/states/raid", firmware_states.set_raid, _WRITE),
+    Route("GET", _BOOT_DEVICE, management.boot_device, _READ),
+    Route("PUT", _BOOT_DEVICE, management.set_boot_device, _WRITE),
+    Route("GET", _BOOT_DEVICE + "/supported", management.boot_devices, _READ),
+    Route("PUT", "/nodes/{node}/management/inject_nmi", management.inject_nmi, _WRITE, 29),
+    Route("GET", _LIGHTS, management.indicators, _READ, 63),
+    Route("GET", _LIGHTS + "/{indicator}", management.indicator, _READ, 63),
+    Route("PUT", _LIGHTS + "/{indicator}", management.set_indicator, _WRITE, 63),
+    Route("GET", "/nodes/{node}/management/sensors", management.sensors, _READ, OURS),
+    Route("GET", "/nodes/{node}/vmedia", management.media, _READ, 93),
+    Route("POST", "/nodes/{node}/vmedia", management.insert, _WRITE, 89),
+    Route("DELETE", "/nodes/{node}/vmedia", management.eject, _WRITE, 89),
+    Route("GET", _VENDOR + "/methods", management.vendor_methods, _READ),
+    *(
+        Route(method, path, management.vendor_passthru, _WRITE)
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+        for path in (_VENDOR, _VENDOR + "/{method}")
+    ),
+)
 _V1 = (
     Route("GET", "/nodes", nodes.index, "node:read"),
     Route("POST", "/nodes", nodes.create, "node:create"),
@@ -77,6 +106,7 @@ _V1 = (
     Route("PUT", "/nodes/{node}/maintenance", nodes.maintenance_on, "node:maintenance"),
     Route("DELETE", "/nodes/{node}/maintenance", nodes.maintenance_off, "node:maintenance"),
     Route("GET", "/nodes/{node}/validate", nodes.validation, "node:read"),
+    *_HARDWARE,
     Route("GET", "/nodes/{node}/ports", ports.of_node, "port:read"),
     Route("GET", "/nodes/{node}/ports/detail", ports.of_node_detail, "port:read"),
     Route("GET", "/ports", ports.index, "port:read"),

@@ -51,7 +51,7 @@ async def set_provision(service: "Service", request: Request) -> Response:
         cause=service.cause(request),
         guard=guard,
     )
-    return _accepted(service, request)
+    return accepted(service, request)
 
 
 async def set_power(service: "Service", request: Request) -> Response:
@@ -85,9 +85,10 @@ async def set_power(service: "Service", request: Request) -> Response:
         cause=service.cause(request),
         guard=policy.guard("node:power", request.who),
     )
-    return _accepted(service, request)
+    return accepted(service, request)
 
 
-def _accepted(service: "Service", request: Request) -> Response:
+def accepted(service: "Service", request: Request) -> Response:
+    """It was asked for; the states tell how it is going."""
     location = f"{service.base(request)}v1/nodes/{ident(request)}/states"
     return Response(b"", 202, [(b"location", location.encode())])

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import BootSetting
-from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Indicator
 from siderite.baremetal.domain.hardware import Light
 from siderite.baremetal.domain.hardware import MediaDevice
@@ -23,6 +22,7 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.usecases.hardware import INTERFACE
 from siderite.baremetal.usecases.hardware import unsupported
 from siderite.core.errors import Invalid
+from siderite.core.errors import SideriteError
 from siderite.core.errors import Unsupported
 from siderite.core.log import get_logger
 
@@ -41,11 +41,11 @@ def ability(driver: Driver | None, node: Node, name: str) -> object:
 
 
 async def bounded(at: Endpoint, doing: str, call: Awaitable[T], timeout_s: float) -> T:
-    """The answer of a driver; whatever goes wrong is a `HardwareError`."""
+    """The answer of a driver; whatever goes wrong has a sentence."""
     try:
         async with asyncio.timeout(timeout_s):
             return await call
-    except HardwareError:
+    except SideriteError:
         raise
     except TimeoutError:
         raise Unreachable(at.bmc, doing, f"no answer within {timeout_s:g} s") from None

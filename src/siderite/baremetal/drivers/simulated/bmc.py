@@ -25,6 +25,7 @@ from siderite.baremetal.drivers.simulated.effects import bios_settings
 from siderite.baremetal.drivers.simulated.effects import firmware_components
 from siderite.baremetal.drivers.simulated.machines import ON
 from siderite.baremetal.drivers.simulated.machines import Machines
+from siderite.core.errors import Unsupported
 
 DEVICES = (BootDevice.PXE, BootDevice.DISK, BootDevice.CDROM, BootDevice.UEFI_HTTP)
 LIGHTS = (
@@ -74,8 +75,6 @@ class SimulatedBmc:
 
     async def inject_nmi(self, at: Endpoint) -> None:
         memory = await self._reach(at, "management", "inject_nmi")
-        if self._machines.power(at) != ON:
-            raise Refused(at.bmc, "an NMI", "the machine is off", "Switch it on first.")
         self._machines.remember(at.node, nmis=memory.get("nmis", 0) + 1)
 
     async def indicators(self, at: Endpoint) -> Sequence[Indicator]:
@@ -114,7 +113,7 @@ class SimulatedBmc:
     async def insert(self, at: Endpoint, device: MediaDevice, image_url: str) -> None:
         memory = await self._reach(at, "management", "insert")
         if device is MediaDevice.DISK:
-            raise Refused(at.bmc, "virtual media", "it has no disk slot", "Use cdrom or floppy.")
+            raise Unsupported(f"{at.bmc} has no virtual disk; it has: cdrom, floppy.")
         self._machines.remember(at.node, media={**memory.get("media", {}), device: image_url})
 
     async def eject(self, at: Endpoint, device: MediaDevice) -> None:

@@ -1,0 +1,122 @@
+"""What is wanted of a machine's firmware: boot mode and secure boot, changed by durable work, and
+the RAID configuration, which the steps of interface `raid` work from.
+"""
+
+from typing import Any
+
+import msgspec
+
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.find import Guard
+from siderite.baremetal.usecases.hardware import unsupported
+from siderite.core import work
+from siderite.core.errors import Busy
+from siderite.core.errors import NotFound
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+from siderite.core.work import Work
+
+LANE = "firmware"
+ABILITY = {"boot_mode": "boot_modes", "secure_boot": "secure_boot"}
+"""The driver's ability that a node's field needs to be changed."""
+
+
+class SettingJob(msgspec.Struct, frozen=True):
+    """The job in the work row: a field of the node and its new value."""
+
+    field: str
+    value: str | bool
+
+
+async def ask(
+    ctx: Context,
+    ident: str,
+    field: str,
+    value: str | bool,
+    *,
+    who: Who,
+    cause: Cause,
+    guard: Guard,
+) -> Node:
+    """Have the boot mode or secure boot changed; the work follows."""
+
+    async def decide(change: Change) -> Node:
+        node = await find.node(ctx, ident, who, guard)
+        if not ctx.hardware.can(node, ABILITY[field]):
+            raise unsupported(node, ABILITY[field])
+        await _check_free(ctx, node)
+        after = node.changed(change.now, {"last_error": None})
+        change.put(NODES.swap(node, after))
+        job = SettingJob(field, value)
+        change.work(
+            work.add(
+                node.uuid, LANE, "firmware_setting", job=msgspec.json.encode(job).decode(),
+                now=change.now, deadline=change.now + ctx.settings.power_timeout_s,
+                reason=f"{field} {value} was asked for", request_id=cause.request_id,
+            )
+        )  # fmt: skip
+        return after
+
+    return await ctx.door.attempt(cause, ident, decide)
+
+
+async def _check_free(ctx: Context, node: Node) -> None:
+    if NODE.states[node.provision_state].moves_by_itself:
+        raise Busy(
+            f"Node {node.uuid} is {node.provision_state}, on its way to"
+            f" {node.target_provision_state}; please retry after the current operation is"
+            " completed."
+        )
+    for item in await work.of_machine(ctx.door.store, node.uuid):
+        if item.lane == LANE:
+            raise Busy(f"Node {node.uuid} is being changed already: {item.reason}.")
+
+
+async def waits(ctx: Context, held: Work, reason: str, again_in: float) -> None:
+    """The machine does not answer: let go of the work for a while."""
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(
+        work.park(held, kind=held.kind, job=held.job, due=change.now + again_in,
+                  deadline=held.deadline, reason=reason)
+    )  # fmt: skip
+    await ctx.door.commit(change)
+
+
+async def ended(ctx: Context, held: Work, job: SettingJob, error: str | None) -> None:
+    """The machine has changed, or cannot."""
+
+    async def decide(change: Change) -> None:
+        change.put(work.done(held))
+        node = await NODES.get(ctx.door.store, held.machine)
+        if node is None:
+            return
+        changes = {job.field: job.value} if error is None else {"last_error": error}
+        change.put(NODES.swap(node, node.changed(change.now, changes)))
+
+    await ctx.door.attempt(Cause(held.request_id), held.machine, decide)
+
+
+async def set_target_raid(
+    ctx: Context, ident: str, config: dict[str, Any], *, who: Who, cause: Cause, guard: Guard
+) -> None:
+    """What the next RAID configuration shall be."""
+
+    async def decide(change: Change) -> None:
+        node = await find.node(ctx, ident, who, guard)
+        card = ctx.cards.get(node.driver)
+        if card is None or not card.supports(node, "raid"):
+            # Upstream answers so, and clients tell it from a wrong configuration by that.
+            raise NotFound(
+                f"Driver {node.driver} does not support raid (disabled or not implemented): node"
+                f" {node.uuid} has raid_interface {node.raid_interface}."
+            )
+        if config != node.target_raid_config:
+            after = node.changed(change.now, {"target_raid_config": config})
+            change.put(NODES.swap(node, after))
+
+    await ctx.door.attempt(cause, ident, decide)

@@ -1,0 +1,195 @@
+"""The addresses of a node's management: what a machine is asked while the client waits."""
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import MediaDevice
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases import management
+from siderite.baremetal.web import forms
+from siderite.baremetal.web import policy
+from siderite.baremetal.web.address import ident
+from siderite.baremetal.web.bodies import no_query
+from siderite.baremetal.web.bodies import object_of
+from siderite.core.errors import Invalid
+from siderite.core.errors import Unsupported
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.baremetal.web.service import BaremetalService as Service
+
+_LONGEST_URL = 2048
+
+
+def _read(request: Request) -> Any:
+    return policy.guard("node:management:read", request.who)
+
+
+def _write(request: Request) -> Any:
+    return policy.guard("node:management", request.who)
+
+
+async def boot_device(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/management/boot_device"""
+    found = await management.boot_device(service.ctx, ident(request), request.who, _read(request))
+    return reply(found)
+
+
+async def boot_devices(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/management/boot_device/supported"""
+    found = await management.boot_devices(service.ctx, ident(request), request.who, _read(request))
+    return reply({"supported_boot_devices": found})
+
+
+async def set_boot_device(service: "Service", request: Request) -> Response:
+    """PUT /v1/nodes/{node}/management/boot_device"""
+    body = await object_of(request, {"boot_device": "pxe"}, also=("persistent",))
+    name = body.get("boot_device")
+    if not isinstance(name, str) or name not in [*BootDevice]:
+        devices = ", ".join(BootDevice)
+        raise Invalid(f"Invalid boot device {forms.short(name)} specified; there are: {devices}.")
+    await management.set_boot_device(
+        service.ctx,
+        ident(request),
+        BootDevice(name),
+        persistent=forms.flag("persistent", body.get("persistent")),
+        who=request.who,
+        guard=_write(request),
+    )
+    return Response(status=204)
+
+
+async def inject_nmi(service: "Service", request: Request) -> Response:
+    """PUT /v1/nodes/{node}/management/inject_nmi"""
+    if await request.body() not in (b"", b"{}", b"null"):
+        raise Invalid("inject_nmi takes an empty body, or {}.")
+    await management.inject_nmi(service.ctx, ident(request), request.who, _write(request))
+    return Response(status=204)
+
+
+async def indicators(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/management/indicators"""
+    node, found = await management.indicators(
+        service.ctx, ident(request), request.who, _read(request)
+    )
+    base = service.base(request)
+    shown = []
+    for light in found:
+        name = f"{light.name}@{light.component}"
+        path = f"nodes/{node.uuid}/management/indicators/{name}"
+        links = [
+            {"href": f"{base}v1/{path}", "rel": "self"},
+            {"href": f"{base}{path}", "rel": "bookmark"},
+        ]
+        shown.append(
+            {
+                "name": name,
+                "component": light.component,
+                "readonly": light.readonly,
+                "states": light.states,
+                "links": links,
+            }
+        )
+    return reply({"indicators": shown})
+
+
+async def indicator(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/management/indicators/{indicator}"""
+    state = await management.indicator(
+        service.ctx, ident(request), request.params[1], request.who, _read(request)
+    )
+    return reply({"state": state})
+
+
+async def set_indicator(service: "Service", request: Request) -> Response:
+    """PUT /v1/nodes/{node}/management/indicators/{indicator}"""
+    body = await object_of(request, {"state": "on"})
+    state = body.get("state")
+    if not isinstance(state, str):
+        raise Invalid("state must be text, such as on, off or blinking.")
+    await management.set_indicator(
+        service.ctx, ident(request), request.params[1], state.lower(),
+        who=request.who, guard=_write(request),
+    )  # fmt: skip
+    return Response(status=204)
+
+
+async def sensors(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/management/sensors"""
+    found = await management.sensors(service.ctx, ident(request), request.who, _read(request))
+    return reply({"sensors": found})
+
+
+async def media(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/vmedia"""
+    no_query(request)
+    found = await management.media(service.ctx, ident(request), request.who, _read(request))
+    kinds = {"cdrom": ["CD", "DVD"], "disk": ["USBStick"], "floppy": ["Floppy"]}
+    return reply(
+        [
+            {
+                "image": medium.image_url or "",
+                "inserted": medium.inserted,
+                "media_types": kinds[medium.device_type],
+            }
+            for medium in found
+        ]
+    )
+
+
+async def insert(service: "Service", request: Request) -> Response:
+    """POST /v1/nodes/{node}/vmedia"""
+    sample = {"device_type": "cdrom", "image_url": "http://images/boot.iso"}
+    body = await object_of(request, sample, also=("image_download_source",))
+    url = body.get("image_url")
+    if not isinstance(url, str) or "://" not in url or len(url) > _LONGEST_URL:
+        raise Invalid(f"image_url must be a URL of at most {_LONGEST_URL} characters.")
+    source = body.get("image_download_source")
+    if source not in (None, "http", "local", "swift"):
+        raise Invalid("image_download_source must be http, local or swift.")
+    await management.insert(
+        service.ctx, ident(request), _device(body.get("device_type")), url,
+        who=request.who, guard=_write(request),
+    )  # fmt: skip
+    return Response(status=204)
+
+
+async def eject(service: "Service", request: Request) -> Response:
+    """DELETE /v1/nodes/{node}/vmedia"""
+    devices: list[MediaDevice] = []
+    for key, value in request.query:
+        if key != "device_types":
+            raise Invalid(f"Unexpected arguments: {key[:80]}. Ejecting takes: device_types.")
+        devices += [_device(name) for name in value.split(",") if name]
+    await management.eject(
+        service.ctx, ident(request), devices, who=request.who, guard=_write(request)
+    )
+    return Response(status=204)
+
+
+def _device(name: Any) -> MediaDevice:
+    if not isinstance(name, str) or name not in [*MediaDevice]:
+        raise Invalid(
+            f"A virtual medium is one of {', '.join(MediaDevice)}, not {forms.short(name)}."
+        )
+    return MediaDevice(name)
+
+
+async def vendor_methods(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/vendor_passthru/methods"""
+    await find.node(service.ctx, ident(request), request.who, _read(request))
+    return reply({})
+
+
+async def vendor_passthru(service: "Service", request: Request) -> Response:
+    """Any method at /v1/nodes/{node}/vendor_passthru"""
+    node = await find.node(service.ctx, ident(request), request.who, _write(request))
+    named = [value for key, value in request.query if key == "method"] or request.params[1:]
+    raise Unsupported(
+        f"Driver {node.driver} has no vendor method {named[0][:80]!r}; it has none."
+        if named
+        else "Missing mandatory parameter: method"
+    )
