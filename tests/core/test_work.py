@@ -88,7 +88,7 @@ def test_renewed_leases_are_not_taken_over(database_url):
         async with migrated(database_url) as store:
             await store.commit([job("a")])
             [held] = await claim(store, "w1", now=1.0)
-            assert await work.renew(store, "w1", now=9.0, lease_s=10.0) == {held.id}
+            assert await work.renew(store, "w1", now=9.0, lease_s=10.0) == {held.fence}
             assert await claim(store, "w2", now=12.0) == []
 
     asyncio.run(story())

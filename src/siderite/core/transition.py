@@ -26,6 +26,7 @@ from siderite.core.log import get_logger
 from siderite.core.machine import Kind
 from siderite.core.machine import Machine
 from siderite.core.machine import Moved
+from siderite.core.store import Duplicate
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Store
@@ -59,7 +60,6 @@ class Change:
     now: float
     ops: list[Op] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
-    makes_work: bool = False
     moves: list[tuple[str, str, str, str, str]] = field(default_factory=list)
 
     def put(self, op: Op) -> None:
@@ -71,9 +71,8 @@ class Change:
         self.facts += facts
 
     def work(self, op: Op) -> None:
-        """Work is made or woken that a worker should take up now."""
+        """Work is made or woken."""
         self.ops.append(op)
-        self.makes_work = True
 
 
 class Rules(Protocol[R]):
@@ -187,6 +186,28 @@ def _follow(
         change.put(work.park(held, kind=name, job=job, due=due, deadline=deadline, reason=reason))
 
 
+class Hands(Protocol):
+    """Whoever carries out work in this process."""
+
+    def take(self, machine: str, now: float) -> tuple[str, float] | None:
+        """Reserve a place for a job of this machine, if there is one and no other job of it is
+        under way: the lease's owner and end. Followed by `begin` or `let_go`.
+        """
+        ...
+
+    def begin(self, job: Work) -> None:
+        """The job is committed, with its lease."""
+        ...
+
+    def let_go(self, machine: str) -> None:
+        """It is not."""
+        ...
+
+    def due(self, at: float) -> None:
+        """A job without a lease is due at this time."""
+        ...
+
+
 class Door:
     """Commits changes, and wakes whoever carries on from there."""
 
@@ -195,7 +216,7 @@ class Door:
         self.host = host
         self.clock = clock
         self.turns = Turns()
-        self.on_work: Callable[[], None] = lambda: None
+        self.hands: Hands | None = None
         self._listeners: tuple[Callable[[], None], ...] = ()
 
     def on_facts(self, listener: Callable[[], None]) -> None:
@@ -215,11 +236,7 @@ class Door:
             ops = ops + eventlog.record(
                 change.facts, at=change.now, host=self.host, request_id=change.cause.request_id
             )
-        if change.makes_work:
-            # A worker that is idle now hands in its claim behind this change, and an embedded
-            # store then takes both in one commit.
-            self.on_work()
-        await self.store.commit(ops)
+        await self._commit(ops, change.now)
         for machine, uuid, before, event, after in change.moves:
             metrics.transition(machine, event, after)
             log.info(
@@ -231,11 +248,38 @@ class Door:
                 after=after,
                 request_id=change.cause.request_id,
             )
-        if change.makes_work:
-            self.on_work()
         if change.facts:
             for listener in self._listeners:
                 listener()
+
+    async def _commit(self, ops: list[Op], now: float) -> None:
+        """Commit; what is due at once is handed to this process's worker on the way."""
+        hands = self.hands
+        dues = [op for op in ops if isinstance(op, work.Due)]
+        if hands is None or not dues:
+            await self.store.commit(ops)
+            return
+        if len(dues) == 1 and dues[0].job is not None and dues[0].at <= now:
+            lease = hands.take(dues[0].job.machine, now)
+            if lease is not None and await self._commit_leased(hands, ops, dues[0], lease):
+                return
+        await self.store.commit(ops)
+        hands.due(min(op.at for op in dues))
+
+    async def _commit_leased(
+        self, hands: Hands, ops: list[Op], due: work.Due, lease: tuple[str, float]
+    ) -> bool:
+        """Commit with a lease on the new job; False if another process has one of its machine."""
+        leased, job = due.leased(*lease)
+        try:
+            await self.store.commit([leased if op is due else op for op in ops])
+        except BaseException as why:
+            hands.let_go(job.machine)
+            if isinstance(why, Duplicate) and work.is_lease_clash(why):
+                return False
+            raise
+        hands.begin(job)
+        return True
 
     async def attempt(
         self, cause: Cause, machine: str, decide: Callable[[Change], Awaitable[T]]

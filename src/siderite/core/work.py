@@ -1,11 +1,15 @@
 """Durable work: rows in the same database, written in the commit that makes them due.
 
 A row is a job for one machine in one lane. A worker takes a lease on it; at most one row of a
-machine is leased at a time. Each claim raises `fence`, and whatever the worker commits names the
+machine is leased at a time. Each claim changes `fence`, and whatever the worker commits names the
 fence it was given: if the lease was lost meanwhile, by time or by a newer request, the commit is
 lost too. Nobody waits without a reason and a deadline: both stand in the row.
+
+A job that is due at once may be leased by a worker of the process that makes it, in the commit that
+makes it (`Due.leased`): nobody has to look for it then.
 """
 
+import os
 from dataclasses import dataclass
 from dataclasses import replace
 
@@ -19,9 +23,8 @@ FAR = 1e12
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A claimed row."""
+    """A row: its machine and lane are its name."""
 
-    id: int
     machine: str
     lane: str
     kind: str
@@ -41,19 +44,47 @@ class Work:
         return self.owner is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Due(Op):
+    """An op that leaves a job without a lease, due at a time; `job` is the job if it is new."""
+
+    at: float = 0.0
+    job: Work | None = None
+
+    def leased(self, owner: str, until: float) -> tuple[Op, Work]:
+        """The same new job with a lease on it from the start, and the job as its owner has it."""
+        assert self.job is not None  # noqa: S101 - only new jobs are given out so
+        job = replace(self.job, owner=owner)
+        return _insert(job, until), job
+
+
 _COLUMNS = (
-    "id, machine, lane, kind, job, due, deadline, reason, attempts, fence, created_at,"
+    "machine, lane, kind, job, due, deadline, reason, attempts, fence, created_at,"
     " request_id, owner"
 )
 
 _ADD = """
-INSERT INTO work (machine, lane, kind, job, due, deadline, reason, created_at, request_id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO work (machine, lane, kind, job, due, deadline, reason, created_at, request_id, fence,
+  owner, lease_until)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (machine, lane) DO UPDATE SET kind = excluded.kind, job = excluded.job,
   due = excluded.due, deadline = excluded.deadline, reason = excluded.reason, attempts = 0,
-  owner = NULL, lease_until = NULL, fence = work.fence + 1,
+  owner = excluded.owner, lease_until = excluded.lease_until, fence = excluded.fence,
   created_at = excluded.created_at, request_id = excluded.request_id
 """
+
+
+def _insert(job: Work, lease_until: float | None) -> Op:
+    args = (
+        job.machine, job.lane, job.kind, job.job, job.due, job.deadline, job.reason,
+        job.created_at, job.request_id, job.fence, job.owner, lease_until,
+    )  # fmt: skip
+    return Op(_ADD, args, 1)
+
+
+def _new_fence() -> int:
+    """One that no row has had: claims then count on from it."""
+    return int.from_bytes(os.urandom(8)) >> 2
 
 
 def add(
@@ -67,18 +98,21 @@ def add(
     due: float | None = None,
     reason: str | None = None,
     request_id: str | None = None,
-) -> Op:
+) -> Due:
     """A new job, in the place of any that the lane had; whoever holds that one is fenced off."""
     at = now if due is None else due
-    return Op(_ADD, (machine, lane, kind, job, at, deadline, reason, now, request_id), 1)
+    fence = _new_fence()
+    new = Work(machine, lane, kind, job, at, deadline, reason, 0, fence, now, request_id)
+    op = _insert(new, None)
+    return Due(op.sql, op.args, op.rows, at, new)
 
 
 def keep(work: Work, *, kind: str, job: str, deadline: float, reason: str | None = None) -> Op:
     """The job has moved on; the lease stays."""
     return Op(
         "UPDATE work SET kind = ?, job = ?, deadline = ?, reason = ?, attempts = 0"
-        " WHERE id = ? AND fence = ?",
-        (kind, job, deadline, reason, work.id, work.fence),
+        " WHERE machine = ? AND lane = ? AND fence = ?",
+        (kind, job, deadline, reason, work.machine, work.lane, work.fence),
         1,
     )
 
@@ -92,13 +126,15 @@ def park(
     deadline: float,
     reason: str | None,
     attempts: int = 0,
-) -> Op:
+) -> Due:
     """Let go of the lease until `due`, for this reason."""
-    return Op(
+    at = min(due, deadline)
+    return Due(
         "UPDATE work SET kind = ?, job = ?, due = ?, deadline = ?, reason = ?, attempts = ?,"
-        " owner = NULL, lease_until = NULL WHERE id = ? AND fence = ?",
-        (kind, job, min(due, deadline), deadline, reason, attempts, work.id, work.fence),
+        " owner = NULL, lease_until = NULL WHERE machine = ? AND lane = ? AND fence = ?",
+        (kind, job, at, deadline, reason, attempts, work.machine, work.lane, work.fence),
         1,
+        at,
     )
 
 
@@ -106,8 +142,9 @@ def again(work: Work, *, due: float, reason: str) -> Op:
     """Let go of the lease after a mishap; the job stays as far as it was committed."""
     return Op(
         "UPDATE work SET due = CASE WHEN deadline < ? THEN deadline ELSE ? END, reason = ?,"
-        " attempts = ?, owner = NULL, lease_until = NULL WHERE id = ? AND fence = ?",
-        (due, due, reason, work.attempts + 1, work.id, work.fence),
+        " attempts = ?, owner = NULL, lease_until = NULL"
+        " WHERE machine = ? AND lane = ? AND fence = ?",
+        (due, due, reason, work.attempts + 1, work.machine, work.lane, work.fence),
         1,
     )
 
@@ -119,7 +156,11 @@ def moved_on(work: Work, *, kind: str, deadline: float) -> Work:
 
 def done(work: Work) -> Op:
     """The job is finished."""
-    return Op("DELETE FROM work WHERE id = ? AND fence = ?", (work.id, work.fence), 1)
+    return Op(
+        "DELETE FROM work WHERE machine = ? AND lane = ? AND fence = ?",
+        (work.machine, work.lane, work.fence),
+        1,
+    )
 
 
 def drop(machine: str, lane: str) -> Op:
@@ -127,11 +168,13 @@ def drop(machine: str, lane: str) -> Op:
     return Op("DELETE FROM work WHERE machine = ? AND lane = ?", (machine, lane))
 
 
-def wake(machine: str, lane: str, now: float) -> Op:
+def wake(machine: str, lane: str, now: float) -> Due:
     """Something called back: look at the parked job now."""
-    return Op(
+    return Due(
         "UPDATE work SET due = ? WHERE machine = ? AND lane = ? AND owner IS NULL",
         (now, machine, lane),
+        None,
+        now,
     )
 
 
@@ -158,11 +201,16 @@ async def claim(store: Store, owner: str, *, now: float, lease_s: float, limit: 
 
 
 async def renew(store: Store, owner: str, *, now: float, lease_s: float) -> set[int]:
-    """Extend all leases of this worker; the ids of those it still has."""
+    """Extend all leases of this worker; the fences of those it still has."""
     rows = await store.write(
-        "UPDATE work SET lease_until = ? WHERE owner = ? RETURNING id", (now + lease_s, owner)
+        "UPDATE work SET lease_until = ? WHERE owner = ? RETURNING fence", (now + lease_s, owner)
     )
     return {int(row[0]) for row in rows}  # type: ignore[arg-type]
+
+
+def is_lease_clash(why: Duplicate) -> bool:
+    """Whether a commit failed because another job of the same machine has a lease."""
+    return why.column in ("work.machine", "work.one_lease")
 
 
 async def forget_leases(store: Store, owner: str | None = None) -> None:

@@ -7,6 +7,7 @@ it.
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -47,15 +48,45 @@ class Worker:
         self._slots = slots
         self._clock = clock
         self._wake = asyncio.Event()
-        self._running: dict[int, asyncio.Task[None]] = {}
+        self._running: dict[int, asyncio.Task[None]] = {}  # by fence
+        self._busy: Counter[str] = Counter()  # machines with jobs under way here
+        self._next = 0.0  # when something may be due
+        self._left_behind = False  # something is due that could not be claimed yet
+        self._open = False
 
     def kick(self) -> None:
         """There may be something due."""
-        self._wake.set()
+        self.due(0.0)
+
+    def due(self, at: float) -> None:
+        """Something is due at this time."""
+        if at < self._next:
+            self._next = at
+            self._wake.set()
+
+    def take(self, machine: str, now: float) -> tuple[str, float] | None:
+        """Reserve a place for a job that is about to be committed: its lease."""
+        if not self._open or machine in self._busy or self._busy.total() >= self._slots:
+            return None
+        self._busy[machine] += 1
+        return self._owner, now + LEASE_S
+
+    def let_go(self, machine: str) -> None:
+        """The place is free again."""
+        self._busy[machine] -= 1
+        if not self._busy[machine]:
+            del self._busy[machine]
+
+    def begin(self, item: Work) -> None:
+        """Carry out a job that has our lease, in a place that was reserved."""
+        task = asyncio.create_task(self._do(item))
+        self._running[item.fence] = task
+        task.add_done_callback(partial(self._ended, item))
 
     async def run(self) -> None:
         """Until cancelled; then jobs under way are let go of, for whoever comes next."""
         renewing = asyncio.create_task(self._renew())
+        self._open = True
         try:
             while True:
                 self._wake.clear()
@@ -69,6 +100,7 @@ class Worker:
                         async with asyncio.timeout(pause):
                             await self._wake.wait()
         finally:
+            self._open = False
             renewing.cancel()
             tasks = list(self._running.values())
             for task in tasks:
@@ -79,26 +111,33 @@ class Worker:
 
     async def _claim(self) -> float:
         """Start what is due; seconds until it is worth looking again."""
-        free = self._slots - len(self._running)
+        free = self._slots - self._busy.total()
+        self._left_behind = free <= 0
         if free <= 0:
             return POLL_S
         now = self._clock()
-        claimed = await work.claim(
-            self._store, self._owner, now=now, lease_s=LEASE_S, limit=min(free, 100)
-        )
+        self._next = now + POLL_S
+        limit = min(free, 100)
+        claimed = await work.claim(self._store, self._owner, now=now, lease_s=LEASE_S, limit=limit)
         for item in claimed:
-            task = asyncio.create_task(self._do(item))
-            self._running[item.id] = task
-            task.add_done_callback(partial(self._ended, item.id))
-        if claimed:
+            self._busy[item.machine] += 1
+            self.begin(item)
+        if len(claimed) == limit:
             return 0.0
         due = await work.next_due(self._store)
-        return POLL_S if due is None else max(0.001, min(POLL_S, due - now))
+        if due is not None and due <= now:
+            # Its machine has another job under way, here or elsewhere.
+            self._left_behind = True
+        elif due is not None:
+            self._next = min(self._next, due)
+        return max(0.0, self._next - self._clock())
 
-    def _ended(self, id: int, task: asyncio.Task[None]) -> None:
-        if self._running.get(id) is task:  # its row may have been claimed anew already
-            del self._running[id]
-        self._wake.set()
+    def _ended(self, item: Work, task: asyncio.Task[None]) -> None:
+        if self._running.get(item.fence) is task:
+            del self._running[item.fence]
+        self.let_go(item.machine)
+        if self._left_behind:
+            self.kick()
 
     async def _do(self, item: Work) -> None:
         handler = self._handlers.get(item.kind)
@@ -125,6 +164,7 @@ class Worker:
         parked = work.again(item, due=self._clock() + wait, reason=reason)
         with contextlib.suppress(Exception):
             await self._store.commit([parked])
+            self.due(self._clock() + wait)
 
     async def _renew(self) -> None:
         while True:
@@ -138,6 +178,6 @@ class Worker:
             except Exception as why:
                 log.error("cannot renew leases", error=repr(why))
                 continue
-            for id, task in list(self._running.items()):
-                if id not in ours:
+            for fence, task in list(self._running.items()):
+                if fence not in ours:
                     task.cancel()  # somebody else has it now: stop driving the machine

@@ -112,7 +112,7 @@ def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
     for part in parts:
         handlers |= part.handlers
     worker = Worker(base.store, handlers, owner=base.owner, slots=base.config.worker_slots)
-    base.door.on_work = worker.kick
+    base.door.hands = worker
     return worker
 
 

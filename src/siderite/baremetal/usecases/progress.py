@@ -78,7 +78,7 @@ async def _report_in_turn(ctx: Context, run: Run, decide: Callable[[Change, Node
 
 async def _still_ours(ctx: Context, run: Run) -> Node | None:
     held = await work.of_machine(ctx.door.store, run.held.machine)
-    if not any(item.id == run.held.id and item.fence == run.held.fence for item in held):
+    if not any(item.fence == run.held.fence for item in held):
         return None
     return await NODES.get(ctx.door.store, run.held.machine)
 
