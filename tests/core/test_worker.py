@@ -5,6 +5,8 @@ import asyncio
 from siderite.core import work
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
+from siderite.core.transition import Cause
+from siderite.core.transition import Door
 from siderite.core.worker import Worker
 
 
@@ -137,6 +139,86 @@ def test_a_stopped_worker_lets_go_of_what_it_has():
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert await work.depth(store) == (1, 0)
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_new_work_is_begun_by_the_process_that_makes_it_without_being_looked_for():
+    begun = []
+
+    def handlers(store):
+        async def note(item):
+            begun.append((item.machine, item.owner))
+            await store.commit([work.done(item)])
+
+        return {"count": note}
+
+    async def story(store, worker):
+        door = Door(store, host="here")
+        door.hands = worker
+        await asyncio.sleep(0.01)  # the worker has looked, and found nothing
+        change = door.change(Cause())
+        change.work(
+            work.add("m", "provision", "count", job="{}", now=change.now, deadline=work.FAR)
+        )
+        await door.commit(change)
+        assert await work.depth(store) == (1, 1), "leased in the commit that made it"
+        await empty(store)
+
+    asyncio.run(world(handlers, story))
+    assert begun == [("m", "me")]
+
+
+def test_work_for_a_machine_that_is_busy_waits_for_the_end_of_the_other_job():
+    order = []
+    go_on = asyncio.Event()
+
+    def handlers(store):
+        async def note(item):
+            order.append(item.lane)
+            if item.lane == "provision":
+                await go_on.wait()
+            await store.commit([work.done(item)])
+
+        return {"count": note}
+
+    async def story(store, worker):
+        door = Door(store, host="here")
+        door.hands = worker
+        await asyncio.sleep(0.01)
+        for lane in ("provision", "power"):
+            change = door.change(Cause())
+            change.work(work.add("m", lane, "count", job="{}", now=change.now, deadline=work.FAR))
+            await door.commit(change)
+        await asyncio.sleep(0.02)
+        assert order == ["provision"]
+        go_on.set()
+        await empty(store)
+
+    asyncio.run(world(handlers, story))
+    assert order == ["provision", "power"]
+
+
+def test_a_machine_leased_elsewhere_is_not_begun_here(database_url):
+    async def story():
+        store = await open_store(database_url)
+        await migrate(store)
+        elsewhere = work.add("m", "power", "count", job="{}", now=0.0, deadline=work.FAR)
+        await store.commit([elsewhere])
+        assert await work.claim(store, "another", now=1.0, lease_s=1e10, limit=1)
+        worker = Worker(store, {}, owner="me", slots=10)
+        task = asyncio.create_task(worker.run())
+        await asyncio.sleep(0.05)
+        door = Door(store, host="here")
+        door.hands = worker
+        change = door.change(Cause())
+        change.work(work.add("m", "provision", "count", job="{}", now=change.now, deadline=9e9))
+        await door.commit(change)
+        owners = {item.lane: item.owner for item in await work.of_machine(store, "m")}
+        assert owners == {"power": "another", "provision": None}
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
         await store.close()
 
     asyncio.run(story())

@@ -27,14 +27,22 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS machines (node TEXT PRIMARY KEY, rack TEXT, power TEXT, since REAL);
 CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, node TEXT, what TEXT, began REAL,
   ends REAL, calls INTEGER, asked INTEGER, last_asked REAL, ended INTEGER);
-CREATE INDEX IF NOT EXISTS runs_node ON runs (node);
+CREATE INDEX IF NOT EXISTS runs_node_began ON runs (node, began);
 CREATE TABLE IF NOT EXISTS bmcs (node TEXT PRIMARY KEY, memory TEXT);
 CREATE TABLE IF NOT EXISTS scripts (scope TEXT PRIMARY KEY, script TEXT);
 CREATE TABLE IF NOT EXISTS cuts (rack TEXT PRIMARY KEY, at REAL);
 """
 
+# One statement begins a run or asks after it; one that was cut off before its end never ends.
+_RUN = """
+INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)
+ON CONFLICT (token) DO UPDATE SET asked = asked + 1, last_asked = excluded.last_asked,
+  ended = ended OR (ends <= ? AND began > ?)
+RETURNING began, ends, ended, asked
+"""
+
 OFF, ON = "power off", "power on"
-_TIDY = 0.05
+_TIDY = 0.02
 """How often a new run is an occasion to forget old ones."""
 
 
@@ -55,7 +63,7 @@ class Machines:
 
     def __init__(self, path: str = ":memory:", *, clock: Callable[[], float] = wall_clock) -> None:
         self._db = sqlite3.connect(path, isolation_level=None, cached_statements=64)
-        for pragma in ("journal_mode=WAL", "synchronous=OFF", "busy_timeout=5000"):
+        for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=OFF"):
             self._db.execute(f"PRAGMA {pragma}")
         self._db.executescript(_SCHEMA)
         self.clock = clock
@@ -152,20 +160,13 @@ class Machines:
     def run(self, at: Endpoint, what: str, token: str, latency_s: float, *, calls: bool) -> Run:
         """Begin the run of this token, or tell how it is going."""
         now = self.clock()
-        row = self._db.execute(
-            "SELECT began, ends, ended FROM runs WHERE token = ?", (token,)
-        ).fetchone()
-        if row is not None:
-            if self._cuts.get(_rack(at), 0.0) >= row[0] and not row[2]:
-                return Run(token, row[0], row[1], ended=False, lost=True)
-            ended = row[1] <= now
-            self._db.execute(
-                "UPDATE runs SET asked = asked + 1, last_asked = ?, ended = ? WHERE token = ?",
-                (now, int(ended), token),
-            )
-            return Run(token, row[0], row[1], ended)
+        cut = self._cuts.get(_rack(at), 0.0)
         ends = now + latency_s
-        ended = latency_s <= 0
+        began, ends, ended, asked = self._db.execute(
+            _RUN, (token, at.node, what, now, ends, calls, now, latency_s <= 0, now, cut)
+        ).fetchone()
+        if asked > 1:
+            return Run(token, began, ends, bool(ended), lost=cut >= began and not ended)
         if self.chance() < _TIDY:
             self._forget_old(at.node)
         if calls:
@@ -174,14 +175,10 @@ class Machines:
                 " ON CONFLICT (node) DO UPDATE SET rack = excluded.rack",
                 (at.node, _rack(at), ON, now),  # a ramdisk runs on a machine that is on
             )
-        self._db.execute(
-            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)",
-            (token, at.node, what, now, ends, int(calls), now, int(ended)),
-        )
         if calls and not ended:
             heapq.heappush(self._calls, (ends, at.node, token))
             self._next_call.set()
-        return Run(token, now, ends, ended)
+        return Run(token, began, ends, bool(ended))
 
     def _forget_old(self, node: str) -> None:
         """Runs of earlier work have no reader any more; the last few are kept to look at."""
