@@ -40,6 +40,10 @@ class Images:
         made: Image = await change.create(self._ctx, fields, who=who, cause=cause)
         return made.uuid
 
+    async def update(self, uuid: str, fields: Mapping[str, Any], *, who: Who, cause: Cause) -> None:
+        """Change a record."""
+        await change.update(self._ctx, uuid, lambda _: dict(fields), who=who, cause=cause)
+
     async def upload(
         self, uuid: str, pieces: AsyncIterator[bytes], *, who: Who, cause: Cause
     ) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 from siderite import clouds
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.usecases.context import Context
-from siderite.compute.drivers.simulated import SimulatedImages
 from siderite.compute.usecases.context import Context as ComputeContext
 from siderite.core import work
 from siderite.core.config import Config
@@ -36,6 +35,7 @@ from siderite.wiring.baremetal import baremetal
 from siderite.wiring.compute import compute
 from siderite.wiring.events import events
 from siderite.wiring.image import image
+from siderite.wiring.own_images import OwnImages
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
 
@@ -71,7 +71,7 @@ async def build(config: Config) -> Program:
     base = await _base(config)
     iron = baremetal(base)
     images = image(base)
-    stars = compute(base, SimulatedImages())
+    stars = compute(base, OwnImages(images.images, base.identity))
     rooms = (iron.part, stars.part, images.part)
     parts = (*rooms, await events(base, rooms))
     worker = _worker(base, parts)

@@ -1,0 +1,130 @@
+"""The image room as compute and its drivers see it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from siderite.compute.domain.image import Image
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
+from siderite.core.errors import Conflict
+from siderite.core.errors import NotFound
+from siderite.core.errors import SideriteError
+from siderite.core.transition import Cause
+from siderite.core.who import Authenticator
+from siderite.core.who import Who
+from siderite.image import Images
+
+SYSTEM = Who("", "compute", None, None, frozenset({"admin"}), system=True)
+_PIECE = 1024 * 1024
+_AGAIN_S = 0.5
+_ATTRIBUTES = frozenset(Image.__struct_fields__) | {
+    "min_disk", "min_ram", "virtual_size", "os_hash_algo", "os_hash_value", "os_hidden", "tags",
+    "self", "file", "schema", "direct_url", "locations",
+}  # fmt: skip
+
+
+def as_compute_sees(shown: dict[str, Any]) -> Image:
+    """An image of the API in compute's words."""
+    own = {
+        name: str(value)
+        for name, value in shown.items()
+        if name not in _ATTRIBUTES and value is not None
+    }
+    return Image(
+        id=shown["id"],
+        name=shown.get("name"),
+        status=shown["status"],
+        size=shown.get("size"),
+        min_disk_gib=shown.get("min_disk") or 0,
+        min_ram_mib=shown.get("min_ram") or 0,
+        disk_format=shown.get("disk_format"),
+        container_format=shown.get("container_format"),
+        visibility=shown.get("visibility") or "private",
+        protected=bool(shown.get("protected")),
+        owner=shown.get("owner"),
+        checksum=shown.get("checksum"),
+        created_at=shown.get("created_at"),
+        updated_at=shown.get("updated_at"),
+        properties=own,
+    )
+
+
+def own_properties(properties: dict[str, str]) -> dict[str, str]:
+    """Those that an image can have beside its attributes."""
+    return {name: value for name, value in properties.items() if name not in _ATTRIBUTES}
+
+
+class OwnImages:
+    """An `ImageSource` and the drivers' `ImageFiles`, over the image room."""
+
+    def __init__(self, images: Images, who: Authenticator) -> None:
+        self._images = images
+        self._who = who
+        self._storing: dict[str, asyncio.Task[Outcome]] = {}
+
+    async def show(self, image: str, *, token: str | None, project: str | None) -> Image | None:
+        try:
+            return as_compute_sees(await self._images.show(image, await self._as(token, project)))
+        except NotFound:
+            return None
+
+    async def make(
+        self, name: str, properties: dict[str, str], *, token: str | None, project: str | None
+    ) -> str:
+        fields: dict[str, Any] = {"name": name, "visibility": "private", "owner": project}
+        fields["properties"] = own_properties(properties)
+        return await self._images.create(fields, who=SYSTEM, cause=Cause(project=project))
+
+    async def discard(self, image: str) -> None:
+        try:
+            if (await self._images.show(image, SYSTEM))["status"] != "active":
+                await self._images.remove(image, who=SYSTEM, cause=Cause())
+        except NotFound:
+            return
+
+    async def local(self, image: str) -> Path | Wait | Failed:
+        try:
+            return await self._images.path(image, SYSTEM)
+        except SideriteError as why:
+            return Failed(why.sentence)
+
+    async def store(self, image: str, source: Path, disk_format: str) -> Outcome:
+        task = self._storing.get(image)
+        if task is None:
+            task = asyncio.create_task(self._store(image, source, disk_format))
+            self._storing[image] = task
+        done, _ = await asyncio.wait((task,), timeout=_AGAIN_S)
+        if not done:
+            return Wait("the image is being stored", _AGAIN_S)
+        del self._storing[image]
+        return task.result()
+
+    async def _store(self, image: str, source: Path, disk_format: str) -> Outcome:
+        try:
+            if (await self._images.show(image, SYSTEM))["status"] == "active":
+                return Done()
+            formats = {"disk_format": disk_format, "container_format": "bare"}
+            await self._images.update(image, formats, who=SYSTEM, cause=Cause())
+            await self._images.upload(image, _pieces(source), who=SYSTEM, cause=Cause())
+        except Conflict as why:  # an upload that broke off is still on record
+            return Wait(why.sentence, 2.0)
+        except (SideriteError, OSError) as why:
+            return Failed(str(why))
+        return Done()
+
+    async def _as(self, token: str | None, project: str | None) -> Who:
+        known = await self._who.by_token(token) if token else None
+        return known or Who("", "compute", project, None, frozenset({"member"}))
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    file = await asyncio.to_thread(path.open, "rb")
+    try:
+        while data := await asyncio.to_thread(file.read, _PIECE):
+            yield data
+    finally:
+        file.close()
