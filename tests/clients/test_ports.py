@@ -116,7 +116,7 @@ def test_an_address_that_is_taken_is_refused(
     ("address", "words", "complaint"),
     [
         ("nonsense", [], "MAC address"),
-        ("52:54:02:00:00:01", ["--port-group", str(uuid.uuid4())], "no portgroups here yet"),
+        ("52:54:02:00:00:01", ["--port-group", str(uuid.uuid4())], "could not be found"),
         ("52:54:02:00:00:02", ["--local-link-connection", "x=y"], "has no key"),
     ],
 )

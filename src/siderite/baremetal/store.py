@@ -1,11 +1,16 @@
 """Rows of the bare metal service and the values they stand for."""
 
+from siderite.baremetal.domain import wire
+from siderite.baremetal.domain.allocation import Allocation
 from siderite.baremetal.domain.chassis import Chassis
+from siderite.baremetal.domain.deploy_template import DeployTemplate
+from siderite.baremetal.domain.inspection_rule import InspectionRule
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.port import Port
-from siderite.baremetal.domain.wire import CHASSIS_FIELDS
-from siderite.baremetal.domain.wire import NODE_FIELDS
-from siderite.baremetal.domain.wire import PORT_FIELDS
+from siderite.baremetal.domain.portgroup import Portgroup
+from siderite.baremetal.domain.runbook import Runbook
+from siderite.baremetal.domain.volume import Connector
+from siderite.baremetal.domain.volume import Target
 from siderite.core.store import Op
 from siderite.core.store.table import Table
 
@@ -17,18 +22,62 @@ COLUMNS = (
 )  # fmt: skip
 _FLAGS = ("maintenance", "retired")
 
-NODES: Table[Node] = Table("nodes", Node, COLUMNS, NODE_FIELDS.render, numbers=_FLAGS)
+NODES: Table[Node] = Table("nodes", Node, COLUMNS, wire.NODE_FIELDS.render, numbers=_FLAGS)
 
 _PORT_COLUMNS = (
-    "node_uuid", "address", "name", "description", "physical_network", "pxe_enabled", "created_at",
-    "updated_at",
+    "node_uuid", "address", "name", "description", "physical_network", "pxe_enabled",
+    "portgroup_uuid", "created_at", "updated_at",
 )  # fmt: skip
 PORTS: Table[Port] = Table(
-    "ports", Port, _PORT_COLUMNS, PORT_FIELDS.render, numbers=("pxe_enabled",)
+    "ports", Port, _PORT_COLUMNS, wire.PORT_FIELDS.render, numbers=("pxe_enabled",)
 )
 
 _CHASSIS_COLUMNS = ("description", "created_at", "updated_at")
-CHASSIS: Table[Chassis] = Table("chassis", Chassis, _CHASSIS_COLUMNS, CHASSIS_FIELDS.render)
+CHASSIS: Table[Chassis] = Table("chassis", Chassis, _CHASSIS_COLUMNS, wire.CHASSIS_FIELDS.render)
+
+_TIMES = ("created_at", "updated_at")
+PORTGROUPS: Table[Portgroup] = Table(
+    "portgroups",
+    Portgroup,
+    ("node_uuid", "address", "name", *_TIMES),
+    wire.PORTGROUP_FIELDS.render,
+)
+CONNECTORS: Table[Connector] = Table(
+    "volume_connectors",
+    Connector,
+    ("node_uuid", "type", "connector_id", *_TIMES),
+    wire.CONNECTOR_FIELDS.render,
+)
+TARGETS: Table[Target] = Table(
+    "volume_targets",
+    Target,
+    ("node_uuid", "volume_type", "volume_id", "boot_index", *_TIMES),
+    wire.TARGET_FIELDS.render,
+    numbers=("boot_index",),
+)
+TEMPLATES: Table[DeployTemplate] = Table(
+    "deploy_templates", DeployTemplate, ("name", *_TIMES), wire.TEMPLATE_FIELDS.render
+)
+RUNBOOKS: Table[Runbook] = Table(
+    "runbooks",
+    Runbook,
+    ("name", "public", "owner", *_TIMES),
+    wire.RUNBOOK_FIELDS.render,
+    numbers=("public",),
+)
+INSPECTION_RULES: Table[InspectionRule] = Table(
+    "inspection_rules",
+    InspectionRule,
+    ("description", "priority", "phase", *_TIMES),
+    lambda rule: wire.INSPECTION_RULE_FIELDS.render(rule.shown()),
+    numbers=("priority",),
+)
+ALLOCATIONS: Table[Allocation] = Table(
+    "allocations",
+    Allocation,
+    ("name", "node_uuid", "state", "resource_class", "owner", *_TIMES),
+    wire.ALLOCATION_FIELDS.render,
+)
 
 CHASSIS_CONTENTS = (
     "SELECT taken, (SELECT count(*) FROM nodes WHERE chassis_uuid = chassis.uuid) FROM chassis"

@@ -6,12 +6,11 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.domain import facts
-from siderite.baremetal.domain.chassis import Chassis
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
-from siderite.baremetal.domain.port import Port
+from siderite.baremetal.domain.record import Record
 from siderite.cli.markdown import code
 from siderite.cli.markdown import page
 from siderite.cli.markdown import table
@@ -50,18 +49,15 @@ def _announced() -> Iterator[tuple[Fact, str]]:
 
 
 def _announced_of_others(node: Node) -> Iterator[tuple[Fact, str]]:
-    port = Port(
-        uuid=node.uuid, created_at=node.created_at, node_uuid=node.uuid, address="52:54:00:00:00:01"
-    )
-    chassis = Chassis(uuid=node.uuid, created_at=node.created_at)
-    for action in ("create", "update", "delete"):
-        for status in ("start", "end", "error"):
-            also = " or of its node" if action == "delete" and status != "error" else ""
-            when = f"a client's {action} of a port{also}"
-            yield facts.port_crud(action, status, port, None), when
-    for action in ("create", "update", "delete"):
-        for status in ("start", "end", "error"):
-            yield facts.chassis_crud(action, status, chassis), f"a client's {action} of a chassis"
+    for kind in facts.KINDS:
+        fields = dict.fromkeys((*kind.fields, "created_at", "updated_at"))
+        sample: Any = msgspec.defstruct("Sample", [*fields], bases=(Record,), kw_only=True)
+        record = sample(**{**fields, "uuid": node.uuid, "created_at": node.created_at})
+        for action in ("create", "update", "delete"):
+            for status in ("start", "end", "error"):
+                with_node = "node_uuid" in fields and action == "delete" and status != "error"
+                when = f"a client's {action} of a {kind.word}" + " or of its node" * with_node
+                yield facts.record_crud(kind, action, status, record, None), when
 
 
 def page_of_events() -> str:

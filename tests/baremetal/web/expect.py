@@ -6,6 +6,12 @@ from typing import Any
 from tests.support.app import Answer
 from tests.support.app import Standing
 
+RECORDS = (
+    "ports", "portgroups", "chassis", "volume_connectors", "volume_targets", "deploy_templates",
+    "runbooks", "inspection_rules", "allocations",
+)  # fmt: skip
+"""The tables of all that is kept beside nodes."""
+
 
 def refused(answer: Answer, status: int, *words: str) -> str:
     """The sentence of a refusal with this status, which says all these words."""
@@ -68,9 +74,9 @@ def footprint(app: Standing) -> list[Any]:
         store = app.app.program.store
         nodes = "SELECT count(*), sum(version), max(id), max(updated_at) FROM nodes"
         work = "SELECT count(*), sum(fence), max(id), max(deadline), max(due) FROM work"
-        ports = "SELECT count(*), sum(version), max(id) FROM ports"
-        chassis = "SELECT count(*), sum(version), max(id), sum(taken) FROM chassis"
-        asked = (nodes, work, ports, chassis)
+        chassis = "SELECT sum(taken) FROM chassis"
+        records = [f"SELECT count(*), sum(version), max(id) FROM {name}" for name in RECORDS]
+        asked = (nodes, work, chassis, *records)
         found = [tuple((await store.fetch(sql))[0]) for sql in asked]
         return [*found, app.app.program.machines.scripts()]
 

@@ -15,13 +15,15 @@ from siderite.baremetal.domain.wire import PORT_FIELDS
 from siderite.baremetal.web import chassis
 from siderite.baremetal.web import port_schema
 from siderite.baremetal.web.schemas import FIELDS
+from siderite.baremetal.web.versions import ALLOCATION_FILTER_SINCE
 from siderite.baremetal.web.versions import FILTER_SINCE
 from siderite.baremetal.web.versions import PORT_FILTER_SINCE
+from siderite.baremetal.web.versions import RULE_FILTER_SINCE
 
 UUID = "1be26c0b-03f2-4d2e-ae87-c02d7f33c123"
 MAC = "52:54:00:12:34:56"
 SINCE = {**NODE_FIELDS.since, **PORT_FIELDS.since}
-FILTERS = [*{**FILTER_SINCE, **PORT_FILTER_SINCE}]
+FILTERS = [*{**FILTER_SINCE, **PORT_FILTER_SINCE, **ALLOCATION_FILTER_SINCE, **RULE_FILTER_SINCE}]
 
 WORDS = st.sampled_from(
     [
@@ -66,6 +68,22 @@ STEP = st.fixed_dictionaries(
     },
 )
 STEPS = st.lists(STEP | JSON, max_size=3) | JSON
+PARTS = st.lists(
+    st.fixed_dictionaries(
+        {"op": st.sampled_from(["eq", "!eq", "fail", "set-attribute", "bogus"]) | SCALARS},
+        optional={
+            "args": st.fixed_dictionaries(
+                {}, optional={"values": JSON, "path": TEXTS, "value": JSON, "msg": TEXTS}
+            )
+            | JSON,
+            "loop": JSON,
+            "multiple": SCALARS,
+        },
+    )
+    | JSON,
+    max_size=3,
+)
+"""Conditions or actions of an inspection rule, or nearly."""
 CREATION = st.dictionaries(KEYS, JSON, max_size=6).map(
     lambda fields: {"driver": "fake-hardware", **fields}
 )

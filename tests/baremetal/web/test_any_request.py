@@ -40,7 +40,7 @@ OTHERS = [
     ("/simulator/v1/scripts/{scope}", "DELETE"),
     ("/simulator/v1/racks/{rack}/power-cut", "POST"),
 ]
-EMPTIED = ("nodes", "ports", "chassis", "work", "events")
+EMPTIED = ("nodes", *expect.RECORDS, "work", "events")
 NODE_UUID = "7d1f6a52-4c3b-4f0e-9a55-0d3c5a1e2b11"
 NODES = st.fixed_dictionaries(
     {"state": st.sampled_from([*NODE.states])},

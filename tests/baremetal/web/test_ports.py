@@ -225,7 +225,7 @@ def test_a_node_can_be_named_from_1_94_on(app: Standing) -> None:
         ({"node_uuid": odd.UUID}, "could not be found"), ({"bogus": 1}, "bogus"),
         ({"internal_info": {}}, "internal_info"), ({"physical_network": ""}, "physical_network"),
         ({"physical_network": "x" * 65}, "physical_network"), ({"extra": []}, "extra"),
-        ({"portgroup_uuid": odd.UUID}, "no portgroups here yet"), ({"uuid": "x"}, "uuid"),
+        ({"portgroup_uuid": odd.UUID}, "could not be found"), ({"uuid": "x"}, "uuid"),
         ({"name": "detail"}, "name"), ({"name": "two words"}, "name"), ({"vendor": 7}, "vendor"),
         ({"vendor": "x" * 33}, "vendor"), ({"category": "x" * 81}, "category"),
         ({"description": "x" * 256}, "description"), ({"pxe_enabled": "maybe"}, "pxe_enabled"),
@@ -361,7 +361,7 @@ def test_a_port_can_be_moved_to_another_node(app: Standing) -> None:
         (("remove", "/node_uuid"), "node_uuid can not be removed"),
         (("replace", "/node_ident", "x"), "Cannot patch /node_ident"),
         (("replace", "/address", "x"), "MAC address"),
-        (("add", "/portgroup_uuid", odd.UUID), "no portgroups here yet"),
+        (("add", "/portgroup_uuid", odd.UUID), "could not be found"),
         (("add", "/name/x", 1), "not an object"),
         (("remove", "/extra/x"), "not there"),
     ],
@@ -463,7 +463,7 @@ def test_lists_are_filtered_by_everything_there_is(app: Standing) -> None:
         assert listed(app, path=path) == [first, second]
     refused(app.ask("GET", "/v1/ports?node=nobody"), 404, "nobody")
     refused(app.ask("GET", "/v1/nodes/nobody/ports"), 404, "nobody")
-    refused(app.ask("GET", f"/v1/ports?portgroup={odd.UUID}"), 404, "no portgroups here yet")
+    refused(app.ask("GET", f"/v1/ports?portgroup={odd.UUID}"), 404, "Portgroup", odd.UUID)
     refused(app.ask("GET", "/v1/ports?address=x"), 400, "MAC address")
     refused(app.ask("GET", "/v1/ports?node_uuid=x"), 400, "UUID")
     refused(app.ask("GET", "/v1/ports?bogus=x"), 400, "bogus", "A list of ports takes")

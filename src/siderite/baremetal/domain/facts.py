@@ -6,16 +6,16 @@ secrets are masked.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
-from siderite.baremetal.domain.chassis import Chassis
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
-from siderite.baremetal.domain.port import Port
+from siderite.baremetal.domain.record import Record
 from siderite.baremetal.domain.secrets import mask
 from siderite.core.fact import Fact
 
@@ -94,46 +94,72 @@ def node_crud_pair(action: str, node: Node) -> tuple[Fact, Fact]:
     )
 
 
-_PORT = (
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a kind of record is announced: the word for it, its payload and the fields in that."""
+
+    word: str
+    payload: str
+    version: str
+    fields: tuple[str, ...]
+    masked: tuple[str, ...] = ()
+
+
+PORT = Kind("port", "PortCRUDPayload", "1.8", (
     "address", "available_for_dynamic_portgroup", "category", "description", "extra",
     "is_smartnic", "local_link_connection", "name", "node_uuid", "physical_network",
     "portgroup_uuid", "pxe_enabled", "uuid", "vendor",
+))  # fmt: skip
+CHASSIS = Kind("chassis", "ChassisCRUDPayload", "1.0", ("description", "extra", "uuid"))
+PORTGROUP = Kind("portgroup", "PortgroupCRUDPayload", "1.3", (
+    "address", "category", "dynamic_portgroup", "extra", "mode", "name", "node_uuid",
+    "physical_network", "properties", "standalone_ports_supported", "uuid",
+))  # fmt: skip
+CONNECTOR = Kind("volumeconnector", "VolumeConnectorCRUDPayload", "1.0", (
+    "connector_id", "extra", "node_uuid", "type", "uuid",
+))  # fmt: skip
+TARGET = Kind("volumetarget", "VolumeTargetCRUDPayload", "1.0", (
+    "boot_index", "extra", "node_uuid", "properties", "uuid", "volume_id", "volume_type",
+), masked=("properties",))  # fmt: skip
+TEMPLATE = Kind(
+    "deploytemplate", "DeployTemplateCRUDPayload", "1.0", ("extra", "name", "steps", "uuid"),
+    masked=("steps",),
 )  # fmt: skip
-_CHASSIS = ("description", "extra", "uuid")
+RUNBOOK = Kind("runbook", "RunbookCRUDPayload", "1.1", (
+    "description", "disable_ramdisk", "extra", "name", "owner", "public", "steps", "traits", "uuid",
+), masked=("steps",))  # fmt: skip
+INSPECTION_RULE = Kind("inspectionrule", "InspectionRuleCRUDPayload", "1.0", (
+    "actions", "conditions", "description", "phase", "priority", "scope", "sensitive", "uuid",
+), masked=("actions", "conditions"))  # fmt: skip
+ALLOCATION = Kind("allocation", "AllocationCRUDPayload", "1.1", (
+    "candidate_nodes", "extra", "last_error", "name", "node_uuid", "owner", "resource_class",
+    "state", "traits", "uuid",
+))  # fmt: skip
+KINDS = (
+    PORT, PORTGROUP, CHASSIS, CONNECTOR, TARGET, TEMPLATE, RUNBOOK, INSPECTION_RULE, ALLOCATION,
+)  # fmt: skip
+"""Every kind of record that is announced."""
 
 
-def port_crud(action: str, status: str, port: Port, owner: str | None) -> Fact:
-    """create, update or delete of a port: start, end or error. Its owner is its node's."""
-    payload = _payload("PortCRUDPayload", "1.8", _resource(port, _PORT))
+def record_crud(
+    kind: Kind, action: str, status: str, record: Record, project: str | None, *, by: str = API
+) -> Fact:
+    """create, update or delete of a record: start, end or error, for its owner's project."""
+    shown = record.shown()
+    data: dict[str, Any] = {name: getattr(shown, name) for name in kind.fields}
+    for name in kind.masked:
+        data[name] = mask(data[name])
+    data["created_at"] = _time(record.created_at)
+    data["updated_at"] = _time(record.updated_at)
     return Fact(
-        event_type=f"baremetal.port.{action}.{status}",
-        publisher=API,
-        resource_type="port",
-        resource=port.uuid,
-        payload=payload,
+        event_type=f"baremetal.{kind.word}.{action}.{status}",
+        publisher=by,
+        resource_type=kind.word,
+        resource=record.uuid,
+        payload=_payload(kind.payload, kind.version, data),
         priority=_priority(status),
-        project=owner,
+        project=project,
     )
-
-
-def chassis_crud(action: str, status: str, chassis: Chassis) -> Fact:
-    """create, update or delete of a chassis: start, end or error."""
-    payload = _payload("ChassisCRUDPayload", "1.0", _resource(chassis, _CHASSIS))
-    return Fact(
-        event_type=f"baremetal.chassis.{action}.{status}",
-        publisher=API,
-        resource_type="chassis",
-        resource=chassis.uuid,
-        payload=payload,
-        priority=_priority(status),
-    )
-
-
-def _resource(value: Port | Chassis, names: tuple[str, ...]) -> dict[str, Any]:
-    data: dict[str, Any] = {name: getattr(value, name) for name in names}
-    data["created_at"] = _time(value.created_at)
-    data["updated_at"] = _time(value.updated_at)
-    return data
 
 
 def _crud_payload(node: Node) -> str:

@@ -46,8 +46,9 @@ def links(kind: str, ident: str, sub: str = "") -> msgspec.Raw:
 class Fields(Generic[T]):
     """A resource's fields in the order of the versions that brought them.
 
-    `kind` is the collection's name in its address. `links` names the fields that are links, to the
-    resource itself or to what is below it; those also in `wrapped` are a list in a list.
+    `kind` is the collection's place in its address, whose end is its name in a list. `links` names
+    the fields that are links, to the resource itself or to what is below it; those also in
+    `wrapped` are a list in a list.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Fields(Generic[T]):
         masked: Sequence[str] = (),
     ) -> None:
         self.kind = kind
+        self.items = kind.rpartition("/")[2]
         self.table = tuple(table)
         self.since = dict(table)
         self.brief = tuple(brief)

@@ -1,19 +1,16 @@
 """A port as a value: a network interface of a node, known by its MAC address."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import msgspec
-
 from siderite.baremetal.domain.node import Json
 from siderite.baremetal.domain.node_machine import P
-from siderite.core.times import iso
+from siderite.baremetal.domain.record import Record
 
+VIF = "tenant_vif_port_id"
+"""Where `internal_info` keeps the virtual interface that a client attached."""
 _VIFS = (
     "cleaning_vif_port_id", "provisioning_vif_port_id", "rescuing_vif_port_id",
-    "inspection_vif_port_id", "tenant_vif_port_id",
+    "inspection_vif_port_id", VIF,
 )  # fmt: skip
-"""Where `internal_info` keeps the virtual interface that is attached to a port."""
+"""All the places in `internal_info` that say what is attached to a port."""
 
 WIRING = frozenset({
     "node_uuid", "portgroup_uuid", "pxe_enabled", "local_link_connection", "physical_network",
@@ -24,13 +21,9 @@ REWIRABLE = (P.ENROLL, P.INSPECTING, P.INSPECTWAIT, P.MANAGEABLE)
 """States of its node in which a port's wiring may be changed."""
 
 
-class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Port(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that is recorded of a port."""
 
-    uuid: str
-    version: int = 1
-    created_at: str
-    updated_at: str | None = None
     address: str
     node_uuid: str
     extra: Json = {}
@@ -46,13 +39,18 @@ class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     category: str | None = None
     available_for_dynamic_portgroup: bool = True
 
-    def changed(self, now: float, changes: Mapping[str, Any]) -> "Port":
-        """The port with these fields changed, one version on."""
-        return msgspec.structs.replace(
-            self, version=self.version + 1, updated_at=iso(now), **changes
-        )
-
     @property
     def vif(self) -> str | None:
-        """The virtual interface that is attached to it."""
+        """What is attached to it, by a client or for a while by the service."""
         return next((str(self.internal_info[k]) for k in _VIFS if self.internal_info.get(k)), None)
+
+    @property
+    def tenant_vif(self) -> str | None:
+        """The virtual interface that a client attached to it."""
+        return tenant_vif(self.internal_info, self.extra)
+
+
+def tenant_vif(internal_info: Json, extra: Json) -> str | None:
+    """The virtual interface that a client attached; old clients write it into `extra`."""
+    found = internal_info.get(VIF) or extra.get("vif_port_id")
+    return None if found is None else str(found)

@@ -1,10 +1,17 @@
 """What the outside sees of each resource, by API version. Its form is that of `Fields`."""
 
+from siderite.baremetal.domain.allocation import Allocation
 from siderite.baremetal.domain.chassis import Chassis
+from siderite.baremetal.domain.deploy_template import DeployTemplate
 from siderite.baremetal.domain.fields import Fields
+from siderite.baremetal.domain.inspection_rule import InspectionRule
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.port import Port
+from siderite.baremetal.domain.portgroup import Portgroup
+from siderite.baremetal.domain.runbook import Runbook
+from siderite.baremetal.domain.volume import Connector
+from siderite.baremetal.domain.volume import Target
 from siderite.core.microversion import OURS
 
 _NODE = (
@@ -88,6 +95,67 @@ CHASSIS_FIELDS: Fields[Chassis] = Fields(
     brief=("uuid", "description"),
     links=("links", "nodes"),
     wrapped=("nodes",),  # the upstream API has a list in a list here, and clients expect it
+)
+
+_ALWAYS = ("uuid", "created_at", "updated_at", "links")
+
+
+def _since(version: int, *names: str) -> tuple[tuple[str, int], ...]:
+    """The fields that a kind of record has had from its first version on."""
+    return tuple((name, version) for name in (*_ALWAYS, *names))
+
+
+PORTGROUP_FIELDS: Fields[Portgroup] = Fields(
+    "portgroups",
+    (
+        *_since(23, "name", "address", "node_uuid", "extra", "internal_info",
+                "standalone_ports_supported", "ports"),
+        ("mode", 26), ("properties", 26), ("physical_network", 102), ("category", 103),
+        ("dynamic_portgroup", 111),
+    ),
+    brief=("uuid", "address", "name"),
+    links=("links", "ports"),
+)  # fmt: skip
+CONNECTOR_FIELDS: Fields[Connector] = Fields(
+    "volume/connectors",
+    _since(32, "node_uuid", "type", "connector_id", "extra"),
+    brief=("uuid", "node_uuid", "type", "connector_id"),
+)
+TARGET_FIELDS: Fields[Target] = Fields(
+    "volume/targets",
+    _since(32, "node_uuid", "volume_type", "volume_id", "boot_index", "properties", "extra"),
+    brief=("uuid", "node_uuid", "volume_type", "boot_index", "volume_id"),
+    masked=("properties",),
+)
+ALLOCATION_FIELDS: Fields[Allocation] = Fields(
+    "allocations",
+    (
+        *_since(52, "name", "node_uuid", "state", "last_error", "resource_class", "traits",
+                "candidate_nodes", "extra"),
+        ("owner", 60),
+    ),
+    brief=(),
+)  # fmt: skip
+TEMPLATE_FIELDS: Fields[DeployTemplate] = Fields(
+    "deploy_templates",
+    _since(55, "name", "steps", "extra"),
+    brief=("uuid", "name"),
+    masked=("steps",),
+)
+RUNBOOK_FIELDS: Fields[Runbook] = Fields(
+    "runbooks",
+    (
+        *_since(92, "name", "steps", "disable_ramdisk", "extra", "public", "owner"),
+        ("description", 112), ("traits", 112),
+    ),
+    brief=("uuid", "name"),
+    masked=("steps",),
+)  # fmt: skip
+INSPECTION_RULE_FIELDS: Fields[InspectionRule] = Fields(
+    "inspection_rules",
+    _since(96, "description", "priority", "phase", "scope", "sensitive", "conditions", "actions"),
+    brief=("uuid", "priority", "phase", "description"),
+    masked=("conditions", "actions"),
 )
 
 assert {f"{kind}_interface" for kind in INTERFACES} <= set(NODE_FIELDS.since)  # noqa: S101

@@ -8,8 +8,11 @@ from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import chassis
 from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases import portgroups
 from siderite.baremetal.usecases import ports
+from siderite.baremetal.usecases import volumes
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.records import Records
 from siderite.core import work
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
@@ -22,6 +25,9 @@ from siderite.core.transition import Change
 from siderite.core.who import Who
 
 _DELETABLE = frozenset({P.MANAGEABLE, P.ENROLL, P.ADOPTFAIL})
+_OF_NODES: tuple[Records[Any], ...] = (
+    ports.RECORDS, portgroups.RECORDS, volumes.CONNECTOR_RECORDS, volumes.TARGET_RECORDS,
+)  # fmt: skip
 LANES = ("provision", "power", "cleanup", "firmware")
 
 
@@ -97,7 +103,8 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
             await announce_failure(ctx, cause, "delete", node)
             raise refusal
         change.put(NODES.remove(node))
-        await ports.remove_all(ctx, change, node)
+        for kind in _OF_NODES:
+            await kind.remove_all(ctx, change, node)
         for lane in LANES:
             change.put(work.drop(node.uuid, lane))
         change.tell(*facts.node_crud_pair("delete", node))

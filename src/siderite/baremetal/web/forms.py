@@ -4,6 +4,7 @@ The same checks serve creation and patching. A field newer than the request's ve
 with 406. Each resource has a `Form`.
 """
 
+import re
 from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -80,10 +81,73 @@ def obj(name: str, value: Any) -> dict[str, Any]:
     return value
 
 
+def mac(name: str, value: Any) -> str:
+    """A MAC address, in lower case."""
+    if isinstance(value, str) and MAC.match(value.lower()):
+        return value.lower()
+    raise Invalid(f"{name} must be a MAC address such as 52:54:00:12:34:56, not {short(value)}.")
+
+
+def or_null(check: Check) -> Check:
+    """What the check says, or null."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def whole(least: int, most: int) -> Check:
+    """A whole number between two others."""
+
+    def check(name: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise Invalid(f"{name} must be a whole number from {least} to {most}.")
+        return value
+
+    return check
+
+
+def one_of(*known: str) -> Check:
+    """One of several words."""
+
+    def check(name: str, value: Any) -> str:
+        if value not in known:
+            raise Invalid(f"{name} must be one of {', '.join(known)}, not {short(value)}.")
+        return str(value)
+
+    return check
+
+
+def list_of(inner: Check, *, most: int, least: int = 0) -> Check:
+    """A list with a limit; null is an empty one."""
+
+    def check(name: str, value: Any) -> list[Any]:
+        items = [] if value is None else value
+        if not isinstance(items, list) or not least <= len(items) <= most:
+            raise Invalid(f"{name} must be a list of {least} to {most}, not {kind(value)}.")
+        return [inner(name, item) for item in items]
+
+    return check
+
+
+def trait(name: str, value: Any) -> str:
+    """The name of a trait: one's own (CUSTOM_…) or one of the standard's kinds."""
+    if isinstance(value, str) and len(value) <= MOST_TEXT and _TRAIT.match(value):
+        return value
+    raise Invalid(
+        f"{name}: {short(value)} is not a trait; use CUSTOM_ followed by A to Z, 0 to 9 and _, or"
+        f" a standard one ({', '.join(_STANDARD)}), with at most {MOST_TEXT} characters."
+    )
+
+
+MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z")
+MOST_TEXT = 255
+_STANDARD = ("HW_", "STORAGE_", "COMPUTE_", "MISC_", "OWNER_")
+_TRAIT = re.compile(rf"(CUSTOM_|{'|'.join(_STANDARD)})[A-Z0-9_]+\Z")
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """What may be written of a resource: `fields` by patches too, `at_creation` only at first.
-    `since` says which version brought a field, `required` which cannot be taken away.
+    `since` says which version brought a field, `needed` which a new one must have, `required`
+    which cannot be taken away.
     """
 
     noun: str
@@ -91,6 +155,7 @@ class Form:
     fields: Mapping[str, Check]
     at_creation: Mapping[str, Check] = field(default_factory=dict)
     required: frozenset[str] = frozenset()
+    needed: tuple[str, ...] = ()
     objects: frozenset[str] = frozenset({"extra"})
 
     def created(self, document: Any, version: int) -> dict[str, Any]:
@@ -104,6 +169,11 @@ class Form:
                 raise self._wrong(f"there is no field {short(key)} that can be set at creation.")
             self.too_new(key, version)
             made[key] = self._checked(check, key, value)
+        for key in self.needed:
+            if key not in made:
+                raise self._wrong(f"{key!r} is a required property.")
+        if made.get("uuid", "") is None:
+            del made["uuid"]
         return made
 
     def patches(self, document: Any, version: int) -> list[Patch]:

@@ -7,6 +7,7 @@ that their project owns or has on loan; what they may not see is not there for t
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from siderite.baremetal.domain.node import Node
 from siderite.core.errors import Forbidden
@@ -24,6 +25,13 @@ class Rule:
     system: bool = False
 
 
+def _admins(noun: str, read: Rule) -> dict[str, Rule]:
+    """What administrators keep and others at most read."""
+    return {f"{noun}:read": read} | {
+        f"{noun}:{action}": Rule("admin") for action in ("create", "update", "delete")
+    }
+
+
 RULES = {
     "node:read": Rule("reader"),
     "node:create": Rule("admin"),
@@ -35,14 +43,27 @@ RULES = {
     "node:management:read": Rule("reader", lessee=False),
     "node:management": Rule("member", lessee=False),
     "node:console": Rule("member"),
-    "port:read": Rule("reader"),
-    "port:create": Rule("admin"),
-    "port:update": Rule("admin"),
-    "port:delete": Rule("admin"),
-    "chassis:read": Rule("reader", system=True),
-    "chassis:create": Rule("admin"),
-    "chassis:update": Rule("admin"),
-    "chassis:delete": Rule("admin"),
+    **_admins("port", Rule("reader")),
+    **_admins("portgroup", Rule("reader")),
+    **_admins("volume", Rule("reader")),
+    **_admins("chassis", Rule("reader", system=True)),
+    **_admins("deploy_template", Rule("reader", system=True)),
+    **_admins("inspection_rule", Rule("reader", system=True)),
+    "runbook:read": Rule("reader"),
+    "runbook:create": Rule("member"),
+    "runbook:update": Rule("member"),
+    "runbook:delete": Rule("member"),
+    "allocation:read": Rule("reader"),
+    "allocation:create": Rule("member"),
+    "allocation:update": Rule("member"),
+    "allocation:delete": Rule("member"),
+    "trait:read": Rule("reader"),
+    "trait:update": Rule("member", lessee=False),
+    "vif:read": Rule("reader"),
+    "vif:update": Rule("member"),
+    "shard:read": Rule("reader", system=True),
+    "conductor:read": Rule("reader", system=True),
+    "driver:read": Rule("reader"),
 }
 
 _IMPLIED = {
@@ -63,18 +84,28 @@ def check(policy: str, who: Who) -> None:
         )
 
 
-def guard(policy: str, who: Who) -> Callable[[Node], None]:
-    """What use cases ask before they change a node."""
-    return partial(check_node, policy, who)
+class Owned(Protocol):
+    """What may belong to a project: a node, or a record that belongs to no node."""
+
+    @property
+    def uuid(self) -> str: ...
+    @property
+    def owner(self) -> str | None: ...
 
 
-def check_node(policy: str, who: Who, node: Node) -> None:
-    """Refuse a caller who sees the node but may not do this to it."""
+def guard(policy: str, who: Who) -> Callable[[Owned], None]:
+    """What use cases ask before they change something."""
+    return partial(check_owner, policy, who)
+
+
+def check_owner(policy: str, who: Who, owned: Owned) -> None:
+    """Refuse a caller who sees something but may not do this to it."""
     rule = RULES[policy]
-    if who.sees_all:
+    if who.sees_all or who.project_id == owned.owner:
         return
-    if who.project_id == node.owner or (rule.lessee and who.project_id == node.lessee):
+    if rule.lessee and who.project_id == getattr(owned, "lessee", None):
         return
+    noun = "node" if isinstance(owned, Node) else policy.partition(":")[0].replace("_", " ")
     raise Forbidden(
-        f"{policy} is for the owner of node {node.uuid}; ask them, or an administrator."
+        f"{policy} is for the owner of {noun} {owned.uuid}; ask them, or an administrator."
     )

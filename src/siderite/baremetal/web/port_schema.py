@@ -5,20 +5,21 @@ from typing import Any
 
 from siderite.baremetal.domain.port import Port
 from siderite.baremetal.domain.wire import PORT_FIELDS
-from siderite.baremetal.web import schemas
+from siderite.baremetal.web.forms import MAC
 from siderite.baremetal.web.forms import Form
 from siderite.baremetal.web.forms import flag
 from siderite.baremetal.web.forms import flag_or_true
+from siderite.baremetal.web.forms import mac
 from siderite.baremetal.web.forms import obj
 from siderite.baremetal.web.forms import short
 from siderite.baremetal.web.forms import text
 from siderite.baremetal.web.forms import uuid
+from siderite.baremetal.web.records import name
+from siderite.baremetal.web.records import node_uuid
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
-from siderite.core.ids import is_uuid
-from siderite.core.jsonpatch import Patch
+from siderite.core.who import Who
 
-_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z")
 _DATAPATH = re.compile(r"0x[0-9a-f]{16}\Z")
 _VTEP = ("vtep-logical-switch", "vtep-physical-switch")
 LINK_SINCE = {
@@ -29,13 +30,6 @@ LINK_SINCE = {
 _LINK_FORMS = (
     ("port_id", "switch_id"), ("port_id", "hostname"), ("network_type",), ("port_id", *_VTEP),
 )  # fmt: skip
-
-
-def mac(name: str, value: Any) -> str:
-    """A MAC address, in lower case."""
-    if isinstance(value, str) and _MAC.match(value.lower()):
-        return value.lower()
-    raise Invalid(f"{name} must be a MAC address such as 52:54:00:12:34:56, not {short(value)}.")
 
 
 def _local_link(name: str, value: Any) -> dict[str, Any]:
@@ -62,23 +56,9 @@ def _local_link(name: str, value: Any) -> dict[str, Any]:
 
 
 def _switch(name: str, value: str) -> str:
-    if _MAC.match(value.lower()) or _DATAPATH.match(value.lower()):
+    if MAC.match(value.lower()) or _DATAPATH.match(value.lower()):
         return value.lower()
     raise Invalid(f"{name} must be a MAC address or an OpenFlow datapath, not {short(value)}.")
-
-
-def _no_portgroup(name: str, value: Any) -> None:
-    if uuid(name, value) is not None:
-        raise Invalid(
-            f"Portgroup {value} could not be found: there are no portgroups here yet;"
-            f" leave {name} out."
-        )
-
-
-def _node(name: str, value: Any) -> str:
-    if isinstance(value, str) and is_uuid(value):
-        return value.lower()
-    raise Invalid(f"{name} must be the UUID of a node, not {short(value)}.")
 
 
 FORM = Form(
@@ -92,43 +72,35 @@ FORM = Form(
         "extra": obj,
         "is_smartnic": flag,
         "local_link_connection": _local_link,
-        "name": text(255),
-        "node_uuid": _node,
+        "name": name("port"),
+        "node_uuid": node_uuid,
         "physical_network": text(64, least=1),
-        "portgroup_uuid": _no_portgroup,
+        "portgroup_uuid": uuid,
         "pxe_enabled": flag_or_true,
         "vendor": text(32),
     },
     {"uuid": uuid, "node_ident": text(255, least=1, null=False)},
     required=frozenset({"address", "node_uuid"}),
+    needed=("address",),
     objects=frozenset({"extra", "local_link_connection"}),
 )
 
 
-def creation(document: Any, version: int) -> dict[str, Any]:
+def creation(fields: dict[str, Any], version: int, who: Who) -> dict[str, Any]:
     """The fields of a new port; its node, by UUID or name, is `node_uuid`."""
-    fields = FORM.created(document, version)
-    if "address" not in fields:
-        raise Invalid(
-            "Schema error for port: 'address' is a required property, such as 52:54:00:12:34:56."
-        )
     if ("node_uuid" in fields) == ("node_ident" in fields):
         raise Invalid(
             "Schema error for port: one of 'node_uuid' and, from 1.94 on, 'node_ident' is required:"
             " the node that the port belongs to."
         )
     fields["node_uuid"] = fields.pop("node_ident", None) or fields["node_uuid"]
-    fields["name"] = _name(fields.get("name"), version)
     _check_link(fields.get("local_link_connection", {}), version)
     _check_smart_nic(fields.get("is_smartnic", False), fields.get("local_link_connection", {}))
-    return {key: value for key, value in fields.items() if key != "uuid" or value is not None}
+    return fields
 
 
-def patched(port: Port, patches: list[Patch], version: int) -> dict[str, Any]:
+def patched(port: Port, fields: dict[str, Any], version: int, who: Who) -> dict[str, Any]:
     """The fields that a patch changes, with their new values."""
-    fields = FORM.patched(port, patches)
-    if "name" in fields:
-        fields["name"] = _name(fields["name"], version)
     link = fields.get("local_link_connection")
     if link is not None:
         _check_link(link, version)
@@ -136,10 +108,6 @@ def patched(port: Port, patches: list[Patch], version: int) -> dict[str, Any]:
         smart = fields.get("is_smartnic", port.is_smartnic)
         _check_smart_nic(smart, port.local_link_connection if link is None else link)
     return fields
-
-
-def _name(value: str | None, version: int) -> str | None:
-    return schemas.name(value, version, noun="port")
 
 
 def _check_link(link: dict[str, Any], version: int) -> None:

@@ -4,6 +4,7 @@ it.
 
 import binascii
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from siderite.baremetal.domain.node_machine import VERBS
@@ -22,7 +23,9 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*\Z")
 _MOST_STEPS = 1000
 _STEP = ("interface", "step")
 _STEP_MAY = (*_STEP, "args", "order", "execute_on_child_nodes", "limit_child_node_execution")
-_DEPLOY_STEP = (*_STEP, "args", "priority")
+DEPLOY_STEP = (*_STEP, "args", "priority")
+RUNBOOK_STEP = (*_STEP, "order")
+RUNBOOK_STEP_MAY = (*RUNBOOK_STEP, "args")
 _STEP_FORMS: dict[str, tuple[type, str]] = {
     "args": (dict, "an object"),
     "execute_on_child_nodes": (bool, "true or false"),
@@ -152,11 +155,13 @@ def _check_steps(key: str, value: Any) -> list[Json]:
         raise Invalid(f"Invalid {key}: it must be a list of at most {_MOST_STEPS} steps.")
     if not value and key != "deploy_steps":
         raise Invalid(f"Invalid {key}: it is empty; name at least one step.")
-    return [_step(key, item) for item in value]
+    deploy = key == "deploy_steps"
+    needs, known = (DEPLOY_STEP, DEPLOY_STEP) if deploy else (_STEP, _STEP_MAY)
+    return [step(key, item, needs, known) for item in value]
 
 
-def _step(key: str, item: Any) -> Json:
-    needs, known = (_DEPLOY_STEP, _DEPLOY_STEP) if key == "deploy_steps" else (_STEP, _STEP_MAY)
+def step(key: str, item: Any, needs: Sequence[str], known: Sequence[str]) -> Json:
+    """A step as a client writes it, with the keys that it needs of those that are known."""
     if not isinstance(item, dict):
         raise Invalid(f'Invalid {key}: each step is an object with "interface" and "step".')
     for name in needs:

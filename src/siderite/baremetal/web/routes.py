@@ -6,10 +6,14 @@ from typing import Any
 
 from siderite.baremetal.web import chassis
 from siderite.baremetal.web import firmware_states
+from siderite.baremetal.web import inspection_rules
 from siderite.baremetal.web import management
 from siderite.baremetal.web import nodes
 from siderite.baremetal.web import ports
+from siderite.baremetal.web import runbooks
 from siderite.baremetal.web import states
+from siderite.baremetal.web import templates
+from siderite.baremetal.web import volumes
 from siderite.baremetal.web.versions import RANGE
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -19,6 +23,13 @@ from siderite.core.microversion import OURS
 
 if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
+
+
+KINDS = {
+    "nodes": 1, "ports": 1, "chassis": 1, "portgroups": 23, "volume": 32, "deploy_templates": 55,
+    "runbooks": 92, "inspection_rules": 96,
+}  # fmt: skip
+"""What the root of the API links to, since which version."""
 
 
 def _version(service: "Service", request: Request) -> dict[str, Any]:
@@ -60,7 +71,8 @@ async def v1(service: "Service", request: Request) -> Response:
                     {"href": f"{base}v1/{kind}/", "rel": "self"},
                     {"href": f"{base}{kind}/", "rel": "bookmark"},
                 ]
-                for kind in ("nodes", "ports", "chassis")
+                for kind, since in KINDS.items()
+                if since <= request.version
             },
             "version": _version(service, request),
         }
@@ -107,22 +119,26 @@ _V1 = (
     Route("DELETE", "/nodes/{node}/maintenance", nodes.maintenance_off, "node:maintenance"),
     Route("GET", "/nodes/{node}/validate", nodes.validation, "node:read"),
     *_HARDWARE,
-    Route("GET", "/nodes/{node}/ports", ports.of_node, "port:read"),
-    Route("GET", "/nodes/{node}/ports/detail", ports.of_node_detail, "port:read"),
-    Route("GET", "/ports", ports.index, "port:read"),
-    Route("POST", "/ports", ports.create, "port:create"),
-    Route("GET", "/ports/detail", ports.detail, "port:read"),
-    Route("GET", "/ports/{port}", ports.show, "port:read"),
-    Route("PATCH", "/ports/{port}", ports.patch, "port:update"),
-    Route("DELETE", "/ports/{port}", ports.remove, "port:delete"),
-    Route("GET", "/chassis", chassis.index, "chassis:read"),
-    Route("POST", "/chassis", chassis.create, "chassis:create"),
-    Route("GET", "/chassis/detail", chassis.detail, "chassis:read"),
-    Route("GET", "/chassis/{chassis}", chassis.show, "chassis:read"),
-    Route("PATCH", "/chassis/{chassis}", chassis.patch, "chassis:update"),
-    Route("DELETE", "/chassis/{chassis}", chassis.remove, "chassis:delete"),
+    *ports.PORTS.routes_below_nodes(1),
+    *ports.PORTGROUPS.routes_below_nodes(24),
+    *volumes.CONNECTORS.routes_below_nodes(volumes.SINCE),
+    *volumes.TARGETS.routes_below_nodes(volumes.SINCE),
+    Route("GET", "/nodes/{node}/volume", volumes.of_node, "volume:read", volumes.SINCE),
+    *ports.PORTS.routes(),
+    *ports.PORTGROUPS.routes(),
+    Route("GET", "/portgroups/{portgroup}/ports", ports.of_portgroup, "port:read", 24),
+    Route(
+        "GET", "/portgroups/{portgroup}/ports/detail", ports.of_portgroup_detail, "port:read", 24
+    ),
+    *chassis.RESOURCE.routes(),
     Route("GET", "/chassis/{chassis}/nodes", chassis.nodes_of, "chassis:read"),
     Route("GET", "/chassis/{chassis}/nodes/detail", chassis.nodes_of_detail, "chassis:read"),
+    Route("GET", "/volume", volumes.index, "volume:read", volumes.SINCE),
+    *volumes.CONNECTORS.routes(),
+    *volumes.TARGETS.routes(),
+    *templates.TEMPLATES.routes(),
+    *runbooks.RUNBOOKS.routes(),
+    *inspection_rules.RULES.routes(),
 )
 
 ROUTES = (

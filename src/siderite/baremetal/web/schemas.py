@@ -111,7 +111,7 @@ def creation(document: Any, version: int) -> dict[str, Any]:
     if fields.get("protected"):
         raise Invalid("A new node has nothing to protect; set protected when it is active.")
     fields["name"] = name(fields.get("name"), version)
-    return {key: value for key, value in fields.items() if key != "uuid" or value is not None}
+    return fields
 
 
 def patched(node: Node, patches: list[Patch], version: int) -> dict[str, Any]:

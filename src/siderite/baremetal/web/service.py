@@ -10,6 +10,7 @@ from siderite.baremetal.web import policy
 from siderite.baremetal.web.routes import ROUTES
 from siderite.baremetal.web.versions import RANGE
 from siderite.core.auth import identify
+from siderite.core.errors import MethodNotAllowed
 from siderite.core.errors import NotAcceptable
 from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
@@ -29,6 +30,14 @@ _ELDER = b"x-openstack-ironic-api-version"
 _VERSION_HEADERS = frozenset({_STANDARD, _ELDER})
 _MOST_KNOWN = 1000
 _USUAL_BYTES = 100
+_NOT_READ: dict[str, type[SideriteError]] = dict.fromkeys(
+    ("POST", "PUT", "PATCH", "DELETE"), MethodNotAllowed
+)
+TOO_OLD: dict[str, dict[str, type[SideriteError]]] = {
+    **dict.fromkeys(("allocation", "deploy_template", "runbook", "inspection_rule"), _NOT_READ),
+    "trait": {"GET": NotAcceptable, "PUT": MethodNotAllowed},
+}
+"""How an address that is newer than the request's version is refused, if not as not there."""
 ANYONE = Who("", "anyone", None, None, frozenset({"admin"}), system=True)
 """Who asks when authentication is switched off (loopback only)."""
 
@@ -62,7 +71,9 @@ class BaremetalService:
             request.who = await identify(request, self._who, basic=True)
         policy.check(route.policy, request.who)
         if route.since > request.version:
-            raise NotFound(f"This address is there from API version 1.{route.since} on.")
+            refusals = TOO_OLD.get(route.policy.partition(":")[0], {})
+            error = refusals.get(route.method, NotFound)
+            raise error(f"This address is there from API version 1.{route.since} on.")
 
     def _version(self, request: Request) -> int:
         headers = tuple(pair for pair in request.scope["headers"] if pair[0] in _VERSION_HEADERS)

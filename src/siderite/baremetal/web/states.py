@@ -38,7 +38,7 @@ async def set_provision(service: "Service", request: Request) -> Response:
     wish = provision_body.parse(document, request.version)
 
     def guard(node: Node) -> None:
-        policy.check_node("node:provision", request.who, node)
+        policy.check_owner("node:provision", request.who, node)
         since = ABORT_SINCE.get(node.provision_state, 0) if wish.verb == "abort" else 0
         if since > request.version:
             raise NotAcceptable(f"abort from {node.provision_state} needs API version 1.{since}.")

@@ -157,3 +157,23 @@ PORT_FILTER_SINCE = {
 
 CHASSIS_FILTER_SINCE = _EVERY_LIST
 """Query arguments of the list of chassis."""
+
+PORTGROUP_FILTER_SINCE = {
+    **_EVERY_LIST, "node": 1, "address": 1, "conductor_groups": 99, "shard": 106,
+}  # fmt: skip
+"""Query arguments of the list of portgroups."""
+
+VOLUME_FILTER_SINCE = {**_EVERY_LIST, "detail": 1, "node": 1}
+"""Query arguments of the lists of volume connectors and targets."""
+
+PLAIN_FILTER_SINCE = {**_EVERY_LIST, "detail": 1}
+"""Query arguments of the lists of deploy templates and runbooks."""
+
+RULE_FILTER_SINCE = {**PLAIN_FILTER_SINCE, "phase": 1}
+"""Query arguments of the list of inspection rules."""
+
+ALLOCATION_FILTER_SINCE = {
+    "limit": 1, "marker": 1, "sort_key": 1, "sort_dir": 1, "fields": 8, "node": 1,
+    "resource_class": 1, "state": 1, "owner": 60,
+}  # fmt: skip
+"""Query arguments of the list of allocations."""

@@ -9,13 +9,11 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain import wire
 from siderite.baremetal.domain.fields import URL
 from siderite.baremetal.domain.fields import Fields
 from siderite.baremetal.domain.fields import links
 from siderite.baremetal.domain.node_machine import P
-from siderite.baremetal.domain.wire import CHASSIS_FIELDS
-from siderite.baremetal.domain.wire import NODE_FIELDS
-from siderite.baremetal.domain.wire import PORT_FIELDS
 from siderite.baremetal.web.listing import Listing
 from siderite.core.store import Line
 
@@ -52,11 +50,11 @@ class View:
     """How one kind of resource is shown.
 
     `spell` puts a stored text in the words of a version older than `spelt_until`; `short` is a row
-    of the columns `fields.brief` as an item of a plain list.
+    of the columns `fields.brief` as an item of a plain list, where that is more than their values.
     """
 
     fields: Fields[Any]
-    short: Callable[[Line, int], dict[str, Any]]
+    short: Callable[[Line, int], dict[str, Any]] | None = None
     spell: Callable[[str, int], str] = lambda body, _: body
     spelt_until: int = 0
 
@@ -102,18 +100,18 @@ class View:
             items = ",".join([cut(body, version) for body in bodies]).replace(URL, base).encode()
         else:
             items = b",".join(_some(self.text(body, version, base), some) for body in bodies)
-        return collection(self.fields.kind.encode(), items, following)
+        return collection(self.fields.items.encode(), items, following)
 
     def brief(self, rows: Iterable[Line], version: int, base: str, following: str | None) -> bytes:
         """A plain list, and where it goes on."""
-        kind, short = self.fields.kind, self.short
+        kind, short, names = self.fields.kind, self.short, self.fields.brief
         items = []
         for row in rows:
-            item = short(row, version)
-            item["links"] = links(kind, item["uuid"])
+            item = dict(zip(names, row, strict=True)) if short is None else short(row, version)
+            item["links"] = links(kind, str(item["uuid"]))
             items.append(_encode(item))
         text = b",".join(items).replace(URL.encode(), base.encode())
-        return collection(kind.encode(), text, following)
+        return collection(self.fields.items.encode(), text, following)
 
 
 def _short_node(row: Line, version: int) -> dict[str, Any]:
@@ -141,11 +139,16 @@ def _spelt_port(body: str, version: int) -> str:
     return head + mark + "{}" + line[at:] + newline + tail
 
 
-NODE = View(NODE_FIELDS, _short_node, _spelt, spelt_until=39)
-PORT = View(
-    PORT_FIELDS, lambda row, _: {"uuid": row[0], "address": row[1]}, _spelt_port, spelt_until=90
-)
-CHASSIS = View(CHASSIS_FIELDS, lambda row, _: {"uuid": row[0], "description": row[1]})
+NODE = View(wire.NODE_FIELDS, _short_node, _spelt, spelt_until=39)
+PORT = View(wire.PORT_FIELDS, spell=_spelt_port, spelt_until=90)
+CHASSIS = View(wire.CHASSIS_FIELDS)
+PORTGROUP = View(wire.PORTGROUP_FIELDS)
+CONNECTOR = View(wire.CONNECTOR_FIELDS)
+TARGET = View(wire.TARGET_FIELDS)
+TEMPLATE = View(wire.TEMPLATE_FIELDS)
+RUNBOOK = View(wire.RUNBOOK_FIELDS)
+INSPECTION_RULE = View(wire.INSPECTION_RULE_FIELDS)
+ALLOCATION = View(wire.ALLOCATION_FIELDS)
 
 
 def collection(name: bytes, items: bytes, following: str | None) -> bytes:

@@ -67,7 +67,7 @@ class Table(Generic[R]):
         self.name = name
         self.columns = tuple(columns)
         self._numbers = frozenset(numbers)
-        self._render = render
+        self.render = render
         self._decoder = msgspec.json.Decoder(kind)
         self._encoder = msgspec.json.Encoder()
         names = ", ".join(("uuid", "version", "doc", "body", *self.columns))
@@ -80,7 +80,7 @@ class Table(Generic[R]):
         found = (_plain(getattr(value, column)) for column in self.columns)
         return Op(
             self._insert,
-            (value.uuid, value.version, self._doc(value), self._render(value), *found),
+            (value.uuid, value.version, self._doc(value), self.render(value), *found),
             1,
         )
 
@@ -101,7 +101,7 @@ class Table(Generic[R]):
         values = (
             after.version,
             self._doc(after),
-            self._render(after),
+            self.render(after),
             *args,
             before.uuid,
             before.version,

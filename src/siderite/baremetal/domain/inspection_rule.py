@@ -1,0 +1,57 @@
+"""An inspection rule as a value: what to do with a node when its inspection finds something."""
+
+from typing import Self
+
+import msgspec
+
+from siderite.baremetal.domain.node import Json
+from siderite.baremetal.domain.record import Record
+
+
+class InspectionRule(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that is recorded of a rule. What a sensitive one does is never shown."""
+
+    description: str | None = None
+    priority: int = 0
+    phase: str = "main"
+    scope: str | None = None
+    sensitive: bool = False
+    conditions: list[Json] | None = []
+    actions: list[Json] | None
+
+    def shown(self) -> Self:
+        """Without what it does, if that is nobody's business."""
+        if not self.sensitive:
+            return self
+        return msgspec.structs.replace(self, conditions=None, actions=None)
+
+
+OPERATORS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "eq": (("values",), ("force_strings",)),
+    "lt": (("values",), ("force_strings",)),
+    "gt": (("values",), ("force_strings",)),
+    "is-empty": (("value",), ()),
+    "in-net": (("address", "subnet"), ()),
+    "matches": (("value", "regex"), ()),
+    "contains": (("value", "regex"), ()),
+    "one-of": (("value",), ("values",)),
+    "is-none": (("value",), ()),
+    "is-true": (("value",), ()),
+    "is-false": (("value",), ()),
+}
+"""What a condition can ask, with the arguments that it needs and those that it takes; `!` before
+it turns it round.
+"""
+
+ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "fail": (("msg",), ()),
+    "log": (("msg",), ("level",)),
+    "set-attribute": (("path", "value"), ()),
+    "extend-attribute": (("path", "value"), ("unique",)),
+    "del-attribute": (("path",), ()),
+    "set-capability": (("name", "value"), ()),
+    "unset-capability": (("name",), ()),
+    "add-trait": (("name",), ()),
+    "remove-trait": (("name",), ()),
+}
+"""What a rule can do."""

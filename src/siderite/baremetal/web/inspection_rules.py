@@ -1,0 +1,76 @@
+"""Inspection rules on the wire."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from siderite.baremetal.domain.inspection_rule import ACTIONS
+from siderite.baremetal.domain.inspection_rule import OPERATORS
+from siderite.baremetal.usecases import inspection_rules
+from siderite.baremetal.web import forms
+from siderite.baremetal.web import views
+from siderite.baremetal.web.records import Resource
+from siderite.baremetal.web.versions import RULE_FILTER_SINCE
+from siderite.core.errors import Invalid
+
+_MOST = 255
+_MOST_PRIORITY = 9999
+_MULTIPLE = forms.one_of("any", "all", "first", "last")
+_Known = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+
+
+def _parts(known: _Known, *, inverted: bool) -> forms.Check:
+    """The conditions or the actions of a rule: each an `op`, its `args` and perhaps a `loop`."""
+    keys = {"op", "args", "loop", *(("multiple",) if inverted else ())}
+
+    def check(name: str, item: Any) -> dict[str, Any]:
+        if not isinstance(item, dict) or not {"op", "args"} <= set(item) <= keys:
+            raise Invalid(f"{name}: each one is an object of {', '.join(sorted(keys))}.")
+        op = item["op"]
+        word = op.removeprefix("!").strip() if isinstance(op, str) and inverted else op
+        if not isinstance(word, str) or word not in known:
+            raise Invalid(f"{name}: there is no {forms.short(op)}; there are {', '.join(known)}.")
+        needs, takes = known[word]
+        args = item["args"]
+        if isinstance(args, list) and len(needs) <= len(args) <= len(needs) + len(takes):
+            args = dict(zip((*needs, *takes), args, strict=False))
+        if not isinstance(args, dict) or not set(needs) <= set(args) <= {*needs, *takes}:
+            optional = f" and perhaps {', '.join(takes)}" if takes else ""
+            raise Invalid(f"{name}: {word} takes the arguments {', '.join(needs)}{optional}.")
+        if not isinstance(item.get("loop", []), list | dict):
+            raise Invalid(f"{name}: loop must be a list or an object.")
+        if "multiple" in item:
+            _MULTIPLE(f"{name}: multiple", item["multiple"])
+        return item
+
+    return check
+
+
+def _phase(key: str, value: Any) -> str:
+    return "main" if value is None else forms.one_of("main")(key, value)
+
+
+RULES = Resource(
+    noun="inspection_rule",
+    records=inspection_rules.RECORDS,
+    view=views.INSPECTION_RULE,
+    form=forms.Form(
+        "inspection rule",
+        views.INSPECTION_RULE.fields.since,
+        {
+            "actions": forms.list_of(_parts(ACTIONS, inverted=False), most=_MOST, least=1),
+            "conditions": forms.list_of(_parts(OPERATORS, inverted=True), most=_MOST),
+            "description": forms.text(255),
+            "phase": _phase,
+            "priority": forms.whole(0, _MOST_PRIORITY),
+            "scope": forms.text(255),
+            "sensitive": forms.flag,
+        },
+        {"uuid": forms.uuid},
+        required=frozenset({"actions", "priority"}),
+        needed=("actions",),
+        objects=frozenset({"actions", "conditions"}),
+    ),
+    filters=RULE_FILTER_SINCE,
+    unsortable=frozenset({"actions", "conditions"}),
+    since=96,
+)

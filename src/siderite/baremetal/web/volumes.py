@@ -1,0 +1,93 @@
+"""Volume connectors and targets on the wire."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from siderite.baremetal.domain.fields import URL
+from siderite.baremetal.domain.fields import links
+from siderite.baremetal.domain.volume import CONNECTOR_TYPES
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases import volumes
+from siderite.baremetal.web import address
+from siderite.baremetal.web import forms
+from siderite.baremetal.web import views
+from siderite.baremetal.web.records import Resource
+from siderite.baremetal.web.records import node_uuid
+from siderite.baremetal.web.versions import VOLUME_FILTER_SINCE
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import raw
+
+if TYPE_CHECKING:
+    from siderite.baremetal.web.service import BaremetalService as Service
+
+SINCE = 32
+_MOST_INDEX = 2**31 - 1
+_OF_CONNECTOR = ("node_uuid", "type", "connector_id")
+_OF_TARGET = ("node_uuid", "volume_type", "boot_index", "volume_id")
+CONNECTORS = Resource(
+    noun="volume",
+    records=volumes.CONNECTOR_RECORDS,
+    view=views.CONNECTOR,
+    form=forms.Form(
+        "volume connector",
+        views.CONNECTOR.fields.since,
+        {
+            "connector_id": forms.text(255, least=1, null=False),
+            "extra": forms.obj,
+            "node_uuid": node_uuid,
+            "type": forms.one_of(*CONNECTOR_TYPES),
+        },
+        {"uuid": forms.uuid},
+        required=frozenset(_OF_CONNECTOR),
+        needed=_OF_CONNECTOR,
+    ),
+    filters=VOLUME_FILTER_SINCE,
+    unsortable=frozenset({"extra"}),
+    since=SINCE,
+)
+TARGETS = Resource(
+    noun="volume",
+    records=volumes.TARGET_RECORDS,
+    view=views.TARGET,
+    form=forms.Form(
+        "volume target",
+        views.TARGET.fields.since,
+        {
+            "boot_index": forms.whole(0, _MOST_INDEX),
+            "extra": forms.obj,
+            "node_uuid": node_uuid,
+            "properties": forms.obj,
+            "volume_id": forms.text(36, least=1, null=False),
+            "volume_type": forms.text(64, least=1, null=False),
+        },
+        {"uuid": forms.uuid},
+        required=frozenset(_OF_TARGET),
+        needed=_OF_TARGET,
+        objects=frozenset({"extra", "properties"}),
+    ),
+    filters=VOLUME_FILTER_SINCE,
+    unsortable=frozenset({"extra", "properties"}),
+    since=SINCE,
+)
+
+
+def _contents(service: "Service", request: Request, root: str) -> Response:
+    """Where the connectors and targets below `root` are."""
+    above, _, end = root.rpartition("/")
+    parts = {"links": links(above, end) if above else links(end, "")}
+    parts |= {kind: links(root, kind) for kind in ("connectors", "targets")}
+    text = msgspec.json.encode(parts).decode()
+    return raw(text.replace(URL, service.base(request)).encode())
+
+
+async def index(service: "Service", request: Request) -> Response:
+    """GET /v1/volume"""
+    return _contents(service, request, "volume")
+
+
+async def of_node(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/volume"""
+    node = await find.node(service.ctx, address.ident(request), request.who)
+    return _contents(service, request, f"nodes/{node.uuid}/volume")
