@@ -1,0 +1,78 @@
+"""A guest's files from one host to another, through this process. Blocking; in transfer threads."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.hosts import Host
+from siderite.compute.drivers.libvirt.names import Base
+from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.volumes import Pool
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Road:
+    """From one host to another, whose connection is `arrival`."""
+
+    source: Host
+    target: Host
+    arrival: Any
+
+
+class Pair:
+    """The pools of two hosts."""
+
+    def __init__(self, connection: Any, road: Road) -> None:
+        self.source = Pool(connection, road.source.options)
+        self.target = Pool(road.arrival, road.target.options)
+        self._names = (road.source.name, road.target.name)
+
+    def is_shared(self) -> bool:
+        """Whether both are the same folder, as on NFS: a volume made here then shows there."""
+        probe = f"probe-{secrets.token_hex(8)}"
+        self.source.create(probe, 0)
+        try:
+            self.target.refresh()
+            return self.target.find(probe) is not None
+        finally:
+            self.source.delete(probe)
+
+    def must_have_one_path(self) -> None:
+        """A disk names its base by its path, so that must be the same on both hosts."""
+        here, there = self.source.path(""), self.target.path("")
+        if here != there:
+            raise Refused(
+                f"hosts {self._names[0]} and {self._names[1]} keep disks in different folders"
+                f" ({here}, {there}); give both the same pool_path"
+            )
+
+    def copy_base(self, disk: str, tell: Told) -> None:
+        """The cached image below a disk; it keeps its name."""
+        base = self.base_below(disk)
+        if base is None or self.target.find(base.seal) is not None:
+            return
+        self.target.delete(base.name)
+        self.copy(base.name, tell, mode="0644")
+        self.target.create(base.seal, 0)
+
+    def base_below(self, disk: str) -> Base | None:
+        """The cached image that a server's first disk stands on."""
+        below = self.source.backing(disk) if self.source.find(disk) is not None else None
+        return names.base_of(below[0].rpartition("/")[2]) if below else None
+
+    def create_alike(self, name: str) -> None:
+        """An empty disk of the same size on the same base; QEMU fills it while it migrates."""
+        self.target.delete(name)
+        self.target.create_disk(name, self.source.size(name) or 0, self.source.backing(name))
+
+    def copy(self, name: str, tell: Told, *, mode: str = "0600") -> None:
+        """One volume, byte by byte, in place of an older one."""
+        size = self.source.file_size(name)
+        tell(f"copying {name}, {size >> 20} MiB")
+        self.target.delete(name)
+        self.target.create(name, size, mode=mode)
+        self.target.receive(name, size, self.source.chunks(name))

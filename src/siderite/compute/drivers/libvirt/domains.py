@@ -1,0 +1,207 @@
+"""Deeds on one domain that may be repeated: find, define, start, stop, remove. Blocking; called in
+a host's threads.
+"""
+
+from typing import Any
+
+from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.capacity import traits
+from siderite.compute.drivers.libvirt.config_drive import config_drive
+from siderite.compute.drivers.libvirt.domain_xml import Files
+from siderite.compute.drivers.libvirt.domain_xml import Shape
+from siderite.compute.drivers.libvirt.domain_xml import domain_xml
+from siderite.compute.drivers.libvirt.hosts import Host
+from siderite.compute.drivers.libvirt.library import library
+from siderite.compute.drivers.libvirt.names import Mark
+from siderite.compute.drivers.libvirt.names import mark_of
+from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.trouble import code
+from siderite.compute.drivers.libvirt.volumes import Pool
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+
+def find(connection: Any, uuid: str) -> Any | None:
+    """The domain, if the host has it."""
+    try:
+        return connection.lookupByUUIDString(uuid)
+    except library().libvirtError as why:
+        if code(why, "VIR_ERR_NO_DOMAIN"):
+            return None
+        raise
+
+
+def must_find(connection: Any, host: Host, guest: Guest) -> Any:
+    """The domain; `Refused` if the host has none."""
+    domain = find(connection, guest.uuid)
+    if domain is None:
+        raise Refused(
+            f"host {host.name} ({host.uri}) has no domain for server {guest.uuid}:"
+            " somebody undefined it; reboot the server hard to define it again"
+        )
+    return domain
+
+
+def mark(domain: Any) -> Mark | None:
+    """Our note in the domain's lasting description."""
+    return mark_of(domain.XMLDesc(library().VIR_DOMAIN_XML_INACTIVE))
+
+
+def define(connection: Any, host: Host, guest: Guest, as_marked: Mark) -> Any:
+    """Define the domain anew from what the server should be."""
+    pool = Pool(connection, host.options)
+    shape = Shape(guest, traits(connection, host), _files(pool, guest, as_marked), as_marked)
+    return connection.defineXMLFlags(domain_xml(shape), 0)
+
+
+def _files(pool: Pool, guest: Guest, as_marked: Mark) -> Files:
+    volumes = set(pool.names())
+    root = names.disk(guest.uuid, as_marked.disk)
+    if root not in volumes:
+        raise Refused(f"the disk of server {guest.uuid} is gone from its host; rebuild the server")
+    disks = [root]
+    if as_marked.is_rescued:
+        disks.insert(0, names.further_disk(guest.uuid, "rescue"))
+    for what in ("ephemeral", "swap"):
+        name = names.further_disk(guest.uuid, what)
+        disks += [name] if name in volumes else []
+    config = names.config(guest.uuid)
+    kernel, ramdisk = (
+        _boot_file(pool, volumes, guest, as_marked, w) for w in ("kernel", "ramdisk")
+    )
+    return Files(
+        tuple(pool.path(name) for name in disks),
+        pool.path(names.console(guest.uuid)),
+        pool.path(config) if config in volumes else None,
+        kernel,
+        ramdisk,
+    )
+
+
+def _boot_file(
+    pool: Pool, volumes: set[str], guest: Guest, as_marked: Mark, what: str
+) -> str | None:
+    image = guest.image_properties.get(f"{what}_id")
+    if not image or as_marked.is_rescued:
+        return None
+    base = names.sealed(image, list(volumes))
+    return pool.path(base.name) if base else None
+
+
+def make_files(
+    connection: Any, host: Host, guest: Guest, base: names.Base, generation: int
+) -> None:
+    """The guest's disk on its base, further disks, config drive and console log."""
+    pool = Pool(connection, host.options)
+    size = guest.disk_gib * GIB or base.virtual_bytes
+    if size < base.virtual_bytes:
+        raise Refused(
+            f"the image needs a disk of {-(-base.virtual_bytes // GIB)} GiB, and the flavor has"
+            f" {guest.disk_gib}; take a larger flavor",
+            elsewhere=False,
+        )
+    pool.create_disk(names.disk(guest.uuid, generation), size, (pool.path(base.name), base.format))
+    if guest.ephemeral_gib:
+        pool.create_disk(names.further_disk(guest.uuid, "ephemeral"), guest.ephemeral_gib * GIB)
+    if guest.swap_mib:
+        pool.create_disk(names.further_disk(guest.uuid, "swap"), guest.swap_mib * MIB)
+    write_config_drive(pool, guest)
+    pool.create(names.console(guest.uuid), 0)
+
+
+def write_config_drive(pool: Pool, guest: Guest) -> None:
+    """The config drive as the server is now."""
+    if guest.config_drive:
+        pool.upload(names.config(guest.uuid), config_drive(guest))
+    else:
+        pool.delete(names.config(guest.uuid))
+
+
+def start(domain: Any) -> None:
+    """Start it, unless it runs."""
+    if not domain.isActive():
+        try:
+            domain.create()
+        except library().libvirtError as why:
+            if not (code(why, "VIR_ERR_OPERATION_INVALID") and domain.isActive()):
+                raise
+
+
+def stop(domain: Any) -> None:
+    """Pull the plug, unless it is off."""
+    if domain.isActive():
+        try:
+            domain.destroy()
+        except library().libvirtError as why:
+            if not code(why, "VIR_ERR_OPERATION_INVALID", "VIR_ERR_NO_DOMAIN"):
+                raise
+
+
+def forget(domain: Any) -> None:
+    """Undefine it, with all that libvirt keeps for it."""
+    libvirt = library()
+    every = (
+        libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
+        | libvirt.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA
+        | libvirt.VIR_DOMAIN_UNDEFINE_CHECKPOINTS_METADATA
+        | libvirt.VIR_DOMAIN_UNDEFINE_NVRAM
+    )
+    try:
+        domain.undefineFlags(every)
+    except libvirt.libvirtError as why:
+        if not code(why, "VIR_ERR_NO_DOMAIN"):
+            raise
+
+
+def remove(connection: Any, host: Host, uuid: str, *, keep_disks: bool = False) -> None:
+    """Stop and undefine a guest, and delete its files unless they are wanted still."""
+    domain = find(connection, uuid)
+    if domain is not None:
+        stop(domain)
+        forget(domain)
+    if keep_disks:
+        return
+    pool = Pool(connection, host.options)
+    for name in pool.names():
+        if name.startswith(f"{uuid}."):
+            pool.delete(name)
+
+
+def power_of(state: int, reason: int, *, is_saved: bool) -> Power:
+    """libvirt's state as ours."""
+    libvirt = library()
+    if state in (libvirt.VIR_DOMAIN_RUNNING, libvirt.VIR_DOMAIN_BLOCKED):
+        return Power.RUNNING
+    if state == libvirt.VIR_DOMAIN_SHUTDOWN:
+        return Power.RUNNING  # on its way down; libvirt says SHUTOFF when it is there
+    if state == libvirt.VIR_DOMAIN_PAUSED:
+        by_hand = (libvirt.VIR_DOMAIN_PAUSED_USER, libvirt.VIR_DOMAIN_PAUSED_UNKNOWN)
+        passing = (
+            libvirt.VIR_DOMAIN_PAUSED_MIGRATION,
+            libvirt.VIR_DOMAIN_PAUSED_SAVE,
+            libvirt.VIR_DOMAIN_PAUSED_DUMP,
+            libvirt.VIR_DOMAIN_PAUSED_FROM_SNAPSHOT,
+            libvirt.VIR_DOMAIN_PAUSED_SNAPSHOT,
+            libvirt.VIR_DOMAIN_PAUSED_STARTING_UP,
+        )
+        return Power.NOSTATE if reason in passing and reason not in by_hand else Power.PAUSED
+    if state == libvirt.VIR_DOMAIN_PMSUSPENDED:
+        return Power.SUSPENDED
+    if state == libvirt.VIR_DOMAIN_CRASHED:
+        return Power.CRASHED
+    if state == libvirt.VIR_DOMAIN_SHUTOFF:
+        if is_saved:
+            return Power.SUSPENDED
+        crashed = reason == libvirt.VIR_DOMAIN_SHUTOFF_CRASHED
+        return Power.CRASHED if crashed else Power.SHUTDOWN
+    return Power.NOSTATE
+
+
+def power(domain: Any) -> Power:
+    """What the domain does now."""
+    state, reason = domain.state()
+    is_saved = state == library().VIR_DOMAIN_SHUTOFF and bool(domain.hasManagedSaveImage(0))
+    return power_of(state, reason, is_saved=is_saved)

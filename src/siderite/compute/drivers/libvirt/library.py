@@ -1,0 +1,38 @@
+"""libvirt's Python binding, loaded when the first real host is used, and its event loop.
+
+Events and keep-alive messages are handled in one thread for all connections. The loop must run
+before the first connection is opened, so nothing else in the driver imports `libvirt` by itself.
+"""
+
+import threading
+from functools import cache
+from typing import Any
+
+
+class LibraryMissing(Exception):
+    """The binding is not installed."""
+
+
+@cache
+def library() -> Any:
+    """The module `libvirt`, with its event loop running."""
+    try:
+        import libvirt
+    except ImportError as why:
+        raise LibraryMissing(
+            "libvirt-python is not installed, so no libvirt host can be reached;"
+            " install libvirt's headers (Debian: libvirt-dev) and `pip install 'siderite[libvirt]'`"
+        ) from why
+    libvirt.registerErrorHandler(_quietly, None)
+    libvirt.virEventRegisterDefaultImpl()
+    threading.Thread(target=_run, args=(libvirt,), name="libvirt-events", daemon=True).start()
+    return libvirt
+
+
+def _quietly(_: object, __: object) -> None:
+    """The C library prints every error to stderr; we have them as exceptions."""
+
+
+def _run(libvirt: Any) -> None:
+    while True:
+        libvirt.virEventRunDefaultImpl()

@@ -1,0 +1,150 @@
+"""Guests come and go: spawn, destroy, rebuild, and what they do now."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.contract import Inventory
+from siderite.compute.drivers.libvirt import domains
+from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.capacity import inventory
+from siderite.compute.drivers.libvirt.hosts import Host
+from siderite.compute.drivers.libvirt.library import library
+from siderite.compute.drivers.libvirt.names import Base
+from siderite.compute.drivers.libvirt.names import Mark
+from siderite.compute.drivers.libvirt.runs import Run
+from siderite.compute.drivers.libvirt.site import Site
+from siderite.compute.drivers.libvirt.trouble import HostError
+from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.trouble import Unreachable
+from siderite.compute.drivers.libvirt.volumes import Pool
+
+_READ_TIMEOUT_S = 20.0
+
+
+class LibvirtLife:
+    """The contract's `Life`."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def capacity(self, at: At) -> list[Inventory] | Wait | Failed:
+        host = self._site.host(at)
+        try:
+            async with asyncio.timeout(_READ_TIMEOUT_S):
+                return [await host.call(inventory, host)]
+        except Unreachable as why:
+            return Wait(why.reason, why.again_in)
+        except TimeoutError:
+            return Wait(f"host {host.name} ({host.uri}) does not answer", _READ_TIMEOUT_S)
+        except Refused as why:
+            return Failed(why.reason)
+        except HostError as why:
+            return why.outcome
+
+    async def spawn(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(host: Host, run: Run) -> Outcome:
+            bases = await self._bases(host, guest, run)
+            run.doing = f"making domain {guest.name}"
+            await host.call(_build, host, guest, bases, token)
+            return Done({"root_device_name": "/dev/vda", "console_type": "vnc"})
+
+        return await self._site.outcome(at, token, f"making domain {guest.name}", work)
+
+    async def rebuild(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(host: Host, run: Run) -> Outcome:
+            bases = await self._bases(host, guest, run)
+            run.doing = f"making domain {guest.name} anew"
+            await host.call(_rebuild, host, guest, bases, token)
+            return Done({"root_device_name": "/dev/vda", "console_type": "vnc"})
+
+        return await self._site.outcome(at, token, f"rebuilding domain {guest.name}", work)
+
+    async def destroy(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(host: Host, run: Run) -> Outcome:
+            await host.call(domains.remove, host, guest.uuid)
+            return Done()
+
+        return await self._site.outcome(at, token, f"removing domain {guest.name}", work)
+
+    async def state(self, at: At, guest: Guest) -> Power | None:
+        host = self._site.host(at)
+        try:
+            async with asyncio.timeout(_READ_TIMEOUT_S):
+                return await host.call(_state, guest.uuid)
+        except (Unreachable, Refused, HostError, TimeoutError):
+            return Power.NOSTATE
+
+    async def states(self, at: At) -> Mapping[str, Power] | None:
+        host = self._site.host(at)
+        try:
+            async with asyncio.timeout(_READ_TIMEOUT_S):
+                return await host.call(_states)
+        except (Unreachable, Refused, HostError, TimeoutError):
+            return None
+
+    async def _bases(self, host: Host, guest: Guest, run: Run) -> Base:
+        """The cached image of its disk, with its kernel and ramdisk if it has them apart."""
+        if guest.image is None:
+            raise Refused(
+                f"server {guest.uuid} has no image, and there is no volume service to boot from",
+                elsewhere=False,
+            )
+        for what in ("kernel_id", "ramdisk_id"):
+            image = guest.image_properties.get(what)
+            if image:
+                await self._site.base(host, image, run)
+        return await self._site.base(host, guest.image, run)
+
+
+def _build(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> None:
+    domain = domains.find(connection, guest.uuid)
+    known = None if domain is None else domains.mark(domain)
+    if domain is None or known is None or known.token != token:
+        domains.make_files(connection, host, guest, base, 1)
+        domain = domains.define(connection, host, guest, Mark(token))
+    if guest.is_running:
+        domains.start(domain)
+
+
+def _rebuild(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> None:
+    domain = domains.find(connection, guest.uuid)
+    known = None if domain is None else domains.mark(domain)
+    if known is None or known.token != token:
+        domains.remove(connection, host, guest.uuid, keep_disks=True)
+        pool = Pool(connection, host.options)
+        for name in pool.names():
+            if name.startswith(f"{guest.uuid}.") and name != names.console(guest.uuid):
+                pool.delete(name)
+        domains.make_files(connection, host, guest, base, 1)
+        domain = domains.define(connection, host, guest, Mark(token))
+    if guest.is_running:
+        domains.start(domain)
+
+
+def _state(connection: Any, uuid: str) -> Power | None:
+    domain = domains.find(connection, uuid)
+    return None if domain is None else domains.power(domain)
+
+
+def _states(connection: Any) -> dict[str, Power]:
+    """Two calls for all domains, not two for each."""
+    libvirt = library()
+    saved = {
+        domain.UUIDString()
+        for domain in connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_MANAGEDSAVE)
+    }
+    found = {}
+    for domain, said in connection.getAllDomainStats(libvirt.VIR_DOMAIN_STATS_STATE, 0):
+        uuid = domain.UUIDString()
+        found[uuid] = domains.power_of(
+            said["state.state"], said["state.reason"], is_saved=uuid in saved
+        )
+    return found

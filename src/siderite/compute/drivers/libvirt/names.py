@@ -1,0 +1,127 @@
+"""Names on a host: everything of a server carries its UUID, so a repeated call finds it. Pure."""
+
+import re
+from dataclasses import dataclass
+from dataclasses import replace
+from xml.etree import ElementTree as Xml
+
+POOL = "siderite"
+POOL_PATH = "/var/lib/libvirt/siderite"
+NAMESPACE = "urn:siderite:server:1"
+PREFIX = "siderite"
+_SEAL = ".complete"
+_BASE = re.compile(r"^base-[^.]+\.\w+\.(\w+)\.(\d+)$")
+_DISK = re.compile(r"\.disk-(\d+)\.qcow2$")
+
+
+def disk(uuid: str, generation: int) -> str:
+    """The root disk. A resize puts a new generation on top of the last, which it can go back to."""
+    return f"{uuid}.disk-{generation}.qcow2"
+
+
+def generation_of(name: str) -> int:
+    """Which generation a disk's name is of; 0 if it is no disk."""
+    match = _DISK.search(name)
+    return int(match[1]) if match else 0
+
+
+def further_disk(uuid: str, what: str) -> str:
+    """A further disk: `rescue`, `ephemeral`, `swap`, `snapshot`."""
+    return f"{uuid}.{what}.qcow2"
+
+
+def config(uuid: str) -> str:
+    """The config drive."""
+    return f"{uuid}.config.iso"
+
+
+def console(uuid: str) -> str:
+    """The serial log."""
+    return f"{uuid}.console.log"
+
+
+def way_back(uuid: str, generation: int) -> str:
+    """An empty volume that says, while a resize waits for confirmation: this disk was before."""
+    return f"{uuid}.back-to-{generation}"
+
+
+def way_back_of(uuid: str, volumes: list[str]) -> int | None:
+    """The generation to go back to, if a resize waits for confirmation."""
+    start = f"{uuid}.back-to-"
+    return next((int(n.removeprefix(start)) for n in volumes if n.startswith(start)), None)
+
+
+def moved(uuid: str) -> str:
+    """An empty volume that says: the files here are only kept for the way back."""
+    return f"{uuid}.moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A cached image on a host. Each upload has a name of its own, which tells all there is to
+    know of it, and counts only when its seal is there: an empty volume made at the end.
+    """
+
+    name: str
+    format: str
+    virtual_bytes: int
+
+    @property
+    def seal(self) -> str:
+        """The name of its seal."""
+        return f"{self.name}{_SEAL}"
+
+
+def new_base(image: str, upload: str, form: str, virtual_bytes: int) -> Base:
+    """The name of one upload of an image."""
+    return Base(f"base-{image}.{upload}.{form}.{virtual_bytes}", form, virtual_bytes)
+
+
+def sealed(image: str, volumes: list[str]) -> Base | None:
+    """The complete upload of an image among a pool's volumes."""
+    start = f"base-{image}."
+    for name in sorted(volumes):
+        if name.startswith(start) and name.endswith(_SEAL):
+            found = base_of(name.removesuffix(_SEAL))
+            if found is not None and found.name in volumes:
+                return found
+    return None
+
+
+def base_of(name: str) -> Base | None:
+    """The cached image that a volume's name is of."""
+    match = _BASE.match(name)
+    return Base(name, match[1], int(match[2])) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What we note in a domain's own description: it lives and moves with it."""
+
+    token: str = ""
+    """The last run that defined it."""
+    disk: int = 1
+    """The generation of its root disk."""
+    is_rescued: bool = False
+
+    def xml(self) -> Xml.Element:
+        """As the `metadata` element has it."""
+        fields = {"token": self.token, "disk": str(self.disk)}
+        fields["rescued"] = "yes" if self.is_rescued else "no"
+        return Xml.Element(f"{{{NAMESPACE}}}server", fields)
+
+    def by(self, token: str) -> "Mark":
+        """The same, noted by this run."""
+        return replace(self, token=token)
+
+
+def mark_of(description: str) -> Mark | None:
+    """The mark in a domain's XML; None if we did not make it."""
+    found = Xml.fromstring(description).find(f"metadata/{{{NAMESPACE}}}server")  # noqa: S314
+    if found is None:
+        return None
+    return Mark(
+        found.get("token", ""),
+        int(found.get("disk", "1")),
+        found.get("rescued") == "yes",
+    )

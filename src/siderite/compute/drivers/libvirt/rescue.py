@@ -1,0 +1,72 @@
+"""Rescue: another system from an image, with the guest's own disk second."""
+
+from dataclasses import replace
+from typing import Any
+
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.libvirt import domains
+from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.hosts import Host
+from siderite.compute.drivers.libvirt.names import Base
+from siderite.compute.drivers.libvirt.power import current
+from siderite.compute.drivers.libvirt.runs import Run
+from siderite.compute.drivers.libvirt.site import Site
+from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.volumes import Pool
+
+
+class LibvirtRescue:
+    """The contract's `Rescue`."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def rescue(self, at: At, guest: Guest, image: str | None, token: str) -> Outcome:
+        async def work(host: Host, run: Run) -> Outcome:
+            source = image or guest.image
+            if source is None:
+                raise Refused("there is no image to rescue with: name one", elsewhere=False)
+            base = await self._site.base(host, source, run)
+            await host.call(_rescue, host, guest, base, token)
+            return Done()
+
+        return await self._site.outcome(at, token, f"rescuing domain {guest.name}", work)
+
+    async def unrescue(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(host: Host, run: Run) -> Outcome:
+            await host.call(_unrescue, host, guest, token)
+            return Done()
+
+        return await self._site.outcome(at, token, f"unrescuing domain {guest.name}", work)
+
+
+def _rescue(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> None:
+    known = current(connection, host, guest)
+    domain = domains.find(connection, guest.uuid)
+    if domain is None or known.token != token:
+        if domain is not None:
+            domains.stop(domain)
+        pool = Pool(connection, host.options)
+        disk = names.further_disk(guest.uuid, "rescue")
+        pool.delete(disk)
+        pool.create_disk(disk, base.virtual_bytes, (pool.path(base.name), base.format))
+        domains.write_config_drive(pool, guest)
+        marked = replace(known, token=token, is_rescued=True)
+        domain = domains.define(connection, host, guest, marked)
+    domains.start(domain)
+
+
+def _unrescue(connection: Any, host: Host, guest: Guest, token: str) -> None:
+    known = current(connection, host, guest)
+    domain = domains.find(connection, guest.uuid)
+    if domain is None or known.token != token:
+        if domain is not None:
+            domains.stop(domain)
+        marked = replace(known, token=token, is_rescued=False)
+        domain = domains.define(connection, host, guest, marked)
+    Pool(connection, host.options).delete(names.further_disk(guest.uuid, "rescue"))
+    if guest.is_running:
+        domains.start(domain)

@@ -1,0 +1,71 @@
+"""Runs of driver calls by their token: a long one goes on while the worker looks after others.
+
+A call that is not finished soon answers `Wait`; asked again with the same token it tells how that
+run is going. After a crash nothing is remembered here, and the run begins anew: every one of them
+looks at what is on the host first.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from collections.abc import Callable
+
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.drivers.libvirt.hosts import Host
+from siderite.compute.drivers.libvirt.trouble import HostError
+from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.trouble import Unreachable
+
+PATIENCE_S = 2.0
+AGAIN_IN_S = 0.5
+
+
+class Run:
+    """One run; `doing` is what the operator reads while it goes on."""
+
+    def __init__(self, doing: str) -> None:
+        self.doing = doing
+
+
+class Runs:
+    """The runs of this process."""
+
+    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
+        self._tasks: dict[str, tuple[Run, asyncio.Task[Outcome]]] = {}
+
+    async def outcome(
+        self, host: Host, token: str, doing: str, work: Callable[[Run], Awaitable[Outcome]]
+    ) -> Outcome:
+        """Begin the run, or tell how it is going."""
+        known = self._tasks.get(token)
+        if known is None:
+            run = Run(doing)
+            known = self._tasks[token] = (run, asyncio.create_task(_guarded(host, run, work)))
+        run, task = known
+        done, _ = await asyncio.wait({task}, timeout=self._patience_s)
+        if not done:
+            return Wait(f"host {host.name}: {run.doing}", AGAIN_IN_S)
+        self._tasks.pop(token, None)
+        return task.result()
+
+    def close(self) -> None:
+        """Give up on what is under way; whoever comes next begins it anew."""
+        for _, task in self._tasks.values():
+            task.cancel()
+        self._tasks.clear()
+
+
+async def _guarded(host: Host, run: Run, work: Callable[[Run], Awaitable[Outcome]]) -> Outcome:
+    """Expected troubles become outcomes."""
+    try:
+        return await work(run)
+    except Unreachable as why:
+        return Wait(why.reason, why.again_in)
+    except Refused as why:
+        return Failed(why.reason, elsewhere=why.elsewhere)
+    except HostError as why:
+        return why.outcome
+    except OSError as why:
+        return Failed(f"host {host.name}, {run.doing}: {why.strerror or why}.")

@@ -1,0 +1,137 @@
+"""A guest's disk as an image: copied flat on the host, brought here, handed to the image service.
+
+A guest that runs goes on running: QEMU mirrors its disk until the copy is level, and that moment is
+the snapshot. With an agent inside, its file systems are frozen for that moment.
+"""
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.libvirt import domains
+from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.hosts import Host
+from siderite.compute.drivers.libvirt.library import library
+from siderite.compute.drivers.libvirt.power import current
+from siderite.compute.drivers.libvirt.runs import Run
+from siderite.compute.drivers.libvirt.site import Site
+from siderite.compute.drivers.libvirt.site import told
+from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.volumes import Pool
+
+_PAUSE_S = 0.05
+
+
+class LibvirtSnapshot:
+    """The contract's `Snapshot`."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def snapshot(self, at: At, guest: Guest, image: str, token: str) -> Outcome:
+        async def work(host: Host, run: Run) -> Outcome:
+            size = await host.transfer(_copy, host, guest)
+            self._site.scratch.mkdir(parents=True, exist_ok=True)
+            file = self._site.scratch / f"snapshot-{image}.qcow2"
+            try:
+                run.doing = f"fetching the snapshot of domain {guest.name}"
+                progress = told(run, run.doing, size)
+                await host.transfer(_fetch, host, guest, file, progress)
+                outcome = await self._site.images.store(image, file, "qcow2")
+                while isinstance(outcome, Wait):
+                    run.doing = outcome.reason
+                    await asyncio.sleep(outcome.again_in)
+                    outcome = await self._site.images.store(image, file, "qcow2")
+            finally:
+                file.unlink(missing_ok=True)
+            if isinstance(outcome, Done):
+                await host.call(_tidy, host, guest)
+            return outcome
+
+        return await self._site.outcome(at, token, f"copying the disk of {guest.name}", work)
+
+
+def _copy(connection: Any, host: Host, guest: Guest) -> int:
+    """Make the copy on the host; how many bytes it has."""
+    pool = Pool(connection, host.options)
+    copy = names.further_disk(guest.uuid, "snapshot")
+    disk = names.disk(guest.uuid, current(connection, host, guest).disk)
+    domain = domains.find(connection, guest.uuid)
+    if domain is not None and domain.isActive():
+        _mirror(domain, pool, disk, copy)
+    else:
+        pool.clone(copy, disk)
+    return pool.file_size(copy)
+
+
+def _mirror(domain: Any, pool: Pool, disk: str, copy: str) -> None:
+    libvirt = library()
+    target, mirrored = _job(domain, pool.path(disk))
+    if mirrored is not None and mirrored != pool.path(copy):
+        domain.blockJobAbort(target, 0)
+        mirrored = None
+    if mirrored is None:
+        pool.delete(copy)
+        pool.create_disk(copy, pool.size(disk) or 0)
+        to = Xml.Element("disk", type="file")
+        Xml.SubElement(to, "source", file=pool.path(copy))
+        Xml.SubElement(to, "driver", type="qcow2")
+        flags = (
+            libvirt.VIR_DOMAIN_BLOCK_COPY_REUSE_EXT | libvirt.VIR_DOMAIN_BLOCK_COPY_TRANSIENT_JOB
+        )
+        domain.blockCopy(target, Xml.tostring(to, encoding="unicode"), {}, flags)
+    while not _is_level(domain, target):
+        time.sleep(_PAUSE_S)
+    frozen = _freeze(domain)
+    try:
+        domain.blockJobAbort(target, 0)
+    finally:
+        if frozen:
+            with suppress(libvirt.libvirtError):
+                domain.fsThaw()
+
+
+def _freeze(domain: Any) -> bool:
+    """Only a guest with an agent can be asked."""
+    with suppress(library().libvirtError):
+        domain.fsFreeze()
+        return True
+    return False
+
+
+def _job(domain: Any, path: str) -> tuple[str, str | None]:
+    """The disk's name in the domain, and the file it is being mirrored to."""
+    for disk in Xml.fromstring(domain.XMLDesc(0)).findall("devices/disk"):  # noqa: S314
+        source, target = disk.find("source"), disk.find("target")
+        if source is None or target is None or source.get("file") != path:
+            continue
+        mirror = disk.find("mirror/source")
+        return str(target.get("dev")), None if mirror is None else mirror.get("file")
+    raise Refused(f"domain {domain.name()} has no disk {path}; reboot the server hard")
+
+
+def _is_level(domain: Any, target: str) -> bool:
+    for disk in Xml.fromstring(domain.XMLDesc(0)).findall("devices/disk"):  # noqa: S314
+        name, mirror = disk.find("target"), disk.find("mirror")
+        if name is not None and name.get("dev") == target:
+            if mirror is None:
+                raise Refused(f"copying the disk of domain {domain.name()} was ended by somebody")
+            return mirror.get("ready") == "yes"
+    return False
+
+
+def _fetch(connection: Any, host: Host, guest: Guest, file: Any, progress: Any) -> None:
+    Pool(connection, host.options).download(
+        names.further_disk(guest.uuid, "snapshot"), file, progress
+    )
+
+
+def _tidy(connection: Any, host: Host, guest: Guest) -> None:
+    Pool(connection, host.options).delete(names.further_disk(guest.uuid, "snapshot"))

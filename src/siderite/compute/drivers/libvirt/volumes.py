@@ -1,0 +1,283 @@
+"""A host's storage pool: volumes made, filled, read and deleted over the libvirt connection, so
+that a remote host needs nothing but libvirt. Blocking; called in a host's threads.
+"""
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from typing import BinaryIO
+from typing import TypeVar
+from xml.etree import ElementTree as Xml
+
+from siderite.compute.drivers.libvirt.library import library
+from siderite.compute.drivers.libvirt.names import POOL
+from siderite.compute.drivers.libvirt.names import POOL_PATH
+from siderite.compute.drivers.libvirt.trouble import code
+
+_CHUNK = 256 * 1024
+_BUSY_PATIENCE_S = 60.0
+Progress = Callable[[int], None]
+T = TypeVar("T", bytes, bytes | int)
+
+
+class Pool:
+    """The pool of one host."""
+
+    def __init__(self, connection: Any, options: Mapping[str, str]) -> None:
+        self._connection = connection
+        self._pool = _pool(
+            connection, options.get("pool", POOL), options.get("pool_path", POOL_PATH)
+        )
+
+    def info(self) -> tuple[int, int]:
+        """Bytes it can hold, and bytes that are free."""
+        _, capacity, _, free = self._pool.info()
+        return int(capacity), int(free)
+
+    def names(self) -> list[str]:
+        """Its volumes."""
+        return list(self._pool.listVolumes())
+
+    def refresh(self) -> None:
+        """See files that others made, and what is in those that were copied."""
+        deadline = time.monotonic() + _BUSY_PATIENCE_S
+        while True:
+            try:
+                self._pool.refresh()
+            except library().libvirtError as why:
+                # Refused while a volume is being made by somebody.
+                if "asynchronous jobs" not in str(why) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
+
+    def find(self, name: str) -> Any | None:
+        """libvirt's handle, if there is such a volume."""
+        try:
+            return self._pool.storageVolLookupByName(name)
+        except library().libvirtError as why:
+            if code(why, "VIR_ERR_NO_STORAGE_VOL"):
+                return None
+            raise
+
+    def path(self, name: str) -> str:
+        """Where a volume is, or would be, on the host."""
+        return f"{self._target()}/{name}"
+
+    def create(self, name: str, size: int, *, mode: str = "0600") -> Any:
+        """An empty raw volume, or the one that is there."""
+        return self._create(name, size, "raw", mode=mode)
+
+    def create_disk(self, name: str, size: int, backing: tuple[str, str] | None = None) -> Any:
+        """A qcow2 disk, empty or on top of a backing file (path and format)."""
+        return self._create(name, size, "qcow2", backing=backing)
+
+    def clone(self, name: str, source: str) -> Any:
+        """A flat qcow2 copy of a disk that nobody writes to."""
+        self.delete(name)
+        original = self._must_find(source)
+        text = _volume_xml(name, original.info()[1], "qcow2", None, "0600")
+        return self._pool.createXMLFrom(text, original, 0)
+
+    def upload(self, name: str, data: bytes) -> None:
+        """A raw volume with these bytes; an older one is replaced."""
+        self.delete(name)
+        self.create(name, len(data))
+        self.receive(name, len(data), [data])
+
+    def upload_file(self, name: str, source: Path, progress: Progress) -> None:
+        """A raw volume with a file's bytes, readable by all guests."""
+        size = source.stat().st_size
+        self.create(name, size, mode="0644")
+        with source.open("rb") as file:
+            self.receive(name, size, _told(_extents(file, size), progress))
+
+    def download(self, name: str, target: Path, progress: Progress) -> None:
+        """A volume's bytes as a file here."""
+        with target.open("wb") as file:
+            for chunk in _told(self.chunks(name), progress):
+                file.write(chunk)
+
+    def chunks(self, name: str, offset: int = 0) -> Iterator[bytes]:
+        """A volume's bytes from an offset to its end."""
+        volume = self._must_find(name)
+        stream = self._connection.newStream(0)
+        volume.download(stream, offset, 0, 0)
+        while chunk := stream.recv(_CHUNK):
+            yield chunk
+        stream.finish()
+
+    def receive(self, name: str, size: int, chunks: Iterable[bytes | int]) -> None:
+        """Fill a volume; a number is that many zeros, which are not sent."""
+        stream = self._connection.newStream(0)
+        sparse = library().VIR_STORAGE_VOL_UPLOAD_SPARSE_STREAM
+        self._must_find(name).upload(stream, 0, size, sparse)
+        got = 0
+        try:
+            for chunk in chunks:
+                got += _send(stream, chunk)
+            if got != size:
+                raise OSError(5, f"{name} changed its size while it was copied")
+        except BaseException:
+            stream.abort()
+            raise
+        stream.finish()
+
+    def grow(self, name: str, size: int) -> None:
+        """Make a disk larger, if it is smaller."""
+        volume = self._must_find(name)
+        if volume.info()[1] < size:
+            volume.resize(size, 0)
+
+    def size(self, name: str) -> int | None:
+        """How long a raw volume is now."""
+        volume = self.find(name)
+        return None if volume is None else int(volume.info()[1])
+
+    def file_size(self, name: str) -> int:
+        """How many bytes the volume's file has."""
+        volume = self._must_find(name)
+        physical = Xml.fromstring(volume.XMLDesc(0)).findtext("physical")  # noqa: S314
+        return int(physical or volume.info()[2])
+
+    def backing(self, name: str) -> tuple[str, str] | None:
+        """Path and format of what a disk stands on."""
+        store = Xml.fromstring(self._must_find(name).XMLDesc(0)).find("backingStore")  # noqa: S314
+        path = None if store is None else store.findtext("path")
+        if store is None or not path:
+            return None
+        form = store.find("format")
+        return path, "raw" if form is None else form.get("type", "raw")
+
+    def delete(self, name: str) -> None:
+        """It need not be there."""
+        volume = self.find(name)
+        if volume is None:
+            return
+        try:
+            volume.delete(0)
+        except library().libvirtError as why:
+            if not code(why, "VIR_ERR_NO_STORAGE_VOL"):
+                raise
+
+    def _create(
+        self,
+        name: str,
+        size: int,
+        form: str,
+        *,
+        backing: tuple[str, str] | None = None,
+        mode: str = "0600",
+    ) -> Any:
+        existing = self.find(name)
+        if existing is not None:
+            return existing
+        try:
+            return self._pool.createXML(_volume_xml(name, size, form, backing, mode), 0)
+        except library().libvirtError as why:
+            # Its file may be there without the pool knowing, after the pool was made anew.
+            if not code(why, "VIR_ERR_STORAGE_VOL_EXIST"):
+                raise
+            self.refresh()
+            return self._pool.storageVolLookupByName(name)
+
+    def _must_find(self, name: str) -> Any:
+        volume = self.find(name)
+        if volume is None:
+            raise FileNotFoundError(2, f"there is no volume {name} in the host's pool")
+        return volume
+
+    def _target(self) -> str:
+        text = self._pool.XMLDesc(0)
+        return Xml.fromstring(text).findtext("target/path") or POOL_PATH  # noqa: S314
+
+
+def _told(chunks: Iterable[T], progress: Progress) -> Iterator[T]:
+    done = 0
+    for chunk in chunks:
+        yield chunk
+        done += chunk if isinstance(chunk, int) else len(chunk)
+        progress(done)
+
+
+def _extents(file: BinaryIO, size: int) -> Iterator[bytes | int]:
+    """A file's bytes, and the lengths of its holes."""
+    at = 0
+    while at < size:
+        try:
+            data = os.lseek(file.fileno(), at, os.SEEK_DATA)
+        except OSError as why:
+            if why.errno != errno.ENXIO:
+                raise
+            data = size  # nothing but a hole is left
+        if data > at:
+            yield data - at
+            at = data
+            continue
+        hole = os.lseek(file.fileno(), at, os.SEEK_HOLE)
+        chunk = os.pread(file.fileno(), min(_CHUNK, hole - at), at)
+        if not chunk:
+            return
+        yield chunk
+        at += len(chunk)
+
+
+def _send(stream: Any, chunk: bytes | int) -> int:
+    if isinstance(chunk, int):
+        stream.sendHole(chunk, 0)
+        return chunk
+    sent = 0
+    while sent < len(chunk):
+        sent += stream.send(chunk[sent : sent + _CHUNK])
+    return sent
+
+
+def _pool(connection: Any, name: str, path: str) -> Any:
+    """The pool, made if missing and started if it is not."""
+    try:
+        pool = connection.storagePoolLookupByName(name)
+    except library().libvirtError as why:
+        if not code(why, "VIR_ERR_NO_STORAGE_POOL"):
+            raise
+        pool = _make(connection, name, path)
+    if not pool.isActive():
+        pool.create(library().VIR_STORAGE_POOL_CREATE_WITH_BUILD)
+    return pool
+
+
+def _make(connection: Any, name: str, path: str) -> Any:
+    root = Xml.Element("pool", type="dir")
+    Xml.SubElement(root, "name").text = name
+    target = Xml.SubElement(root, "target")
+    Xml.SubElement(target, "path").text = path
+    permissions = Xml.SubElement(target, "permissions")
+    Xml.SubElement(permissions, "mode").text = "0711"
+    try:
+        pool = connection.storagePoolDefineXML(Xml.tostring(root, encoding="unicode"), 0)
+        pool.setAutostart(1)
+    except library().libvirtError:
+        # Two of us may have come at once; then it is there now.
+        pool = connection.storagePoolLookupByName(name)
+    return pool
+
+
+def _volume_xml(name: str, size: int, form: str, backing: tuple[str, str] | None, mode: str) -> str:
+    root = Xml.Element("volume")
+    Xml.SubElement(root, "name").text = name
+    Xml.SubElement(root, "capacity", unit="bytes").text = str(size)
+    Xml.SubElement(root, "allocation", unit="bytes").text = "0"
+    target = Xml.SubElement(root, "target")
+    Xml.SubElement(target, "format", type=form)
+    Xml.SubElement(Xml.SubElement(target, "permissions"), "mode").text = mode
+    if backing is not None:
+        store = Xml.SubElement(root, "backingStore")
+        Xml.SubElement(store, "path").text = backing[0]
+        Xml.SubElement(store, "format", type=backing[1])
+    return Xml.tostring(root, encoding="unicode")
