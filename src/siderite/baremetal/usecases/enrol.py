@@ -7,6 +7,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import chassis
+from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import portgroups
 from siderite.baremetal.usecases import ports
@@ -105,6 +106,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
         change.put(NODES.remove(node))
         for kind in _OF_NODES:
             await kind.remove_all(ctx, change, node)
+        change.put(details.forget(node.uuid))
         for lane in LANES:
             change.put(work.drop(node.uuid, lane))
         change.tell(*facts.node_crud_pair("delete", node))

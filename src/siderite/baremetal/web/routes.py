@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.baremetal.web import chassis
+from siderite.baremetal.web import details
 from siderite.baremetal.web import firmware_states
 from siderite.baremetal.web import inspection_rules
 from siderite.baremetal.web import management
@@ -98,6 +99,10 @@ _HARDWARE = (
     Route("GET", "/nodes/{node}/vmedia", management.media, _READ, 93),
     Route("POST", "/nodes/{node}/vmedia", management.insert, _WRITE, 89),
     Route("DELETE", "/nodes/{node}/vmedia", management.eject, _WRITE, 89),
+    Route("GET", "/nodes/{node}/bios", details.bios, _READ, 40),
+    Route("GET", "/nodes/{node}/bios/{setting}", details.bios_setting, _READ, 40),
+    Route("GET", "/nodes/{node}/firmware", details.firmware, _READ, 86),
+    Route("GET", "/nodes/{node}/inventory", details.inventory, _READ, 81),
     Route("GET", _VENDOR + "/methods", management.vendor_methods, _READ),
     *(
         Route(method, path, management.vendor_passthru, _WRITE)

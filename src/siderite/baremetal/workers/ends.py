@@ -23,8 +23,8 @@ _FAULTS = {Family.CLEAN: "clean failure", Family.SERVICE: "service failure"}
 _WIPED: dict[str, Any] = {"instance_info": {}, "instance_uuid": None, "instance_name": None}
 
 
-async def verified(ctx: Context, run: Run, power: PowerState) -> None:
-    """The machine answered: it can be managed."""
+async def verified(ctx: Context, run: Run, power: PowerState, changes: dict[str, Any]) -> None:
+    """The machine answered: it can be managed. `changes` is what else it told of itself."""
 
     def told(node: Node) -> list[Fact]:
         if run.node.power_state == power.wire:
@@ -33,7 +33,8 @@ async def verified(ctx: Context, run: Run, power: PowerState) -> None:
 
     await progress.moved(
         ctx, run, Event.DONE, run.job,
-        changes=lambda node: {"power_state": power.wire, "last_error": None}, facts=told,
+        changes=lambda node: {**changes, "power_state": power.wire, "last_error": None},
+        facts=told,
     )  # fmt: skip
 
 

@@ -22,10 +22,12 @@ from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.progress import Run
 from siderite.baremetal.workers import ends
+from siderite.baremetal.workers.look import look
 from siderite.baremetal.workers.plan import plan
 from siderite.core.machine import Kind
 from siderite.core.work import Work
@@ -87,7 +89,11 @@ class Steps:
         at = Endpoint.of(run.node)
         if step.step in RESERVED:
             return await self._reserved(run, driver, step, at)
-        return await driver.steps.run(at, run.family, step, run.job.token)
+        outcome = await driver.steps.run(at, run.family, step, run.job.token)
+        if isinstance(outcome, Done) and outcome.found is not None:
+            # On its own: if we are stopped before the step is, it is found and kept once more.
+            await details.keep(self._ctx, run.node.uuid, outcome.found)
+        return outcome
 
     async def _reserved(self, run: Run, driver: Driver, step: Step, at: Endpoint) -> Outcome:
         if step.step in _POWER_STEPS:
@@ -200,7 +206,9 @@ class Steps:
                 return await self._fail(run, reason)
             await progress.waits(self._ctx, run, run.job, Wait(reason, 1.0))
             return None
-        await ends.verified(self._ctx, run, power)
+        changes, found = await look(driver, run.node, self._ctx.settings.hardware_timeout_s)
+        await details.keep(self._ctx, run.node.uuid, found)
+        await ends.verified(self._ctx, run, power, changes)
         return None
 
     async def _finish(self, run: Run, last: Done | None = None) -> Run | None:

@@ -1,0 +1,140 @@
+"""What is known of a machine beside its node: kept when a step or a verification finds it out."""
+
+import contextlib
+from collections.abc import Sequence
+
+import msgspec
+
+from siderite.baremetal.domain import details
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.details import Inventory
+from siderite.baremetal.domain.details import KnownFirmware
+from siderite.baremetal.domain.details import KnownSetting
+from siderite.baremetal.domain.hardware import Found
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.port import Port
+from siderite.baremetal.store import NODES
+from siderite.baremetal.store import PORTS
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.find import Guard
+from siderite.core.errors import NotFound
+from siderite.core.ids import new_uuid
+from siderite.core.store import Duplicate
+from siderite.core.store import Op
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+
+_PUT = (
+    "INSERT INTO node_details (node_uuid, kind, doc) VALUES (?, ?, ?)"
+    " ON CONFLICT (node_uuid, kind) DO UPDATE SET doc = excluded.doc"
+)
+_GET = "SELECT doc FROM node_details WHERE node_uuid = ? AND kind = ?"
+_TAKEN = "SELECT address FROM ports WHERE address IN (%s)"
+_TRIES = 3
+_encode = msgspec.json.Encoder().encode
+_SETTINGS = msgspec.json.Decoder(list[KnownSetting])
+_FIRMWARE = msgspec.json.Decoder(list[KnownFirmware])
+_INVENTORY = msgspec.json.Decoder(Inventory)
+
+
+async def keep(ctx: Context, uuid: str, found: Found) -> None:
+    """Keep what was found, and make the ports that the node lacks; again changes nothing more."""
+    if found == Found():
+        return
+
+    async def decide(change: Change) -> None:
+        await _keep(ctx, change, uuid, found)
+
+    for _ in range(_TRIES):
+        with contextlib.suppress(Duplicate):  # somebody made one of the ports just now
+            return await ctx.door.attempt(Cause(), uuid, decide)
+
+
+async def _keep(ctx: Context, change: Change, uuid: str, found: Found) -> None:
+    now = iso(change.now)
+    if found.bios is not None:
+        known = await _settings(ctx, uuid)
+        _put(change, uuid, "bios", known, details.settings(known, found.bios, now))
+    if found.firmware is not None:
+        parts = await _firmware(ctx, uuid)
+        _put(change, uuid, "firmware", parts, details.firmware(parts, found.firmware, now))
+    if found.inventory is not None:
+        made = Inventory(found.inventory, found.plugin_data or {})
+        _put(change, uuid, "inventory", None, made)
+    if found.ports:
+        await _make_ports(ctx, change, uuid, found.ports)
+
+
+def _put(change: Change, uuid: str, kind: str, before: object, after: object) -> None:
+    if after != before:
+        change.put(Op(_PUT, (uuid, kind, _encode(after).decode()), 1))
+
+
+async def _make_ports(ctx: Context, change: Change, uuid: str, macs: Sequence[str]) -> None:
+    """A port for each address that none has yet; the conductor announces them."""
+    wanted = details.mac_addresses(macs)
+    marks = ", ".join("?" * len(wanted))
+    rows = await ctx.door.store.fetch(_TAKEN % marks, wanted) if wanted else ()
+    taken = {row[0] for row in rows}
+    node = await NODES.get(ctx.door.store, uuid)
+    missing = [mac for mac in wanted if mac not in taken]
+    if node is None or not missing:
+        return
+    for mac in missing:
+        port = Port(uuid=new_uuid(), node_uuid=uuid, address=mac, created_at=iso(change.now))
+        change.put(PORTS.insert(port))
+        for status in ("start", "end"):
+            fact = facts.record_crud(
+                facts.PORT, "create", status, port, node.owner, by=facts.CONDUCTOR
+            )
+            change.tell(fact)
+    change.put(NODES.swap(node, node.touched()))
+
+
+def forget(uuid: str) -> Op:
+    """The node is gone, and all that with it."""
+    return Op("DELETE FROM node_details WHERE node_uuid = ?", (uuid,))
+
+
+async def settings(
+    ctx: Context, ident: str, who: Who, guard: Guard
+) -> tuple[Node, list[KnownSetting]]:
+    """The BIOS settings of a node."""
+    node = await find.node(ctx, ident, who, guard)
+    return node, await _settings(ctx, node.uuid)
+
+
+async def firmware(ctx: Context, ident: str, who: Who, guard: Guard) -> list[KnownFirmware]:
+    """The firmware of a node."""
+    node = await find.node(ctx, ident, who, guard)
+    return await _firmware(ctx, node.uuid)
+
+
+async def inventory(ctx: Context, ident: str, who: Who, guard: Guard) -> Inventory:
+    """What inspection found."""
+    node = await find.node(ctx, ident, who, guard)
+    doc = await _doc(ctx, node.uuid, "inventory")
+    if doc is None:
+        raise NotFound(
+            f"There is no inventory of node {node.uuid}; inspect it first"
+            f" (`baremetal node inspect {node.ident}`)."
+        )
+    return _INVENTORY.decode(doc)
+
+
+async def _settings(ctx: Context, uuid: str) -> list[KnownSetting]:
+    doc = await _doc(ctx, uuid, "bios")
+    return [] if doc is None else _SETTINGS.decode(doc)
+
+
+async def _firmware(ctx: Context, uuid: str) -> list[KnownFirmware]:
+    doc = await _doc(ctx, uuid, "firmware")
+    return [] if doc is None else _FIRMWARE.decode(doc)
+
+
+async def _doc(ctx: Context, uuid: str, kind: str) -> str | None:
+    rows = await ctx.door.store.fetch(_GET, (uuid, kind))
+    return str(rows[0][0]) if rows else None
