@@ -59,6 +59,20 @@ class Config:
     deadline_scale: float = _option(1.0, "Factor on the deadline of every active state.")
     soft_power_off_timeout_s: float = _option(600.0, "How long a soft power off may take.")
     power_timeout_s: float = _option(60.0, "How long a power change may take.")
+    enabled_hardware_types: str = _option(
+        "fake-hardware,redfish,ipmi", "Drivers that nodes may have, with commas between."
+    )
+    bmc_calls: int = _option(32, "Calls to BMCs of one kind that may be under way at once.")
+    ramdisk_url: str = _option(
+        "", "URL that ramdisks and booting machines reach the listener by; empty: public_url."
+    )
+    deploy_kernel: str = _option("", "Kernel of the ramdisk: a file here, or an http(s) address.")
+    deploy_ramdisk: str = _option("", "The ramdisk itself: a file here, or an http(s) address.")
+    deploy_iso: str = _option("", "A bootable image of the ramdisk, in place of the two.")
+    kernel_append_params: str = _option("", "More parameters for the ramdisk's kernel.")
+    boot_files: str = _option(
+        "", "Folder of files that a node's driver_info may name as file://…; empty: none."
+    )
     hardware_timeout_s: float = _option(
         30.0, "How long a BMC may take to answer while a client waits."
     )

@@ -1,14 +1,16 @@
 """The bare metal room."""
 
+from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.drivers.simulated import SimulatorService
-from siderite.baremetal.drivers.simulated import simulated_driver
 from siderite.baremetal.usecases import callback
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.context import Settings
+from siderite.baremetal.web.boot import BootService
 from siderite.baremetal.web.service import BaremetalService
 from siderite.baremetal.workers.cleanup import CleanupAfterAbort
 from siderite.baremetal.workers.firmware_settings import FirmwareSettings
@@ -19,6 +21,8 @@ from siderite.core.config import Config
 from siderite.core.worker import Handler
 from siderite.demo import fill
 from siderite.identity import CatalogEntry
+from siderite.wiring.drivers import drivers as enabled_drivers
+from siderite.wiring.drivers import ramdisk_url
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
 
@@ -55,7 +59,8 @@ def baremetal(base: Base) -> Baremetal:
     """Nodes, ports, chassis; their API, drivers and workers."""
     config = base.config
     machines = Machines(str(base.data / "simulated.db"))
-    drivers = {"fake-hardware": simulated_driver(machines)}
+    fleet = enabled_drivers(config, base.data, machines)
+    drivers = fleet.drivers
     cards = {name: driver.card for name, driver in drivers.items()}
     hardware = DrivenHardware(drivers, timeout_s=config.hardware_timeout_s)
     ctx = Context(base.door, cards, settings(config), hardware)
@@ -70,6 +75,7 @@ def baremetal(base: Base) -> Baremetal:
     part = Part(
         services={
             "baremetal": BaremetalService(ctx, authenticated),
+            "boot": BootService(ctx, fleet.boot_folder, ramdisk_url(config)),
             "simulator": SimulatorService(machines, base.identity),
         },
         catalog=(CatalogEntry("baremetal", "siderite-baremetal", "/baremetal"),),
@@ -77,10 +83,15 @@ def baremetal(base: Base) -> Baremetal:
         jobs=jobs,
         event_types=EVENT_TYPES,
         topic=("ironic", "ironic_versioned_notifications"),
-        close=machines.close,
+        close=partial(_close, (machines.close, *fleet.closers)),
     )
     return Baremetal(part, ctx, machines)
 
 
 async def _called_back(ctx: Context, node: str) -> None:
     await callback.heartbeat(ctx, node)
+
+
+def _close(closers: Sequence[Callable[[], None]]) -> None:
+    for close in closers:
+        close()

@@ -1,5 +1,6 @@
 """What usecases may know of a driver: its interfaces by name and what it needs. Pure data."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ class DriverCard:
     name: str
     interfaces: dict[str, tuple[str, ...]]
     required: tuple[str, ...] = ()
+    lacks: Callable[[Node, str], str | None] | None = None
+    """What a node lacks, apart from what is required, for its interface of a kind to be used."""
 
     def fill_in(self, wanted: dict[str, Any]) -> dict[str, str]:
         """The interfaces of a node that asked for these; Invalid if the driver lacks one."""
@@ -36,6 +39,11 @@ class DriverCard:
         if missing:
             return f"driver_info lacks {', '.join(missing)}; {self.name} needs it to reach a node."
         return None
+
+    def shortcoming(self, node: Node, kind: str) -> str | None:
+        """Why the node's interface of this kind could not be used now."""
+        problem = self.problem(node)
+        return self.lacks(node, kind) if problem is None and self.lacks is not None else problem
 
     def supports(self, node: Node, kind: str) -> bool:
         """Whether the node's interface of this kind does anything."""

@@ -93,6 +93,10 @@ class Steps(Protocol):
         """What the driver can do for this kind of work; those with a priority are done unasked."""
         ...
 
+    async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step]:
+        """The chosen steps, with what must go before and after them, such as a ramdisk's boot."""
+        ...
+
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
         """Begin, or tell of, one run of a step. Repeating it with the token is harmless."""
         ...

@@ -108,7 +108,7 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
             f" {node.uuid} has {kind}_interface {getattr(node, kind + '_interface')}."
         )
     if event in (Event.DEPLOY, Event.REBUILD):
-        _check_deployable(node, card.problem(node))
+        _check_deployable(node, card.shortcoming(node, "deploy"))
 
 
 def _check_deployable(node: Node, problem: str | None) -> None:

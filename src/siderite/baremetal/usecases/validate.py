@@ -22,6 +22,6 @@ def interfaces(ctx: Context, node: Node) -> dict[str, dict[str, Any]]:
         elif not card.supports(node, kind):
             reason = f"Driver {node.driver} does not support {kind} (disabled or not implemented)."
         elif kind in _NEED_DRIVER_INFO:
-            reason = card.problem(node)
+            reason = card.shortcoming(node, kind)
         answer[kind] = {"result": True} if reason is None else {"result": False, "reason": reason}
     return answer

@@ -17,11 +17,14 @@ async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:
     """The list of steps to run, or why there is none."""
     if run.family is Family.CLEAN and not _wants_cleaning(ctx, run):
         return []
-    known = await driver.steps.steps(Endpoint.of(run.node), run.family)
+    at = Endpoint.of(run.node)
+    known = await driver.steps.steps(at, run.family)
     if run.job.asked is None:
-        return in_order(known)
+        return await driver.steps.frame(at, run.family, in_order(known))
     chosen = asked_for(known, run.job.asked, merge=run.family is Family.DEPLOY)
-    return Failed(str(chosen)) if isinstance(chosen, UnknownStep) else chosen
+    if isinstance(chosen, UnknownStep):
+        return Failed(str(chosen))
+    return await driver.steps.frame(at, run.family, chosen)
 
 
 def _wants_cleaning(ctx: Context, run: Run) -> bool:

@@ -85,6 +85,9 @@ class _Simulated:
     async def steps(self, at: Endpoint, family: Family) -> list[Step]:
         return STEPS[family]
 
+    async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step]:
+        return chosen
+
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
         script = self._machines.script(at)
         name = f"{step.interface}.{step.step}"

@@ -1,0 +1,164 @@
+"""Talking to a node's ramdisk: ironic-python-agent, or what speaks as it does.
+
+The ramdisk told us its address and has its token (both in `driver_internal_info`). A step is given
+to it as a command that carries our run's token, so that one which was given before a crash is
+found among its commands, not given twice.
+"""
+
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.contract import Endpoint
+
+FORGET: dict[str, Any] = dict.fromkeys(
+    (
+        "agent_url",
+        "agent_secret_token",
+        "agent_secret_token_pregenerated",
+        "agent_last_heartbeat",
+        "agent_version",
+        "agent_verify_ca",
+        "agent_status",
+        "agent_status_message",
+    )
+)
+"""What is known of a ramdisk, to be forgotten when another is about to boot."""
+
+_COMMANDS = {
+    Family.DEPLOY: "deploy.execute_deploy_step",
+    Family.CLEAN: "clean.execute_clean_step",
+    Family.SERVICE: "service.execute_service_step",
+}
+_RUN = "run"
+_AGAIN_S = 5.0
+_CONFLICT = 409
+_LONGEST = 400
+
+
+class AgentSilent(Exception):
+    """The ramdisk does not answer, or not with sense; it may yet."""
+
+
+class Agent:
+    """The commands of ramdisks."""
+
+    def __init__(self, *, timeout_s: float = 30.0) -> None:
+        self._timeout_s = timeout_s
+
+    async def step(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
+        """Have the ramdisk run a step, or tell how that run is going."""
+        name = f"{step.interface}.{step.step}"
+        try:
+            found = _last(await self._commands(at), token)
+            if found is None:
+                params = {"step": _wire(step, token), "node": _node(at), "ports": []}
+                found = await self._order(at, _COMMANDS[family], params)
+        except AgentSilent as why:
+            return Wait(str(why), _AGAIN_S)
+        status = found.get("command_status")
+        if status == "RUNNING":
+            return Wait(f"the ramdisk is busy with {name}", _AGAIN_S, callback=True)
+        if status == "SUCCEEDED":
+            return Done()
+        return Failed(f"the ramdisk says of {name}: {_error(found)}")
+
+    async def tell(self, at: Endpoint, command: str, **params: Any) -> None:
+        """Give a command and wait for its end; AgentSilent if that did not work."""
+        found = await self._order(at, command, params, wait=True)
+        if found.get("command_status") not in ("SUCCEEDED", "RUNNING"):
+            raise AgentSilent(f"the ramdisk says of {command}: {_error(found)}")
+
+    async def _commands(self, at: Endpoint) -> list[dict[str, Any]]:
+        answer = await self._ask(at, "GET", None, {})
+        commands = answer.get("commands")
+        return commands if isinstance(commands, list) else []
+
+    async def _order(
+        self, at: Endpoint, name: str, params: Mapping[str, Any], *, wait: bool = False
+    ) -> dict[str, Any]:
+        query = {"wait": "true" if wait else "false"}
+        token = at.driver_internal_info.get("agent_secret_token")
+        if token:
+            query["agent_token"] = str(token)
+        return await self._ask(at, "POST", {"name": name, "params": params}, query)
+
+    async def _ask(
+        self, at: Endpoint, method: str, body: Any, query: Mapping[str, str]
+    ) -> dict[str, Any]:
+        base = str(at.driver_internal_info.get("agent_url") or "").rstrip("/")
+        if not base:
+            raise AgentSilent("the ramdisk has not said yet where it is")
+        try:
+            async with httpx.AsyncClient(
+                verify=_trust(at), timeout=self._timeout_s, trust_env=False
+            ) as client:
+                answer = await client.request(
+                    method, f"{base}/v1/commands/", json=body, params=query
+                )
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as why:
+            raise AgentSilent(
+                f"the ramdisk at {base} does not answer ({type(why).__name__})"
+            ) from why
+        if answer.status_code == _CONFLICT:
+            raise AgentSilent(f"the ramdisk at {base} is busy with something else")
+        if answer.is_error:
+            raise AgentSilent(f"the ramdisk at {base} answers HTTP {answer.status_code}")
+        try:
+            said = answer.json()
+        except ValueError as why:
+            raise AgentSilent(f"the ramdisk at {base} answers what is not JSON") from why
+        return said if isinstance(said, dict) else {}
+
+
+def _trust(at: Endpoint) -> ssl.SSLContext | bool:
+    """The ramdisk makes its own certificate, and sends it with its calls."""
+    own = at.driver_internal_info.get("agent_verify_ca")
+    if not str(at.driver_internal_info.get("agent_url") or "").startswith("https"):
+        return False
+    return ssl.create_default_context(cadata=str(own)) if own else True
+
+
+def _last(commands: list[dict[str, Any]], token: str) -> dict[str, Any] | None:
+    for command in reversed(commands):
+        params = command.get("command_params")
+        step = params.get("step") if isinstance(params, dict) else None
+        if isinstance(step, dict) and step.get(_RUN) == token:
+            return dict(command)
+    return None
+
+
+def _wire(step: Step, token: str) -> dict[str, Any]:
+    return {
+        "interface": step.interface,
+        "step": step.step,
+        "priority": step.priority,
+        "args": step.args,
+        _RUN: token,
+    }
+
+
+def _node(at: Endpoint) -> dict[str, Any]:
+    """The node as a ramdisk needs it: no BMC, no secrets."""
+    return {
+        "uuid": at.node,
+        "properties": dict(at.properties),
+        "instance_info": {k: v for k, v in at.instance_info.items() if k != "configdrive"},
+        "driver_info": {},
+        "driver_internal_info": {},
+    }
+
+
+def _error(command: Mapping[str, Any]) -> str:
+    error = command.get("command_error")
+    if isinstance(error, dict):
+        error = error.get("details") or error.get("message") or error.get("error") or error
+    return str(error or command.get("command_status"))[:_LONGEST]

@@ -1,0 +1,171 @@
+"""Ramdisks for machines to boot: kernel and initial ramdisk, or an ISO image, for one node at a
+time, in a folder that the listener serves.
+
+The address holds a random part made for this boot, so only who was told it can fetch the files.
+What an operator configured may be any local file or http(s) address; what a node's `driver_info`
+names may be http(s), or a file below `boot_files`.
+"""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+from urllib.parse import urlsplit
+
+import httpx
+
+from siderite.baremetal.drivers.agent import iso
+from siderite.baremetal.drivers.agent.iso import NoRamdisk
+from siderite.baremetal.drivers.contract import Endpoint
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RamdiskSettings:
+    """What the configuration says about ramdisks."""
+
+    folder: Path
+    """Where files to be served are put, one folder per node."""
+    api_url: str
+    """By which ramdisks and booting machines reach the listener."""
+    media_url: str
+    """By which BMCs do."""
+    kernel: str = ""
+    ramdisk: str = ""
+    iso: str = ""
+    params: str = ""
+    boot_files: str = ""
+
+
+class Ramdisks:
+    """Makes boot media for nodes."""
+
+    def __init__(self, settings: RamdiskSettings) -> None:
+        self._settings = settings
+
+    def lacks(self, info: Mapping[str, Any], *, media: bool) -> str | None:
+        """What is missing to boot a ramdisk on a node."""
+        kernel = info.get("deploy_kernel") or self._settings.kernel
+        ramdisk = info.get("deploy_ramdisk") or self._settings.ramdisk
+        iso = info.get("deploy_iso") or self._settings.iso
+        if (kernel and ramdisk) or (media and iso):
+            return None
+        either = "deploy_kernel and deploy_ramdisk" + (", or deploy_iso" if media else "")
+        return f"there is no ramdisk to boot: set {either} in driver_info or in the configuration"
+
+    def params(self, at: Endpoint) -> str:
+        """The kernel's parameters: where the ramdisk finds us, and what the operator adds."""
+        words = [
+            f"ipa-api-url={self._settings.api_url}/baremetal",
+            "ipa-insecure=1" if self._settings.api_url.startswith("http://") else "",
+            str(at.driver_info.get("kernel_append_params") or self._settings.params),
+        ]
+        return " ".join(word for word in words if word)
+
+    async def iso(self, at: Endpoint, secret: str) -> str:
+        """The address of an ISO image that boots the node's ramdisk, for its BMC."""
+        given = at.driver_info.get("deploy_iso")
+        if not given and not at.driver_info.get("deploy_kernel"):
+            given = self._settings.iso
+        if given:
+            return await self.given_iso(at, str(given), secret)
+        folder = self._folder(at, secret)
+        if not (folder / "boot.iso").exists():
+            await self._fetch_pair(at, folder)
+            await iso.bootable(folder, self.params(at))
+        return self._address(self._settings.media_url, at, secret, "boot.iso")
+
+    async def given_iso(self, at: Endpoint, source: str, secret: str) -> str:
+        """The address of a ready ISO image; what is a file here is served."""
+        if source.startswith(("http://", "https://")):
+            return source
+        folder = self._folder(at, secret)
+        await self._fetch(at, source, folder / "boot.iso")
+        return self._address(self._settings.media_url, at, secret, "boot.iso")
+
+    async def pair(self, at: Endpoint, secret: str) -> dict[str, str]:
+        """Kernel, ramdisk and parameters, for a machine that boots by iPXE."""
+        await self._fetch_pair(at, self._folder(at, secret))
+        base = self._settings.api_url
+        return {
+            "kernel": self._address(base, at, secret, "vmlinuz"),
+            "ramdisk": self._address(base, at, secret, "initrd"),
+            "params": self.params(at),
+        }
+
+    async def remove(self, node: str) -> None:
+        """The node needs its files no more."""
+        await asyncio.to_thread(shutil.rmtree, self._settings.folder / node, ignore_errors=True)
+
+    def _folder(self, at: Endpoint, secret: str) -> Path:
+        folder = self._settings.folder / at.node / secret
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return folder
+
+    def _address(self, base: str, at: Endpoint, secret: str, name: str) -> str:
+        return f"{base}/boot/v1/files/{at.node}/{secret}/{name}"
+
+    def _chosen(self, at: Endpoint, key: str, default: str) -> str:
+        return str(at.driver_info.get(key) or default)
+
+    async def _fetch_pair(self, at: Endpoint, folder: Path) -> None:
+        for key, default, name in (
+            ("deploy_kernel", self._settings.kernel, "vmlinuz"),
+            ("deploy_ramdisk", self._settings.ramdisk, "initrd"),
+        ):
+            source = self._chosen(at, key, default)
+            if not source:
+                raise NoRamdisk(self.lacks(at.driver_info, media=False) or f"{key} is missing")
+            await self._fetch(at, source, folder / name)
+
+    async def _fetch(self, at: Endpoint, source: str, to: Path) -> None:
+        """Have the file at `to`, whole or not at all."""
+        if await asyncio.to_thread(to.exists):
+            return
+        if source.startswith(("http://", "https://")):
+            await _download(source, to)
+            return
+        path = Path(unquote(urlsplit(source).path) if source.startswith("file://") else source)
+        configured = (self._settings.kernel, self._settings.ramdisk, self._settings.iso)
+        if source not in configured:
+            self._check_below(path, source)
+        try:
+            await asyncio.to_thread(_link, path, to)
+        except OSError as why:
+            raise NoRamdisk(f"{path} cannot be read: {why.strerror}") from why
+
+    def _check_below(self, path: Path, source: str) -> None:
+        allowed = self._settings.boot_files
+        if not allowed or not path.resolve().is_relative_to(Path(allowed).resolve()):
+            where = f"below {allowed}" if allowed else "allowed only with the option boot_files"
+            raise NoRamdisk(f"{source} is a local file; those that nodes may name are {where}")
+
+
+def _link(path: Path, to: Path) -> None:
+    if not path.is_file():
+        raise OSError(2, "there is no such file")
+    with contextlib.suppress(FileExistsError):
+        to.symlink_to(path.resolve())
+
+
+async def _download(source: str, to: Path) -> None:
+    part = to.with_name(to.name + ".part")
+    try:
+        async with (
+            httpx.AsyncClient(timeout=60.0, follow_redirects=True) as client,
+            client.stream("GET", source) as answer,
+        ):
+            answer.raise_for_status()
+            with part.open("wb") as file:
+                async for piece in answer.aiter_bytes(_CHUNK):
+                    await asyncio.to_thread(file.write, piece)
+    except httpx.HTTPStatusError as why:
+        raise NoRamdisk(f"{source} answers HTTP {why.response.status_code}") from why
+    except (httpx.HTTPError, httpx.InvalidURL) as why:
+        raise NoRamdisk(f"{source} cannot be fetched: {type(why).__name__}", passing=True) from why
+    part.rename(to)

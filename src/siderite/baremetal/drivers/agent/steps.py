@@ -1,0 +1,167 @@
+"""The steps of real machines: those that a ramdisk does, and those around it.
+
+Deploy interface `direct` writes a disk image from the ramdisk; `ramdisk` boots an ISO image and
+leaves it running; `noop` leaves the machine alone. What only one kind of BMC can do (its firmware
+settings, say) comes from its driver as `extra`.
+"""
+
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Mapping
+
+import msgspec
+
+from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Json
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.agent import image
+from siderite.baremetal.drivers.agent.boot import Booter
+from siderite.baremetal.drivers.agent.boot import gone
+from siderite.baremetal.drivers.agent.client import Agent
+from siderite.baremetal.drivers.agent.client import AgentSilent
+from siderite.baremetal.drivers.agent.iso import NoRamdisk
+from siderite.baremetal.drivers.agent.iso import config_drive
+from siderite.baremetal.drivers.bmc import ASK_AGAIN_S
+from siderite.baremetal.drivers.bmc import outcome_of
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.core.log import get_logger
+
+log = get_logger("agent")
+
+Extra = Mapping[str, Callable[[Endpoint, Step, str], Awaitable[Outcome]]]
+
+_BOOT = Step("deploy", "boot_ramdisk")
+_LEAVE = Step("deploy", "tear_down_agent")
+_START = Step("deploy", "boot_instance")
+_IN_BAND = [
+    Step("deploy", "erase_devices", abortable=True, in_band=True),
+    Step("deploy", "burnin_cpu", abortable=True, in_band=True),
+    Step("deploy", "burnin_disk", abortable=True, in_band=True),
+    Step("deploy", "burnin_memory", abortable=True, in_band=True),
+    Step("deploy", "burnin_network", abortable=True, in_band=True),
+]
+_CLEAN = [
+    Step("deploy", "erase_devices_metadata", 99, abortable=True, in_band=True),
+    *_IN_BAND,
+]
+_DIRECT = [
+    Step("deploy", "deploy", 100),
+    Step("deploy", "write_image", 80, in_band=True),
+    Step("deploy", "prepare_instance_boot", 60),
+    Step("deploy", "tear_down_agent", 40),
+    Step("deploy", "boot_instance", 20),
+]
+_STEPS: dict[tuple[str, Family], list[Step]] = {
+    ("direct", Family.DEPLOY): _DIRECT,
+    ("direct", Family.CLEAN): _CLEAN,
+    ("direct", Family.SERVICE): _IN_BAND[1:],
+    ("ramdisk", Family.DEPLOY): [Step("deploy", "deploy", 100)],
+    ("ramdisk", Family.CLEAN): _CLEAN,
+    **{
+        (kind, family): [Step("deploy", name, 100)]
+        for kind in ("direct", "ramdisk")
+        for family, name in ((Family.TEARDOWN, "tear_down"), (Family.ADOPT, "take_over"))
+    },
+}
+
+
+class AgentSteps:
+    """What can be done to a machine with a BMC and a ramdisk."""
+
+    def __init__(
+        self, booter: Booter, agent: Agent, own: Mapping[Family, list[Step]], extra: Extra
+    ) -> None:
+        self._booter = booter
+        self._agent = agent
+        self._own = own
+        self._extra = extra
+        self._around: Extra = {
+            "deploy.deploy": self._deploy,
+            "deploy.boot_ramdisk": self._boot,
+            "deploy.write_image": self._write_image,
+            "deploy.prepare_instance_boot": self._prepare_disk,
+            "deploy.tear_down_agent": self._leave,
+            "deploy.boot_instance": self._start,
+            "deploy.tear_down": self._tear_down,
+            "deploy.take_over": self._take_over,
+        }
+
+    async def steps(self, at: Endpoint, family: Family) -> list[Step]:
+        """What can be done for this kind of work."""
+        kind = at.interfaces.get("deploy") or "direct"
+        return [*_STEPS.get((kind, family), []), *self._own.get(family, [])]
+
+    async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step]:
+        """A ramdisk is booted before, and left after, steps that need one."""
+        if family is Family.DEPLOY or not any(step.in_band for step in chosen):
+            return chosen
+        after = [_LEAVE, _START] if family is Family.SERVICE else [_LEAVE]
+        return [_BOOT, *chosen, *after]
+
+    async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
+        """Begin, or tell of, one run of a step."""
+        name = f"{step.interface}.{step.step}"
+        own = self._around.get(name) or self._extra.get(name)
+        try:
+            if own is not None:
+                return await own(at, step, token)
+            return await self._agent.step(at, family, step, token)
+        except HardwareError as why:
+            return outcome_of(why)
+        except NoRamdisk as why:
+            return Wait(str(why), ASK_AGAIN_S) if why.passing else Failed(str(why))
+        except image.NoImage as why:
+            return Failed(str(why))
+
+    async def forget(self, at: Endpoint, token: str) -> None:
+        """The run was given up: no ramdisk stays behind, as far as the BMC can be reached."""
+        try:
+            await self._booter.off(at, token)
+        except HardwareError as why:
+            log.warning("a ramdisk may still run", node=at.node, reason=why.sentence)
+
+    async def _boot(self, at: Endpoint, step: Step, token: str) -> Outcome:
+        return await self._booter.boot(at, token)
+
+    async def _deploy(self, at: Endpoint, step: Step, token: str) -> Outcome:
+        if at.interfaces.get("deploy") != "ramdisk":
+            return await self._booter.boot(at, token)
+        iso = at.instance_info.get("boot_iso")
+        if not iso:
+            return Failed("instance_info lacks boot_iso, the address of the image to boot")
+        return await self._booter.boot(at, token, str(iso))
+
+    async def _write_image(self, at: Endpoint, step: Step, token: str) -> Outcome:
+        args: Json = {"image_info": image.info(at.node, at.instance_info)}
+        drive = await config_drive(at.instance_info.get("configdrive"))
+        if drive is not None:
+            args["configdrive"] = drive
+        told = msgspec.structs.replace(step, args={**args, **step.args})
+        return await self._agent.step(at, Family.DEPLOY, told, token)
+
+    async def _prepare_disk(self, at: Endpoint, step: Step, token: str) -> Outcome:
+        """A whole-disk image brings its boot loader; it only has to reach the disk."""
+        try:
+            await self._agent.tell(at, "standby.sync")
+        except AgentSilent as why:
+            return Wait(str(why), ASK_AGAIN_S)
+        return Done()
+
+    async def _leave(self, at: Endpoint, step: Step, token: str) -> Outcome:
+        waiting = await self._booter.off(at, token)
+        return waiting or Done({"power_state": "power off"}, gone())
+
+    async def _start(self, at: Endpoint, step: Step, token: str) -> Outcome:
+        return await self._booter.disk(at, token)
+
+    async def _tear_down(self, at: Endpoint, step: Step, token: str) -> Outcome:
+        return await self._leave(at, step, token)
+
+    async def _take_over(self, at: Endpoint, step: Step, token: str) -> Outcome:
+        """The workload runs already; nothing is touched."""
+        return Done()

@@ -1,0 +1,43 @@
+"""The hardware type `ipmi`."""
+
+from siderite.baremetal.domain.driver_card import DriverCard
+from siderite.baremetal.drivers.agent import Agent
+from siderite.baremetal.drivers.agent import AgentSteps
+from siderite.baremetal.drivers.agent import Booter
+from siderite.baremetal.drivers.agent import Ramdisks
+from siderite.baremetal.drivers.agent.ready import Ready
+from siderite.baremetal.drivers.contract import Driver
+from siderite.baremetal.drivers.ipmi.board import IpmiBoard
+from siderite.baremetal.drivers.ipmi.console import SerialOverLan
+from siderite.baremetal.drivers.ipmi.tool import IpmiTool
+from siderite.baremetal.drivers.switch import Switch
+
+_INTERFACES: dict[str, tuple[str, ...]] = {
+    "bios": ("no-bios",),
+    "boot": ("ipxe",),
+    "console": ("ipmitool-socat", "no-console"),
+    "deploy": ("direct", "noop"),
+    "firmware": ("no-firmware",),
+    "inspect": ("no-inspect",),
+    "management": ("ipmitool",),
+    "network": ("noop", "flat"),
+    "power": ("ipmitool",),
+    "raid": ("no-raid",),
+    "rescue": ("no-rescue",),
+    "storage": ("noop",),
+    "vendor": ("no-vendor",),
+}
+
+
+def ipmi_driver(
+    tool: IpmiTool, consoles: SerialOverLan, ramdisks: Ramdisks, agent: Agent
+) -> Driver:
+    """The hardware type that ipmitool drives."""
+    board = IpmiBoard(tool)
+    switch = Switch(board)
+    steps = AgentSteps(Booter(switch, board, None, ramdisks), agent, own={}, extra={})
+    card = DriverCard("ipmi", _INTERFACES, ("ipmi_address",), lacks=Ready(ramdisks).lacks)
+    return Driver(
+        card, power=switch, steps=steps, boot_devices=board, nmi=board, indicators=board,
+        sensors=board, console=consoles,
+    )  # fmt: skip

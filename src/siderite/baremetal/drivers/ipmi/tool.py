@@ -1,0 +1,153 @@
+"""Running ipmitool: one short process per order, so many at a time, ended if it takes too long.
+
+The password goes by the environment, which others cannot read, never by the command line, which
+they can.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
+from siderite.baremetal.drivers.contract import Endpoint
+
+_LEVELS = ("ADMINISTRATOR", "OPERATOR", "USER", "CALLBACK")
+_BRIDGES = {
+    "single": (("ipmi_target_channel", "-b"), ("ipmi_target_address", "-t")),
+    "dual": (
+        ("ipmi_transit_channel", "-B"),
+        ("ipmi_transit_address", "-T"),
+        ("ipmi_target_channel", "-b"),
+        ("ipmi_target_address", "-t"),
+    ),
+}
+_UNTRUSTED = re.compile(r"RAKP|unauthorized|password|privilege|hmac", re.IGNORECASE)
+_SILENT = re.compile(
+    r"establish|timeout|no response|unreachable|address lookup|connect|get device id|node busy",
+    re.IGNORECASE,
+)
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where a BMC is and how to get in, from `driver_info`."""
+
+    words: tuple[str, ...]
+    password: str = field(repr=False)
+
+    @classmethod
+    def of(cls, info: Mapping[str, Any]) -> "Account":
+        """Read `driver_info`; ValueError says what is wrong with it."""
+        address = str(info.get("ipmi_address") or "")
+        if not address or address.startswith("-"):
+            raise ValueError("driver_info lacks ipmi_address, a name or an IP address")
+        version = str(info.get("ipmi_protocol_version") or "2.0")
+        if version not in ("1.5", "2.0"):
+            raise ValueError(f"ipmi_protocol_version is {version!r}; it can be 1.5 or 2.0")
+        level = str(info.get("ipmi_priv_level") or "ADMINISTRATOR").upper()
+        if level not in _LEVELS:
+            raise ValueError(f"ipmi_priv_level is {level!r}; it can be {', '.join(_LEVELS)}")
+        words = ["-I", "lanplus" if version == "2.0" else "lan", "-H", address, "-L", level]
+        port = info.get("ipmi_port")
+        if port is not None:
+            words += ["-p", _number("ipmi_port", port)]
+        if info.get("ipmi_username"):
+            words += ["-U", str(info["ipmi_username"])]
+        if info.get("ipmi_cipher_suite") is not None:
+            words += ["-C", _number("ipmi_cipher_suite", info["ipmi_cipher_suite"])]
+        return cls((*words, *_bridging(info)), str(info.get("ipmi_password") or ""))
+
+
+def _number(key: str, value: Any) -> str:
+    text = str(value)
+    if not text.isdigit():
+        raise ValueError(f"{key} is {text[:40]!r}; it must be a number")
+    return text
+
+
+def _bridging(info: Mapping[str, Any]) -> list[str]:
+    kind = str(info.get("ipmi_bridging") or "no")
+    if kind == "no":
+        return []
+    if kind not in _BRIDGES:
+        raise ValueError(f"ipmi_bridging is {kind!r}; it can be no, single or dual")
+    words = []
+    if info.get("ipmi_local_address"):
+        words += ["-m", str(info["ipmi_local_address"])]
+    for key, flag in _BRIDGES[kind]:
+        if info.get(key) is None:
+            raise ValueError(f"ipmi_bridging {kind} needs {key}")
+        words += [flag, str(info[key])]
+    return words
+
+
+class IpmiTool:
+    """Gives orders to BMCs."""
+
+    def __init__(self, *, at_once: int = 32, timeout_s: float = 20.0) -> None:
+        self._free = asyncio.Semaphore(at_once)
+        self._timeout_s = timeout_s
+
+    async def run(self, at: Endpoint, doing: str, *order: str) -> str:
+        """What ipmitool prints for an order; HardwareError if the BMC does not do it."""
+        account = self.account(at, doing)
+        async with self._free:
+            code, out, said = await self._process(at, doing, account, order)
+        if code == 0:
+            return out
+        raise _told(at, doing, said or out)
+
+    def account(self, at: Endpoint, doing: str) -> Account:
+        """How to get into the node's BMC."""
+        try:
+            return Account.of(at.driver_info)
+        except ValueError as why:
+            raise Refused(at.bmc, doing, str(why), "Mend driver_info, then try again.") from why
+
+    async def _process(
+        self, at: Endpoint, doing: str, account: Account, order: tuple[str, ...]
+    ) -> tuple[int, str, str]:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "ipmitool", *account.words, "-E", "-N", "1", "-R", "2", *order,
+                env=environment(account), stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+        except FileNotFoundError as why:
+            remedy = "Install ipmitool on the machine where Siderite runs."
+            raise Refused(at.bmc, doing, "ipmitool is missing here", remedy) from why
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                out, said = await process.communicate()
+        except TimeoutError as why:
+            raise Unreachable(at.bmc, doing, f"no answer within {self._timeout_s:g} s") from why
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        code = process.returncode if process.returncode is not None else 1
+        return code, out.decode(errors="replace"), said.decode(errors="replace")
+
+
+def environment(account: Account) -> dict[str, str]:
+    """What an ipmitool process needs to know, the password included."""
+    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "IPMI_PASSWORD": account.password}
+
+
+def _told(at: Endpoint, doing: str, said: str) -> HardwareError:
+    text = " ".join(line.strip() for line in said.splitlines() if line.strip())[-_LONGEST:]
+    if _UNTRUSTED.search(text):
+        return Refused(
+            at.bmc, doing, f"it does not take the credentials ({text})",
+            "Check ipmi_username, ipmi_password and ipmi_priv_level in driver_info.",
+        )  # fmt: skip
+    if not text or _SILENT.search(text):
+        return Unreachable(at.bmc, doing, text or "it does not answer")
+    return Refused(at.bmc, doing, text)

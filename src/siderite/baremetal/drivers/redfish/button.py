@@ -1,0 +1,58 @@
+"""Power over Redfish."""
+
+from typing import Any
+
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.drivers.bmc import PowerOrder
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.redfish.lines import Lines
+
+_SAID = {
+    "On": PowerState.ON,
+    "PoweringOn": PowerState.ON,
+    "Off": PowerState.OFF,
+    "PoweringOff": PowerState.OFF,
+}
+# The first that the BMC offers.
+_RESETS = {
+    PowerOrder.ON: ("On", "ForceOn"),
+    PowerOrder.OFF: ("ForceOff",),
+    PowerOrder.SOFT_OFF: ("GracefulShutdown", "PushPowerButton"),
+}
+
+
+class RedfishButton:
+    """The power button of Redfish systems."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+
+    async def power(self, at: Endpoint) -> PowerState:
+        """What the BMC says."""
+
+        def read(system: Any) -> str | None:
+            said = system.power_state
+            return None if said is None else str(said.value)
+
+        said = await self._lines.system(at, "a reading of its power", read)
+        return _SAID.get(said or "", PowerState.UNKNOWN)
+
+    async def press(self, at: Endpoint, order: PowerOrder) -> None:
+        """Give an order."""
+        await reset(self._lines, at, f"power {order}", *_RESETS[order])
+
+
+async def reset(lines: Lines, at: Endpoint, doing: str, *kinds: str) -> None:
+    """Have the system reset in the first of these ways that its BMC offers."""
+
+    def post(system: Any) -> None:
+        offered = {kind.value: kind for kind in system.get_allowed_reset_system_values()}
+        for kind in kinds:
+            if kind in offered:
+                system.reset_system(offered[kind])
+                return
+        known = ", ".join(sorted(offered))
+        raise Refused(at.bmc, doing, f"it offers no {' or '.join(kinds)}, only {known}")
+
+    await lines.system(at, doing, post, fresh=False)

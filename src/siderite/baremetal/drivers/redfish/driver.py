@@ -1,0 +1,60 @@
+"""The hardware type `redfish`."""
+
+from siderite.baremetal.domain.driver_card import DriverCard
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.agent import Agent
+from siderite.baremetal.drivers.agent import AgentSteps
+from siderite.baremetal.drivers.agent import Booter
+from siderite.baremetal.drivers.agent import Ramdisks
+from siderite.baremetal.drivers.agent.ready import Ready
+from siderite.baremetal.drivers.contract import Driver
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.redfish.board import RedfishBoard
+from siderite.baremetal.drivers.redfish.button import RedfishButton
+from siderite.baremetal.drivers.redfish.inside import RedfishInside
+from siderite.baremetal.drivers.redfish.lines import Lines
+from siderite.baremetal.drivers.redfish.media import RedfishMedia
+from siderite.baremetal.drivers.switch import Switch
+
+_INTERFACES: dict[str, tuple[str, ...]] = {
+    "bios": ("redfish", "no-bios"),
+    "boot": ("redfish-virtual-media", "ipxe"),
+    "console": ("no-console",),
+    "deploy": ("direct", "ramdisk", "noop"),
+    "firmware": ("redfish", "no-firmware"),
+    "inspect": ("redfish", "no-inspect"),
+    "management": ("redfish",),
+    "network": ("noop", "flat"),
+    "power": ("redfish",),
+    "raid": ("no-raid",),
+    "rescue": ("no-rescue",),
+    "storage": ("noop",),
+    "vendor": ("no-vendor",),
+}
+
+
+def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent) -> Driver:
+    """The hardware type over these lines."""
+    switch = Switch(RedfishButton(lines))
+    board, media, inside = RedfishBoard(lines), RedfishMedia(lines), RedfishInside(lines)
+
+    async def inspect(at: Endpoint, step: Step, token: str) -> Outcome:
+        properties, found = await inside.inspect(at)
+        return Done({"properties": {**at.properties, **properties}}, found=found)
+
+    steps = AgentSteps(
+        Booter(switch, board, media, ramdisks),
+        agent,
+        own={Family.INSPECT: [Step("inspect", "inspect", 100)]},
+        extra={"inspect.inspect": inspect},
+    )
+    ready = Ready(ramdisks)
+    card = DriverCard("redfish", _INTERFACES, ("redfish_address",), lacks=ready.lacks)
+    return Driver(
+        card, power=switch, steps=steps, boot_devices=board, boot_modes=board, secure_boot=board,
+        nmi=board, indicators=board, sensors=inside, virtual_media=media, bios=inside,
+        firmware=inside,
+    )  # fmt: skip

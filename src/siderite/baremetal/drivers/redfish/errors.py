@@ -1,0 +1,68 @@
+"""What goes wrong with Redfish, told to the operator: which BMC, what, and the remedy."""
+
+from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
+from siderite.baremetal.drivers.contract import Endpoint
+
+_LONGEST = 300
+
+
+def told(at: Endpoint, doing: str, why: Exception) -> HardwareError:
+    """The error of a call to a node's BMC, as it is told."""
+    from sushy import exceptions  # noqa: PLC0415 (loaded by the call that failed)
+
+    bmc = at.bmc
+    match why:
+        case HardwareError():
+            return why
+        case exceptions.AccessError():
+            return Refused(
+                bmc, doing, f"it does not take the credentials (HTTP {why.status_code})",
+                "Check redfish_username and redfish_password in driver_info, and the account's"
+                " role; then try again.",
+            )  # fmt: skip
+        case exceptions.ResourceNotFoundError():
+            system = at.driver_info.get("redfish_system_id")
+            return Refused(
+                bmc, doing, f"it has not what was asked for ({_short(why)})",
+                f"Check redfish_system_id in driver_info, which is {system!r}.",
+            )  # fmt: skip
+        case exceptions.UnknownDefaultError():
+            return Refused(
+                bmc, doing, "it has not exactly one system",
+                "Set redfish_system_id in driver_info.",
+            )  # fmt: skip
+        case exceptions.ServerSideError():
+            return Unreachable(bmc, doing, f"it has trouble of its own ({_detail(why)})")
+        case exceptions.ConnectionError():
+            return _silent(bmc, doing, str(why))
+        case exceptions.HTTPError():
+            return Refused(bmc, doing, _detail(why))
+        case exceptions.SushyError():
+            return Refused(bmc, doing, _short(why))
+    return Unreachable(bmc, doing, f"its answer makes no sense ({_short(why)})")
+
+
+def _silent(bmc: str, doing: str, text: str) -> HardwareError:
+    if "certificate verify failed" in text.lower().replace("_", " "):
+        return Refused(
+            bmc, doing, "its certificate is not one that is trusted here",
+            "Give the file of its CA as redfish_verify_ca in driver_info, or false to trust any.",
+        )  # fmt: skip
+    if "SSL" in text:
+        return Refused(
+            bmc, doing, "it does not speak TLS as expected",
+            "Check the scheme (http or https) and port of redfish_address in driver_info.",
+        )  # fmt: skip
+    return Unreachable(bmc, doing)
+
+
+def _detail(why: Exception) -> str:
+    detail = getattr(why, "detail", None)
+    code = getattr(why, "status_code", "?")
+    return f"HTTP {code}" + (f", {str(detail)[:_LONGEST]}" if detail else "")
+
+
+def _short(why: Exception) -> str:
+    return (str(why) or type(why).__name__)[:_LONGEST]

@@ -1,0 +1,224 @@
+"""Lines to Redfish BMCs: one per system, kept open, one call at a time on each.
+
+sushy blocks, so calls run in a bounded pool of threads. A call is one round trip or a few; nothing
+waits in a thread for a machine to change. A BMC that was not there the last time is first asked by
+a TCP connection that needs no thread, so that a dark data centre does not fill the pool.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.redfish.errors import told
+
+T = TypeVar("T")
+
+_MAX_LINES = 2000
+_PROBE_S = 3.0
+_YES = {"1", "true", "yes", "on", "t", "y"}
+_NO = {"0", "false", "no", "off", "f", "n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a system is and how to get in, from `driver_info`."""
+
+    url: str
+    system: str | None
+    username: str | None
+    password: str | None = field(repr=False)
+    verify: bool | str
+    auth: str
+
+    @classmethod
+    def of(cls, info: Mapping[str, Any]) -> "Address":
+        """Read `driver_info`; ValueError says what is wrong with it."""
+        text = str(info.get("redfish_address") or "").strip().rstrip("/")
+        if not text:
+            raise ValueError("driver_info lacks redfish_address, such as https://bmc.example.org")
+        parts = urlsplit(text if "://" in text else f"https://{text}")
+        bare = parts.netloc.rpartition("@")[2]
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"redfish_address {bare!r} is no http or https address")
+        auth = str(info.get("redfish_auth_type") or "auto")
+        if auth not in ("auto", "basic", "session"):
+            raise ValueError(f"redfish_auth_type is {auth!r}; it can be auto, basic or session")
+        system = info.get("redfish_system_id")
+        return cls(
+            f"{parts.scheme}://{bare}",
+            None if not system else str(system),
+            _text(info.get("redfish_username")),
+            _text(info.get("redfish_password")),
+            _verify(info.get("redfish_verify_ca")),
+            auth,
+        )
+
+    @property
+    def reach(self) -> tuple[str, int]:
+        """Host and port."""
+        parts = urlsplit(self.url)
+        return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _verify(value: Any) -> bool | str:
+    if value is None or isinstance(value, bool):
+        return True if value is None else value
+    word = str(value).strip()
+    if word.lower() in _YES:
+        return True
+    return False if word.lower() in _NO else word
+
+
+class Line:
+    """An open connection to one system."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.turn = asyncio.Lock()
+        self.suspect = True
+        """The last call did not get through, or there was none."""
+        self._root: Any = None
+        self._system: Any = None
+
+    def system(self, timeout_s: float) -> Any:
+        """sushy's system, opened if need be. Blocks."""
+        if self._system is None:
+            self._system = self.root(timeout_s).get_system(self.address.system)
+        return self._system
+
+    def root(self, timeout_s: float) -> Any:
+        """sushy's service root, opened if need be. Blocks."""
+        if self._root is None:
+            self._root = _open(self.address, timeout_s)
+        return self._root
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the system was read before."""
+        return self._system is not None
+
+    def drop(self) -> None:
+        """Begin anew with the next call."""
+        self._root = self._system = None
+
+
+def _open(address: Address, timeout_s: float) -> Any:
+    import sushy  # noqa: PLC0415 (it takes a third of a second, and only real BMCs need it)
+    from sushy import auth  # noqa: PLC0415
+
+    # It logs every failure as well as raising it; what is worth telling we tell, once.
+    logging.getLogger("sushy").setLevel(logging.CRITICAL)
+    kinds = {
+        "auto": auth.SessionOrBasicAuth,
+        "basic": auth.BasicAuth,
+        "session": auth.SessionAuth,
+    }
+    return sushy.Sushy(
+        address.url,
+        auth=kinds[address.auth](username=address.username, password=address.password),
+        verify=address.verify,
+        # One attempt: what is worth another is asked again by the work that wants it.
+        server_side_retries=1,
+        server_side_retries_delay=0.2,
+        read_timeout=timeout_s,
+        connect_timeout=min(5.0, timeout_s),
+    )
+
+
+class Lines:
+    """All lines of this process, and the threads that talk on them."""
+
+    def __init__(self, *, threads: int = 32, timeout_s: float = 20.0) -> None:
+        self._threads = threads
+        self._timeout_s = timeout_s
+        self._pool: ThreadPoolExecutor | None = None
+        self._lines: OrderedDict[Address, Line] = OrderedDict()
+
+    async def system(
+        self, at: Endpoint, doing: str, work: Callable[[Any], T], *, fresh: bool = True
+    ) -> T:
+        """What `work` makes of the node's system, read anew if it was read before."""
+
+        def talk(line: Line) -> T:
+            known = line.is_open
+            system = line.system(self._timeout_s)
+            if fresh and known:
+                system.refresh(force=True)
+            return work(system)
+
+        return await self._call(at, doing, talk)
+
+    async def root(self, at: Endpoint, doing: str, work: Callable[[Any], T]) -> T:
+        """What `work` makes of the BMC's service root."""
+        return await self._call(at, doing, lambda line: work(line.root(self._timeout_s)))
+
+    async def _call(self, at: Endpoint, doing: str, talk: Callable[[Line], T]) -> T:
+        try:
+            address = Address.of(at.driver_info)
+        except ValueError as why:
+            raise Refused(at.bmc, doing, str(why), "Mend driver_info, then try again.") from why
+        line = self._line(address)
+        async with line.turn:
+            if line.suspect:
+                await _probe(at, address, doing)
+            loop = asyncio.get_running_loop()
+            try:
+                answer = await loop.run_in_executor(self._threaded(), talk, line)
+            except Exception as why:
+                error = told(at, doing, why)
+                line.suspect = isinstance(error, Unreachable)
+                line.drop()
+                raise error from why
+            line.suspect = False
+            return answer
+
+    def _line(self, address: Address) -> Line:
+        line = self._lines.get(address)
+        if line is None:
+            line = self._lines[address] = Line(address)
+            while len(self._lines) > _MAX_LINES:
+                self._lines.popitem(last=False)
+        self._lines.move_to_end(address)
+        return line
+
+    def _threaded(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="redfish")
+        return self._pool
+
+    def close(self) -> None:
+        """Let go of the threads; calls under way end by their own timeouts."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._lines.clear()
+
+
+async def _probe(at: Endpoint, address: Address, doing: str) -> None:
+    host, port = address.reach
+    try:
+        async with asyncio.timeout(_PROBE_S):
+            _, writer = await asyncio.open_connection(host, port)
+    except TimeoutError as why:
+        raise Unreachable(at.bmc, doing) from why
+    except OSError as why:
+        reason = "it refuses the connection" if isinstance(why, ConnectionRefusedError) else None
+        raise Unreachable(at.bmc, doing, reason or why.strerror or "no way to it") from why
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()

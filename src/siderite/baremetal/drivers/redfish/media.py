@@ -1,0 +1,91 @@
+"""Virtual media over Redfish: under the system where newer BMCs have them, else under its
+manager.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
+
+from siderite.baremetal.domain.hardware import MediaDevice
+from siderite.baremetal.domain.hardware import Medium
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.redfish.lines import Lines
+
+_KINDS = {
+    MediaDevice.CDROM: ("CD", "DVD"),
+    MediaDevice.DISK: ("USBStick",),
+    MediaDevice.FLOPPY: ("Floppy",),
+}
+
+
+class RedfishMedia:
+    """Images that the machine takes for a disc."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+
+    async def media(self, at: Endpoint) -> Sequence[Medium]:
+        """The slots, and what is in them."""
+
+        def read(system: Any) -> list[Medium]:
+            found = []
+            for slot in _slots(system):
+                kind = next((k for k in _KINDS if _is(slot, k)), None)
+                if kind is not None:
+                    found.append(Medium(kind, slot.image or None, bool(slot.inserted)))
+            return found
+
+        return await self._lines.system(at, "its virtual media", read)
+
+    async def insert(self, at: Endpoint, device: MediaDevice, image_url: str) -> None:
+        """Put an image into the slot of this kind, in the place of what is there."""
+        doing = f"inserting an image as {device}"
+
+        def post(system: Any) -> None:
+            slots = [slot for slot in _slots(system) if _is(slot, device)]
+            if not slots:
+                raise Refused(
+                    at.bmc, doing, "it has no virtual media of this kind",
+                    "Boot the node by iPXE (boot_interface ipxe), or license the BMC for it.",
+                )  # fmt: skip
+            if any(slot.inserted and slot.image == image_url for slot in slots):
+                return
+            if slots[0].inserted:
+                slots[0].eject_media()
+            slots[0].insert_media(image_url, inserted=True, write_protected=True)
+
+        await self._lines.system(at, doing, post)
+
+    async def eject(self, at: Endpoint, device: MediaDevice) -> None:
+        """Take out what is in the slots of this kind."""
+
+        def post(system: Any) -> None:
+            for slot in _slots(system):
+                if _is(slot, device) and slot.inserted:
+                    slot.eject_media()
+
+        await self._lines.system(at, f"ejecting {device}", post)
+
+
+def _slots(system: Any) -> Iterable[Any]:
+    from sushy import exceptions  # noqa: PLC0415
+
+    try:
+        media = system.virtual_media
+    except (exceptions.MissingAttributeError, exceptions.ResourceNotFoundError):
+        slots = []
+        for manager in system.managers:
+            try:
+                slots += manager.virtual_media.get_members()
+            except (exceptions.MissingAttributeError, exceptions.ResourceNotFoundError):
+                continue
+    else:
+        slots = media.get_members()
+    for slot in slots:
+        slot.refresh(force=True)
+    return slots
+
+
+def _is(slot: Any, device: MediaDevice) -> bool:
+    return any(str(kind.value) in _KINDS[device] for kind in slot.media_types or ())

@@ -1,0 +1,91 @@
+"""Changing power over any BMC: orders are given, given again when they seem lost, and the BMC is
+read until the machine has followed.
+
+A reboot is off and then on, with the half it has come to recorded on the node: a crash at any
+point neither skips a half nor does one twice.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.drivers.bmc import PowerButton
+from siderite.baremetal.drivers.bmc import PowerOrder
+from siderite.baremetal.drivers.bmc import outcome_of
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.core.clock import now as wall_clock
+from siderite.core.log import get_logger
+
+log = get_logger("power")
+
+POLL_S = 1.0
+RESEND_S = {PowerOrder.ON: 15.0, PowerOrder.OFF: 15.0, PowerOrder.SOFT_OFF: 5.0}
+"""A guest that still boots does not hear a soft off, so that is repeated soonest."""
+MEMORY = "power_change"
+_REMEMBERED_ORDERS = 10_000
+
+
+class Switch:
+    """The power interface over a BMC's button."""
+
+    def __init__(self, button: PowerButton, *, clock: Callable[[], float] = wall_clock) -> None:
+        self._button = button
+        self._clock = clock
+        self._ordered: dict[tuple[str, PowerOrder], float] = {}
+
+    async def read(self, at: Endpoint) -> PowerState:
+        """What the BMC says; UNKNOWN if it does not."""
+        try:
+            return await self._button.power(at)
+        except HardwareError as why:
+            log.info("power cannot be read", node=at.node, reason=why.sentence)
+            return PowerState.UNKNOWN
+
+    async def set(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
+        """Bring the machine to this power, one round trip at a time."""
+        try:
+            if to.is_reboot:
+                return await self._reboot(at, to, token)
+            order = {PowerTarget.ON: PowerOrder.ON, PowerTarget.OFF: PowerOrder.OFF}.get(
+                to, PowerOrder.SOFT_OFF
+            )
+            waiting = await self.toward(at, order, token)
+        except HardwareError as why:
+            return outcome_of(why)
+        return waiting or Done()
+
+    async def toward(self, at: Endpoint, order: PowerOrder, token: str) -> Wait | None:
+        """Order it unless that was done lately; None once the machine has followed."""
+        goal = PowerState.ON if order is PowerOrder.ON else PowerState.OFF
+        if await self._button.power(at) is goal:
+            return None
+        key, now = (token, order), self._clock()
+        last = self._ordered.get(key)
+        if last is None or now - last >= RESEND_S[order]:
+            await self._button.press(at, order)
+            if len(self._ordered) >= _REMEMBERED_ORDERS:
+                self._ordered.clear()  # at worst an order is given twice, which is harmless
+            self._ordered[key] = now
+        return Wait(f"the machine was told to go {order}, and has not yet", POLL_S)
+
+    async def _reboot(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
+        memory = at.driver_internal_info.get(MEMORY) or {}
+        half = memory.get("half") if memory.get("token") == token else None
+        if half is None:
+            return Wait("the machine is to go off first", 0.0, remember=_memory(token, "off"))
+        if half == "off":
+            order = PowerOrder.SOFT_OFF if to.is_soft else PowerOrder.OFF
+            waiting = await self.toward(at, order, token)
+            return waiting or Wait(
+                "off; the machine is to go on again", 0.0, remember=_memory(token, "on")
+            )
+        return await self.toward(at, PowerOrder.ON, token) or Done(remember={MEMORY: None})
+
+
+def _memory(token: str, half: str) -> dict[str, Any]:
+    return {MEMORY: {"token": token, "half": half}}

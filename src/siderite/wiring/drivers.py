@@ -1,0 +1,83 @@
+"""The drivers that the configuration enables; what a driver needs is imported only for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from siderite.baremetal.drivers.contract import Driver
+from siderite.baremetal.drivers.simulated import Machines
+from siderite.baremetal.drivers.simulated import simulated_driver
+from siderite.core.config import BadOption
+from siderite.core.config import Config
+
+_KNOWN = ("fake-hardware", "redfish", "ipmi")
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Drivers by their names, the folder of what machines boot, and what to close in the end."""
+
+    drivers: dict[str, Driver]
+    boot_folder: Path
+    closers: tuple[Callable[[], None], ...]
+
+
+def drivers(config: Config, data: Path, machines: Machines) -> Fleet:
+    """The drivers that are enabled."""
+    enabled = [name.strip() for name in config.enabled_hardware_types.split(",") if name.strip()]
+    unknown = [name for name in enabled if name not in _KNOWN]
+    if unknown or not enabled:
+        raise BadOption(
+            f"enabled_hardware_types = {config.enabled_hardware_types!r} must be some of"
+            f" {', '.join(_KNOWN)}, with commas between."
+        )
+    folder = data / "boot"
+    found: dict[str, Driver] = {}
+    closers: list[Callable[[], None]] = []
+    if "fake-hardware" in enabled:
+        found["fake-hardware"] = simulated_driver(machines)
+    if "redfish" in enabled or "ipmi" in enabled:
+        _real(config, folder, enabled, found, closers)
+    return Fleet(found, folder, tuple(closers))
+
+
+def ramdisk_url(config: Config) -> str:
+    """By which ramdisks reach the listener."""
+    return (config.ramdisk_url or config.url).rstrip("/")
+
+
+def _real(
+    config: Config,
+    folder: Path,
+    enabled: list[str],
+    found: dict[str, Driver],
+    closers: list[Callable[[], None]],
+) -> None:
+    from siderite.baremetal.drivers import ipmi
+    from siderite.baremetal.drivers import redfish
+    from siderite.baremetal.drivers.agent import Agent
+    from siderite.baremetal.drivers.agent import Ramdisks
+    from siderite.baremetal.drivers.agent import RamdiskSettings
+
+    ramdisks = Ramdisks(
+        RamdiskSettings(
+            folder=folder,
+            api_url=ramdisk_url(config),
+            media_url=config.url,
+            kernel=config.deploy_kernel,
+            ramdisk=config.deploy_ramdisk,
+            iso=config.deploy_iso,
+            params=config.kernel_append_params,
+            boot_files=config.boot_files,
+        )
+    )
+    agent = Agent(timeout_s=config.hardware_timeout_s)
+    if "redfish" in enabled:
+        lines = redfish.Lines(threads=config.bmc_calls, timeout_s=config.hardware_timeout_s)
+        found["redfish"] = redfish.redfish_driver(lines, ramdisks, agent)
+        closers.append(lines.close)
+    if "ipmi" in enabled:
+        tool = ipmi.IpmiTool(at_once=config.bmc_calls, timeout_s=config.hardware_timeout_s)
+        consoles = ipmi.SerialOverLan(tool)
+        found["ipmi"] = ipmi.ipmi_driver(tool, consoles, ramdisks, agent)
+        closers.append(consoles.close)

@@ -1,0 +1,39 @@
+"""Driving one machine by hand, as a worker would: ask, wait, remember, ask again."""
+
+import asyncio
+
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.drivers.contract import Endpoint
+
+PATIENCE_S = 60.0
+
+
+class Machine:
+    """An endpoint, and what its driver wants remembered."""
+
+    def __init__(self, driver_info, **interfaces):
+        self.driver_info = dict(driver_info)
+        self.memory = {}
+        self.interfaces = interfaces
+        self.waits = []
+
+    @property
+    def at(self):
+        return Endpoint("n1", self.driver_info, {}, {}, self.memory, self.interfaces)
+
+    async def until_done(self, ask):
+        """Ask until the answer is no `Wait`."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                outcome = await ask(self.at)
+                if isinstance(outcome, Done | Wait):
+                    self.memory |= outcome.remember
+                if not isinstance(outcome, Wait):
+                    return outcome
+                self.waits.append(outcome.reason)
+                await asyncio.sleep(min(outcome.again_in, 0.1))
+
+    async def power(self, driver, target, token="t"):
+        """Change power, to the end."""
+        return await self.until_done(lambda at: driver.power.set(at, target, f"{token}/{target}"))

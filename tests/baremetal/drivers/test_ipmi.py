@@ -1,0 +1,117 @@
+"""The IPMI driver, with the real ipmitool against virtualbmc in front of a virtual machine."""
+
+import asyncio
+
+import pytest
+
+from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.drivers.agent import Agent
+from siderite.baremetal.drivers.agent import Ramdisks
+from siderite.baremetal.drivers.agent import RamdiskSettings
+from siderite.baremetal.drivers.ipmi import IpmiTool
+from siderite.baremetal.drivers.ipmi import SerialOverLan
+from siderite.baremetal.drivers.ipmi import ipmi_driver
+from siderite.baremetal.drivers.ipmi.tool import Account
+from tests.baremetal.drivers.machine import Machine
+from tests.lab import tiny_guest
+from tests.lab.bmc import PASSWORD
+from tests.lab.bmc import ipmi_bmc
+
+
+@pytest.fixture(scope="module")
+def guest(lab):
+    found = tiny_guest(lab)
+    yield found
+    found.remove()
+
+
+@pytest.fixture(scope="module")
+def info(guest, tmp_path_factory):
+    with ipmi_bmc(tmp_path_factory.mktemp("ipmi"), guest) as driver_info:
+        yield driver_info
+
+
+@pytest.fixture
+def driver(tmp_path):
+    tool = IpmiTool(at_once=4)
+    ramdisks = Ramdisks(RamdiskSettings(tmp_path, "http://here", "http://here"))
+    return ipmi_driver(tool, SerialOverLan(tool), ramdisks, Agent())
+
+
+def test_a_machine_goes_on_reboots_softly_and_goes_off_as_told(info, driver, guest):
+    async def story():
+        machine = Machine(info)
+        assert await driver.power.read(machine.at) is PowerState.OFF
+        for target, power in (
+            (PowerTarget.ON, PowerState.ON),
+            (PowerTarget.SOFT_REBOOT, PowerState.ON),
+            (PowerTarget.SOFT_OFF, PowerState.OFF),
+        ):
+            assert isinstance(await machine.power(driver, target), Done)
+            assert await driver.power.read(machine.at) is power
+        assert guest.serial().count("power button, off") == 2
+
+    asyncio.run(story())
+
+
+def test_the_boot_device_is_set_and_read(info, driver):
+    async def story():
+        at = Machine(info).at
+        for device in (BootDevice.PXE, BootDevice.DISK):
+            await driver.boot_devices.set_boot_device(at, device, persistent=True)
+            assert (await driver.boot_devices.boot_device(at)).boot_device is device
+        with pytest.raises(Refused, match="IPMI has no such device"):
+            await driver.boot_devices.set_boot_device(at, BootDevice.UEFI_HTTP, persistent=True)
+
+    asyncio.run(story())
+
+
+def test_what_the_bmc_cannot_do_is_a_refusal_in_its_own_words(info, driver):
+    async def story():
+        with pytest.raises(Refused, match=r"127\.0\.0\.1"):
+            await driver.console.start(Machine(info).at)
+
+    asyncio.run(story())
+
+
+def test_wrong_credentials_and_silence_are_told_without_the_password(info, driver):
+    async def story():
+        wrong = Machine({**info, "ipmi_password": "open sesame"})
+        outcome = await driver.power.set(wrong.at, PowerTarget.ON, "t")
+        assert "127.0.0.1" in outcome.reason
+        assert "open sesame" not in outcome.reason
+        assert await driver.power.read(wrong.at) is PowerState.UNKNOWN
+        silent = Machine({**info, "ipmi_port": 9})
+        outcome = await driver.power.set(silent.at, PowerTarget.ON, "t")
+        assert isinstance(outcome, Wait)
+        assert PASSWORD not in outcome.reason
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ipmi_address": ""},
+        {"ipmi_address": "-x"},
+        {"ipmi_port": "many"},
+        {"ipmi_priv_level": "GOD"},
+        {"ipmi_protocol_version": "3"},
+        {"ipmi_bridging": "triple"},
+        {"ipmi_bridging": "dual"},
+    ],
+)
+def test_nonsense_in_driver_info_is_refused_before_anything_is_run(wrong):
+    with pytest.raises(ValueError, match="ipmi_"):
+        Account.of({"ipmi_address": "bmc", **wrong})
+
+
+def test_the_password_is_not_on_the_command_line():
+    account = Account.of({"ipmi_address": "bmc", "ipmi_username": "u", "ipmi_password": "hush"})
+    assert "hush" not in " ".join(account.words)
+    assert "hush" not in repr(account)

@@ -1,0 +1,214 @@
+"""The Redfish driver, against sushy-emulator in front of real virtual machines."""
+
+import asyncio
+
+import pytest
+
+from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import BootMode
+from siderite.baremetal.domain.hardware import Light
+from siderite.baremetal.domain.hardware import MediaDevice
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.agent import Agent
+from siderite.baremetal.drivers.agent import Ramdisks
+from siderite.baremetal.drivers.agent import RamdiskSettings
+from siderite.baremetal.drivers.redfish import Lines
+from siderite.baremetal.drivers.redfish import redfish_driver
+from tests.baremetal.drivers.machine import Machine
+from tests.lab import Mode
+from tests.lab import tiny_guest
+from tests.lab.bmc import PASSWORD
+from tests.lab.bmc import files_served
+from tests.lab.bmc import redfish_bmcs
+from tests.lab.bmc import with_pool
+
+
+@pytest.fixture(scope="module")
+def bmcs(lab, tmp_path_factory):
+    with redfish_bmcs(tmp_path_factory.mktemp("redfish"), with_pool(lab)) as service:
+        yield service
+
+
+@pytest.fixture
+def driver(tmp_path):
+    lines = Lines(threads=4)
+    ramdisks = Ramdisks(RamdiskSettings(tmp_path, "http://here", "http://here"))
+    yield redfish_driver(lines, ramdisks, Agent())
+    lines.close()
+
+
+@pytest.fixture
+def guest(lab):
+    found = tiny_guest(lab)
+    yield found
+    found.remove()
+
+
+def test_a_machine_goes_on_reboots_and_goes_off_as_told(bmcs, driver, guest):
+    async def story():
+        machine = Machine(bmcs.driver_info(guest.uuid))
+        assert await driver.power.read(machine.at) is PowerState.OFF
+        for target, power, starts in (
+            (PowerTarget.ON, PowerState.ON, 1),
+            (PowerTarget.REBOOT, PowerState.ON, 2),
+            (PowerTarget.OFF, PowerState.OFF, 2),
+        ):
+            assert isinstance(await machine.power(driver, target), Done)
+            assert await driver.power.read(machine.at) is power
+            guest.wait_for("TINY GUEST ready", times=starts)
+
+    asyncio.run(story())
+
+
+def test_a_soft_off_is_repeated_until_the_guest_hears_it(bmcs, driver, lab):
+    async def story(guest):
+        machine = Machine(bmcs.driver_info(guest.uuid))
+        await machine.power(driver, PowerTarget.ON)
+        assert isinstance(await machine.power(driver, PowerTarget.SOFT_OFF), Done)
+        assert "armed" in guest.serial()
+
+    guest = tiny_guest(lab, Mode.LATE, delay_s=3)
+    asyncio.run(story(guest))
+    guest.remove()
+
+
+def test_a_reboot_interrupted_half_way_goes_on_where_it_was(bmcs, driver, guest, tmp_path):
+    async def story():
+        machine = Machine(bmcs.driver_info(guest.uuid))
+        await machine.power(driver, PowerTarget.ON)
+        guest.wait_for("TINY GUEST ready")
+        token = "reboot"
+        while "on again" not in "".join(machine.waits[-1:]):
+            outcome = await driver.power.set(machine.at, PowerTarget.REBOOT, token)
+            machine.memory |= outcome.remember
+            machine.waits.append(outcome.reason)
+            await asyncio.sleep(0.05)
+        # The process dies here, after it had ordered `on`; another one goes on with the record.
+        await driver.power.set(machine.at, PowerTarget.REBOOT, token)
+        lines = Lines(threads=1)
+        ramdisks = Ramdisks(RamdiskSettings(tmp_path, "http://here", "http://here"))
+        other = redfish_driver(lines, ramdisks, Agent())
+        done = await machine.until_done(lambda at: other.power.set(at, PowerTarget.REBOOT, token))
+        assert isinstance(done, Done)
+        guest.wait_for("TINY GUEST ready", times=2)
+        assert guest.serial().count("TINY GUEST ready") == 2, "it was not switched off once more"
+        lines.close()
+
+    asyncio.run(story())
+
+
+def test_boot_device_mode_and_media_are_set_and_read(bmcs, driver, guest, tmp_path):
+    async def story():
+        at = Machine(bmcs.driver_info(guest.uuid)).at
+        assert BootDevice.CDROM in await driver.boot_devices.boot_devices(at)
+        await driver.boot_devices.set_boot_device(at, BootDevice.CDROM, persistent=True)
+        setting = await driver.boot_devices.boot_device(at)
+        assert (setting.boot_device, setting.persistent) == (BootDevice.CDROM, True)
+        assert await driver.boot_modes.boot_mode(at) in (None, BootMode.BIOS)
+        assert await driver.secure_boot.secure_boot(at) in (None, False)
+        with pytest.raises(Refused, match="no such device"):
+            await driver.boot_devices.set_boot_device(at, BootDevice.ISCSI, persistent=False)
+
+    asyncio.run(story())
+
+
+def test_an_image_goes_into_the_drive_and_out_again(bmcs, driver, guest, tmp_path):
+    async def story(url):
+        at = Machine(bmcs.driver_info(guest.uuid)).at
+        assert not any(m.inserted for m in await driver.virtual_media.media(at))
+        for _ in range(2):  # repeating it is harmless
+            await driver.virtual_media.insert(at, MediaDevice.CDROM, url)
+        media = [m for m in await driver.virtual_media.media(at) if m.inserted]
+        assert [m.device_type for m in media] == [MediaDevice.CDROM]
+        assert "<source file=" in guest.domain().XMLDesc(2).split("device='cdrom'")[1]
+        for _ in range(2):
+            await driver.virtual_media.eject(at, MediaDevice.CDROM)
+        assert not any(m.inserted for m in await driver.virtual_media.media(at))
+
+    (tmp_path / "cd.iso").write_bytes(b"x" * 4096)
+    with files_served(tmp_path) as url:
+        asyncio.run(story(f"{url}/cd.iso"))
+
+
+def test_light_and_crash_dump_and_readings(bmcs, driver, guest):
+    async def story():
+        machine = Machine(bmcs.driver_info(guest.uuid))
+        at = machine.at
+        for indicator in await driver.indicators.indicators(at):
+            await driver.indicators.set_indicator(at, indicator.component, indicator.name, Light.ON)
+            shown = await driver.indicators.indicator(at, indicator.component, indicator.name)
+            assert shown in (Light.ON, Light.UNKNOWN)
+        kinds = {sensor.kind for sensor in await driver.sensors.sensors(at)}
+        assert "Temperature" in kinds
+        await machine.power(driver, PowerTarget.ON)
+        await driver.nmi.inject_nmi(at)
+        await machine.power(driver, PowerTarget.OFF)
+
+    asyncio.run(story())
+
+
+def test_inspection_finds_memory_processors_and_network_cards(bmcs, driver, guest):
+    async def story():
+        at = Machine(bmcs.driver_info(guest.uuid)).at
+        step = Step("inspect", "inspect", 100)
+        assert [s.step for s in await driver.steps.steps(at, Family.INSPECT)] == ["inspect"]
+        done = await driver.steps.run(at, Family.INSPECT, step, "t")
+        assert isinstance(done, Done)
+        assert done.changes["properties"]["cpus"] == "1"
+        assert done.changes["properties"]["cpu_arch"] == "x86_64"
+        assert done.found.ports == (guest.mac,)
+        assert done.found.inventory["interfaces"][0]["mac_address"] == guest.mac
+        assert any(part.component == "bmc" for part in done.found.firmware)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "wrong_info",
+    [
+        ({"redfish_password": "open sesame"}, Failed, "redfish_username and redfish_password"),
+        ({"redfish_system_id": "/redfish/v1/Systems/none"}, Failed, "redfish_system_id"),
+        ({"redfish_address": "http://127.0.0.1:1"}, Wait, "refuses the connection"),
+        ({"redfish_address": "ftp://127.0.0.1"}, Failed, "no http or https address"),
+        ({"redfish_auth_type": "kerberos"}, Failed, "auto, basic or session"),
+    ],
+)
+def test_an_error_names_the_bmc_and_the_remedy_and_no_secret(bmcs, driver, guest, wrong_info):
+    wrong, kind, words = wrong_info
+
+    async def story():
+        machine = Machine(bmcs.driver_info(guest.uuid, **wrong))
+        outcome = await driver.power.set(machine.at, PowerTarget.ON, "t")
+        assert isinstance(outcome, kind), outcome
+        assert words in outcome.reason
+        assert machine.driver_info["redfish_address"] in outcome.reason
+        assert PASSWORD not in outcome.reason
+        assert "open sesame" not in outcome.reason
+        assert await driver.power.read(machine.at) is PowerState.UNKNOWN
+        assert not guest.is_on()
+
+    asyncio.run(story())
+
+
+def test_a_bmc_that_went_away_is_unknown_and_comes_back_by_itself(lab, driver, guest, tmp_path):
+    async def story(bmcs):
+        machine = Machine(bmcs.driver_info(guest.uuid))
+        assert await driver.power.read(machine.at) is PowerState.OFF
+        bmcs.stop()
+        for _ in range(3):
+            assert await driver.power.read(machine.at) is PowerState.UNKNOWN
+        with pytest.raises(Unreachable):
+            await driver.boot_devices.boot_device(machine.at)
+        bmcs.start()
+        assert await driver.power.read(machine.at) is PowerState.OFF
+
+    with redfish_bmcs(tmp_path / "own", with_pool(lab)) as bmcs:
+        asyncio.run(story(bmcs))
