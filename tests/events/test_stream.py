@@ -9,9 +9,7 @@ import pytest
 
 from siderite.core import metrics
 from siderite.core.transition import Cause
-from siderite.events import EventsService
 from siderite.events import hub as hub_module
-from siderite.wiring.baremetal import EVENT_TYPES
 from tests.events.log import ADDRESS
 from tests.events.log import NODE
 from tests.events.log import OTHER
@@ -42,10 +40,7 @@ def open_streams():
 
 def impatient(app, keep_alive_s):
     """The same program, whose streams give signs of life more often."""
-    service = EventsService(
-        app.program.hub, app.program.identity, known=EVENT_TYPES, keep_alive_s=keep_alive_s
-    )
-    app.program.app._services["events"] = service
+    app.program.app._services["events"]._keep_alive_s = keep_alive_s
 
 
 def test_old_events_come_first_and_new_ones_as_they_happen(run):

@@ -233,7 +233,7 @@ def _routes() -> str:
         "## The event log: `/events`",
         "See [follow events](../how-to/follow-events.md). Callers see the events of their project;"
         " administrators, services and readers of the system see all.",
-        _route_table(EventsService(nobody, nobody, known=()).routes.routes),
+        _route_table(EventsService(nobody, nobody, known=(), webhooks=nobody).routes.routes),
         "## Simulated machines: `/simulator`",
         "See [script the simulator](../how-to/script-the-simulator.md).",
         _route_table(SimulatorService(nobody, nobody).routes.routes, policy="admin"),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import fields
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,11 @@ class Config:
     notification_queues: str = _option(
         "durable", "How missing exchanges and queues are made: durable, quorum or transient."
     )
+    webhook_allow: str = _option(
+        "", "Networks, such as 127.0.0.0/8, that webhooks may call though they are this machine's."
+    )
+    webhook_timeout_s: float = _option(10.0, "How long a webhook may take to answer.")
+    webhook_give_up_s: float = _option(86400.0, "How long a delivery to a webhook is tried for.")
     baremetal_auth: str = _option(
         "token", "token (HTTP basic is taken too), or none: no auth, only when bound to loopback."
     )
@@ -211,6 +217,11 @@ def _check(config: Config) -> None:
 
 
 def _check_notifications(config: Config) -> None:
+    try:
+        for text in filter(None, config.webhook_allow.split(",")):
+            ip_network(text.strip())
+    except ValueError as why:
+        raise BadOption(f"webhook_allow must be networks with commas between them: {why}.") from why
     if config.notification_url and not re.match(r"[a-z0-9+]+://[^/]", config.notification_url):
         raise BadOption("notification_url must be a URL such as rabbit://user:password@host:5672/.")
     levels = ("debug", "info", "warning", "error", "critical")

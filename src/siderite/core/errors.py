@@ -87,6 +87,13 @@ class Busy(Conflict):
     retry_after_s = 2
 
 
+class Gone(SideriteError):
+    """That was here once and is not kept any more."""
+
+    code = "resource.gone"
+    status = 410
+
+
 class TooLarge(SideriteError):
     """The body is larger than this address takes."""
 

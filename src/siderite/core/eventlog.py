@@ -124,6 +124,28 @@ async def newest(store: Store) -> int:
     return int((await store.fetch("SELECT coalesce(max(seq), 0) FROM events"))[0][0] or 0)
 
 
+async def oldest(store: Store) -> int:
+    """The first number that is still in the log; 1 while it is empty."""
+    return int((await store.fetch("SELECT coalesce(min(seq), 1) FROM events"))[0][0] or 1)
+
+
+_AMONG = {
+    "sqlite": "SELECT value FROM json_each(?)",
+    "postgresql": "SELECT jsonb_array_elements_text(?::jsonb)::bigint",
+}
+
+
+async def those(store: Store, numbers: Sequence[int]) -> list[Entry]:
+    """The facts with these numbers, as far as they are in the log."""
+    if not numbers:
+        return []
+    rows = await store.fetch(
+        f"SELECT seq, {_COLUMNS} FROM events WHERE seq IN ({_AMONG[store.dialect]}) ORDER BY seq",
+        (msgspec.json.encode(numbers).decode(),),
+    )
+    return [_entry(row) for row in rows]
+
+
 async def read(store: Store, *, after: int = 0, limit: int = 1000) -> list[Entry]:
     """The facts after a number, oldest first."""
     rows = await store.fetch(

@@ -45,6 +45,13 @@ _STREAMS_CUT = Counter(
     registry=registry,
 )
 
+_WEBHOOKS = Counter(
+    "siderite_webhook_deliveries",
+    "Attempts to deliver an event to a webhook: delivered or failed, and those given up: dead.",
+    ("outcome",),
+    registry=registry,
+)
+
 _transition_children: dict[tuple[str, str, str], Counter] = {}
 _request_children: dict[tuple[str, str, int], Histogram] = {}
 
@@ -96,6 +103,11 @@ def stream() -> Iterator[None]:
 def stream_cut() -> None:
     """A client did not read on."""
     _STREAMS_CUT.inc()
+
+
+def webhook(outcome: str) -> None:
+    """A delivery was attempted, or given up."""
+    _WEBHOOKS.labels(outcome).inc()
 
 
 def queue(total: int, leased: int) -> None:

@@ -1,8 +1,8 @@
 """A reader of the log that forgets nothing: it deals with batches of facts, one after the other,
 and commits how far it is together with what it keeps of them.
 
-It runs in every process, and works in the one that has the lease. Whatever fails is tried again,
-with back-off, from the last commit: a fact may be dealt with twice, never left out.
+It is run as a `core.singleton`. Whatever fails is tried again, with back-off, from the last commit:
+a fact may be dealt with twice, never left out.
 """
 
 import asyncio
@@ -18,8 +18,7 @@ from siderite.core.log import get_logger
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Store
-from siderite.events import place as places
-from siderite.events.place import Place
+from siderite.events import place
 
 log = get_logger("events")
 
@@ -40,7 +39,6 @@ class Follower:
         name: str,
         deal: Deal,
         *,
-        owner: str,
         from_start: bool = True,
         batch: int = 500,
         gather_s: float = 0.0,
@@ -50,7 +48,6 @@ class Follower:
         self.name = name
         self._store = store
         self._deal = deal
-        self._owner = owner
         self._from_start = from_start
         self._batch = batch
         self._gather_s = gather_s
@@ -64,63 +61,28 @@ class Follower:
         self._woken.set()
 
     async def run(self) -> None:
-        """Follow as long as the process lives, whenever the lease is ours."""
-        while True:
-            pause = places.LEASE_S / 3
-            try:
-                place = await self._take()
-                if place is not None:
-                    await self._hold(place)
-            except Lost:
-                log.info("another process follows the log", follower=self.name)
-            except Exception as why:
-                log.warning("cannot follow the log", follower=self.name, error=repr(why))
-                pause = self._back_off()
-            await asyncio.sleep(pause)
-
-    async def _take(self) -> Place | None:
-        begin_at = 0 if self._from_start else await eventlog.newest(self._store)
-        return await places.take(
-            self._store, self.name, begin_at=begin_at, owner=self._owner, now=self._clock()
-        )
-
-    async def _hold(self, place: Place) -> None:
-        """Follow and keep the lease, until either fails."""
-        following = asyncio.create_task(self._follow(place))
-        keeping = asyncio.create_task(self._keep(place))
+        """Follow until cancelled."""
         try:
-            await asyncio.wait((following, keeping), return_when=asyncio.FIRST_COMPLETED)
+            while True:
+                try:
+                    await self._follow()
+                except Lost:
+                    log.info("somebody else moved on", follower=self.name)
+                except Exception as why:
+                    log.warning("the log is not followed", follower=self.name, error=repr(why))
+                    with contextlib.suppress(Exception):
+                        await self._store.commit([place.troubled(self.name, _said(why))])
+                    await asyncio.sleep(self._back_off())
         finally:
-            for task in (following, keeping):
-                task.cancel()
-            ends = await asyncio.gather(following, keeping, return_exceptions=True)
             if self._let_go is not None:
                 await self._let_go()
-            with contextlib.suppress(Exception):
-                await self._store.commit([places.released(place)])
-        for end in ends:
-            if isinstance(end, Exception):
-                raise end
 
-    async def _keep(self, place: Place) -> None:
-        while True:
-            await asyncio.sleep(places.LEASE_S / 3)
-            await places.renew(self._store, place, now=self._clock())
-
-    async def _follow(self, place: Place) -> None:
-        seq = place.seq
+    async def _follow(self) -> None:
+        begin_at = 0 if self._from_start else await eventlog.newest(self._store)
+        seq = await place.seq(self._store, self.name, begin_at=begin_at, now=self._clock())
         while True:
             self._woken.clear()
-            try:
-                reached = await self._step(place, seq)
-            except Lost:
-                raise
-            except Exception as why:
-                log.warning("the log is not followed", follower=self.name, at=seq, error=repr(why))
-                with contextlib.suppress(OSError):
-                    await self._store.commit([places.troubled(place, _said(why))])
-                await asyncio.sleep(self._back_off())
-                continue
+            reached = await self._step(seq)
             self._tries = 0
             if reached == seq:
                 with contextlib.suppress(TimeoutError):
@@ -129,7 +91,7 @@ class Follower:
             await asyncio.sleep(self._gather_s)  # many facts at a time cost little more than one
             seq = reached
 
-    async def _step(self, place: Place, seq: int) -> int:
+    async def _step(self, seq: int) -> int:
         entries = await eventlog.read(self._store, after=seq, limit=self._batch)
         if not entries:
             return seq
@@ -137,9 +99,11 @@ class Follower:
         if lost:
             log.warning("facts were pruned unread", follower=self.name, after=seq, count=lost)
         ops = await self._deal(entries)
-        seq = entries[-1].seq
-        await self._store.commit([*ops, places.moved(place, seq, now=self._clock(), lost=lost)])
-        return seq
+        reached = entries[-1].seq
+        now = self._clock()
+        moved = place.moved(self.name, before=seq, after=reached, now=now, lost=lost)
+        await self._store.commit([*ops, moved])
+        return reached
 
     def _back_off(self) -> float:
         pause = BACK_OFF_S[min(self._tries, len(BACK_OFF_S) - 1)]

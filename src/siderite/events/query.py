@@ -4,11 +4,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from siderite.core import eventlog
 from siderite.core.errors import Forbidden
+from siderite.core.errors import Gone
 from siderite.core.errors import Invalid
 from siderite.core.eventlog import Wanted
 from siderite.core.http import Request
 from siderite.core.ids import is_uuid
+from siderite.core.store import Store
 from siderite.core.who import Who
 
 USUAL_LIMIT = 100
@@ -30,23 +33,30 @@ class Asked:
 
 def parse(request: Request, *, known: Sequence[str]) -> Asked:
     """The query's arguments; `known` are the forms of event types that there are, as globs."""
+    given = arguments(request, _ARGUMENTS)
+    most = given.get("limit")
+    return Asked(
+        Wanted(
+            event_type=event_type(given.get("type"), known),
+            resource=_resource(given.get("resource")),
+            project=project(given.get("project"), request.who),
+        ),
+        after=number("after", given.get("after", "0")),
+        limit=None if most is None else limit(most),
+    )
+
+
+def arguments(request: Request, names: Sequence[str]) -> dict[str, str]:
+    """The query's arguments, which must be of these names, each once."""
     given: dict[str, str] = {}
     for name, text in request.query:
-        if name not in _ARGUMENTS:
-            raise Invalid(f"There is no argument {name[:40]!r}; there are {', '.join(_ARGUMENTS)}.")
+        if name not in names:
+            there_are = ", ".join(names) or "none here"
+            raise Invalid(f"There is no argument {name[:40]!r}; there are {there_are}.")
         if name in given:
             raise Invalid(f"{name} is given twice; give it once.")
         given[name] = text
-    limit = given.get("limit")
-    return Asked(
-        Wanted(
-            event_type=_event_type(given.get("type"), known),
-            resource=_resource(given.get("resource")),
-            project=_project(given.get("project"), request.who),
-        ),
-        after=number("after", given.get("after", "0")),
-        limit=None if limit is None else _limit(limit),
-    )
+    return given
 
 
 def number(name: str, text: str) -> int:
@@ -68,7 +78,18 @@ def not_beyond(after: int, newest: int) -> None:
         )
 
 
-def _limit(text: str) -> int:
+async def not_pruned(store: Store, after: int) -> None:
+    """Refuse a number whose followers are no longer all there; 0 is "whatever there is"."""
+    oldest = await eventlog.oldest(store)
+    if 0 < after < oldest - 1:
+        raise Gone(
+            f"What came after {after} is no longer all in the log, which begins with {oldest};"
+            " begin with after=0, and read what you missed from the APIs."
+        )
+
+
+def limit(text: str) -> int:
+    """How much to answer with."""
     if not _NUMBER.match(text) or not 1 <= int(text) <= MOST:
         raise Invalid(f"limit must be a number from 1 to {MOST}, not {text[:40]!r}.")
     return int(text)
@@ -80,7 +101,7 @@ def _resource(text: str | None) -> str | None:
     return text.lower() if text else None
 
 
-def _project(text: str | None, who: Who) -> str | None:
+def project(text: str | None, who: Who) -> str | None:
     """The project to whose facts the answer is cut; what others' projects do is not shown."""
     if text is not None and not 1 <= len(text) <= _LONGEST:
         raise Invalid(f"project must be a project's id, of at most {_LONGEST} characters.")
@@ -93,7 +114,8 @@ def _project(text: str | None, who: Who) -> str | None:
     return who.project_id
 
 
-def _event_type(text: str | None, known: Sequence[str]) -> str | None:
+def event_type(text: str | None, known: Sequence[str]) -> str | None:
+    """A glob that some event's type can match."""
     if text is None:
         return None
     if len(text) > _LONGEST or not _GLOB.match(text):

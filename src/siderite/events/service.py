@@ -20,6 +20,8 @@ from siderite.events import views
 from siderite.events.hub import Hub
 from siderite.events.stream import KEEP_ALIVE_S
 from siderite.events.stream import follow
+from siderite.events.webhooks import web
+from siderite.events.webhooks.web import Webhooks
 
 _READERS = frozenset({"reader", "member", "admin", "service"})
 _STREAM = "text/event-stream"
@@ -36,13 +38,17 @@ class EventsService:
         who: Authenticator,
         *,
         known: Sequence[str],
+        webhooks: Webhooks,
         keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
         self._hub = hub
         self._who = who
         self._known = known
         self._keep_alive_s = keep_alive_s
-        self.routes = Routes([Route("GET", "/v1/events", EventsService.events, "reader")])
+        self.webhooks = webhooks
+        self.routes = Routes(
+            [Route("GET", "/v1/events", EventsService.events, "reader"), *web.ROUTES]
+        )
 
     async def prepare(self, request: Request, route: Route) -> None:
         request.who = await identify(request, self._who, basic=True)
@@ -64,8 +70,9 @@ class EventsService:
         asked = query.parse(request, known=self._known)
         newest = await eventlog.newest(self._hub.store)
         if _STREAM in (request.header(b"accept") or "").lower():
-            return self._stream(request, asked, newest)
+            return await self._stream(request, asked, newest)
         query.not_beyond(asked.after, newest)
+        await query.not_pruned(self._hub.store, asked.after)
         entries, reached = await eventlog.page(
             self._hub.store,
             asked.wanted,
@@ -75,13 +82,14 @@ class EventsService:
         )
         return raw(views.page(entries, reached))
 
-    def _stream(self, request: Request, asked: query.Asked, newest: int) -> Response:
+    async def _stream(self, request: Request, asked: query.Asked, newest: int) -> Response:
         if asked.limit is not None:
             raise Invalid("A stream has no limit; leave it out, or ask for application/json.")
         # A browser that lost its stream asks at the same address again, and says this in addition.
         last = request.header(b"last-event-id")
         after = asked.after if last is None else query.number("Last-Event-ID", last)
         query.not_beyond(after, newest)
+        await query.not_pruned(self._hub.store, after)
 
         async def is_welcome() -> bool:
             try:

@@ -52,9 +52,14 @@ def page(entries: Sequence[Entry], reached: int) -> bytes:
     return _encode(_Page([_event(entry) for entry in entries], reached))
 
 
+def event(entry: Entry) -> bytes:
+    """One fact by itself."""
+    return _encode(_event(entry))
+
+
 def frame(entry: Entry) -> bytes:
     """A server-sent event. A line break in JSON is only ever space between its parts."""
-    data = _encode(_event(entry)).replace(b"\n", b" ").replace(b"\r", b" ")
+    data = event(entry).replace(b"\n", b" ").replace(b"\r", b" ")
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (entry.seq, entry.event_type.encode(), data)
 
 

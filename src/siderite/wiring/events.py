@@ -11,11 +11,16 @@ from typing import Any
 from siderite.core import eventlog
 from siderite.core.config import Config
 from siderite.core.log import get_logger
+from siderite.core.singleton import Singleton
 from siderite.events import EventsService
 from siderite.events import place
 from siderite.events.envelope import Sorter
 from siderite.events.envelope import Topic
 from siderite.events.follower import Follower
+from siderite.events.webhooks.guard import Guard
+from siderite.events.webhooks.guard import networks
+from siderite.events.webhooks.sender import Sender
+from siderite.events.webhooks.web import Webhooks
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
 
@@ -26,27 +31,38 @@ Job = Callable[[], Coroutine[Any, Any, None]]
 
 async def events(base: Base, rooms: Sequence[Part]) -> Part:
     """Pages, streams and the notification bus, for what the other rooms record."""
-    if base.store.dialect == "sqlite":
-        await place.forget_leases(base.store)
     known = tuple(glob for room in rooms for glob in room.event_types)
     jobs: list[Job] = [base.hub.run]
     if base.store.dialect != "sqlite":
         jobs.append(partial(_place_facts, base))
     if base.config.notification_url:
-        follower = _bus(base, rooms)
-        base.hub.on_news(follower.wake)
-        jobs.append(follower.run)
+        jobs.append(_followed(base, _bus(base, rooms)))
     else:
         await base.store.commit([place.forgotten("bus")])
-    return Part(services={"events": EventsService(base.hub, base.identity, known=known)}, jobs=jobs)
+    webhooks = _webhooks(base, known)
+    jobs.append(Singleton(base.store, "events.webhooks", webhooks.sender.run).run)
+    service = EventsService(base.hub, base.identity, known=known, webhooks=webhooks)
+    return Part(services={"events": service}, jobs=jobs)
+
+
+def _webhooks(base: Base, known: Sequence[str]) -> Webhooks:
+    guard = Guard(networks(base.config.webhook_allow))
+    timeout_s = base.config.webhook_timeout_s
+    sender = Sender(base.store, guard, timeout_s=timeout_s, give_up_s=base.config.webhook_give_up_s)
+    base.hub.on_news(sender.wake)
+    return Webhooks(base.store, guard, sender, known, timeout_s)
+
+
+def _followed(base: Base, follower: Follower) -> Job:
+    """The job of following, by one process at a time."""
+    base.hub.on_news(follower.wake)
+    return Singleton(base.store, f"events.{follower.name}", follower.run).run
 
 
 def _bus(base: Base, rooms: Sequence[Part]) -> Follower:
     bus = _transport(base.config, rooms)
     # What happened before somebody turned it on is history to its consumers.
-    return Follower(
-        base.store, "bus", bus.deal, owner=base.owner, from_start=False, let_go=bus.close
-    )
+    return Follower(base.store, "bus", bus.deal, from_start=False, let_go=bus.close)
 
 
 def _transport(config: Config, rooms: Sequence[Part]) -> Any:

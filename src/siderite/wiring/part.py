@@ -29,8 +29,6 @@ class Base:
     door: Door
     hub: Hub
     identity: Identity
-    owner: str
-    """This process, in leases."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,15 +103,15 @@ async def _base(config: Config) -> Base:
     identity = Identity(store, token_ttl_s=config.token_ttl_s)
     await identity.first_start(config.admin_password, partial(clouds.write, config))
     clouds.restore(config)
-    owner = f"{config.host}:{os.getpid()}:{new_uuid()[:8]}"
-    return Base(config, data, store, door, hub, identity, owner)
+    return Base(config, data, store, door, hub, identity)
 
 
 def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
     handlers: dict[str, Handler] = {}
     for part in parts:
         handlers |= part.handlers
-    worker = Worker(base.store, handlers, owner=base.owner, slots=base.config.worker_slots)
+    owner = f"{base.config.host}:{os.getpid()}:{new_uuid()[:8]}"
+    worker = Worker(base.store, handlers, owner=owner, slots=base.config.worker_slots)
     base.door.hands = worker
     return worker
 

@@ -1,0 +1,106 @@
+"""Jobs that must run once, however many processes there are: sweeps, relays, pruning.
+
+Each process offers to run the job; the one that has the lease does. It renews the lease while the
+job runs; if it dies, the lease ends and another process takes over. A job that is slow to notice
+that it lost its lease may run beside its successor for a moment, so it must do no harm twice: what
+it commits is a compare-and-swap, as everywhere. An embedded database has one process only, and
+needs no lease.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable
+from collections.abc import Callable
+
+from siderite.core.clock import now as wall_clock
+from siderite.core.ids import new_uuid
+from siderite.core.log import get_logger
+from siderite.core.store import Op
+from siderite.core.store import Store
+
+log = get_logger("singleton")
+
+LEASE_S = 10.0
+BACK_OFF_S = 5.0
+
+_TAKE = """
+INSERT INTO leases (name, owner, until) VALUES (?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
+  WHERE leases.owner = excluded.owner OR leases.until < ?
+RETURNING owner
+"""
+
+
+class Singleton:
+    """One job, offered by this process under a name that all processes know."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        job: Callable[[], Awaitable[None]],
+        *,
+        lease_s: float = LEASE_S,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._job = job
+        self._lease_s = lease_s
+        self._clock = clock
+        self._owner = new_uuid()
+
+    async def run(self) -> None:
+        """Until cancelled: run the job whenever this process has the lease."""
+        if self._store.dialect == "sqlite":
+            await self._keep_going()
+            return
+        try:
+            while True:
+                if await self._take():
+                    await self._while_ours()
+                await asyncio.sleep(self._lease_s / 3)
+        finally:
+            with contextlib.suppress(Exception):
+                await self._let_go()
+
+    async def _while_ours(self) -> None:
+        task = asyncio.create_task(self._keep_going())
+        until = self._clock() + self._lease_s
+        try:
+            while self._clock() < until:
+                await asyncio.sleep(self._lease_s / 3)
+                taken = await self._take()
+                if taken:
+                    until = self._clock() + self._lease_s
+                elif taken is False:
+                    log.info("another process has taken over", job=self._name)
+                    return
+            log.warning("the lease could not be renewed in time", job=self._name)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _keep_going(self) -> None:
+        """The job, again after a pause should it fail."""
+        while True:
+            try:
+                await self._job()
+                return
+            except Exception as why:
+                log.error("job failed unexpectedly", job=self._name, error=repr(why), trace=why)
+                await asyncio.sleep(BACK_OFF_S)
+
+    async def _take(self) -> bool | None:
+        """Whether the lease is ours now; None if the database cannot say."""
+        now = self._clock()
+        args = (self._name, self._owner, now + self._lease_s, now)
+        try:
+            return bool(await self._store.write(_TAKE, args))
+        except Exception as why:
+            log.warning("cannot ask for the lease", job=self._name, error=repr(why))
+            return None
+
+    async def _let_go(self) -> None:
+        gone = "DELETE FROM leases WHERE name = ? AND owner = ?"
+        await self._store.commit([Op(gone, (self._name, self._owner))])

@@ -1,0 +1,112 @@
+"""What a client may say of a webhook, and a sentence about each thing that cannot be."""
+
+import base64
+import binascii
+import ipaddress
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.ids import is_uuid
+from siderite.core.who import Who
+from siderite.events import query
+from siderite.events.webhooks.guard import Guard
+from siderite.events.webhooks.guard import Refused
+from siderite.events.webhooks.webhook import PREFIX
+
+CHANGEABLE = ("name", "url", "type", "resource", "project", "enabled", "secret")
+MAKEABLE = (*CHANGEABLE, "after")
+_LONGEST = 255
+_LONGEST_URL = 2000
+_SECRET_BYTES = range(24, 65)
+_PORTS = range(1, 65536)
+
+
+async def fields(
+    body: Any, *, names: Sequence[str], known: Sequence[str], guard: Guard, who: Who
+) -> dict[str, Any]:
+    """The fields of a body, checked."""
+    if not isinstance(body, dict) or not body:
+        raise Invalid(f"The body must be a JSON object with some of {', '.join(names)}.")
+    for name in body:
+        if name not in names:
+            raise Invalid(f"There is no field {name[:40]!r}; there are {', '.join(names)}.")
+    said = dict(body)
+    for name in ("name", "type", "resource", "project", "url", "secret"):
+        if not isinstance(said.get(name), str | None):
+            raise Invalid(f"{name} must be a text.")
+    if not isinstance(said.get("enabled", True), bool):
+        raise Invalid("enabled must be true or false.")
+    if said.get("name") is not None and not 1 <= len(said["name"]) <= _LONGEST:
+        raise Invalid(f"name must have 1 to {_LONGEST} characters.")
+    if "url" in said:
+        await _check_url(said["url"], guard)
+    if "secret" in said:
+        _check_secret(said["secret"])
+    if "type" in said:
+        said["type"] = query.event_type(said["type"], known)
+    if said.get("resource") is not None:
+        said["resource"] = _uuid(said["resource"])
+    if "project" in said:
+        said["project"] = query.project(said["project"], who)
+    return said
+
+
+def number(body: Any) -> int:
+    """The number to begin after."""
+    after = body.get("after") if isinstance(body, dict) else None
+    if isinstance(after, bool) or not isinstance(after, int) or not 0 <= after < 10**18:
+        raise Invalid('The body must be {"after": N}, with N a number of the log, or 0.')
+    return after
+
+
+def may_change(who: Who) -> None:
+    """Who only reads has no webhooks of their own."""
+    if not who.roles & {"member", "admin", "service"}:
+        raise Forbidden("Webhooks need the role member; ask an administrator for it.")
+
+
+def _uuid(text: str) -> str:
+    if not is_uuid(text):
+        raise Invalid(f"resource must be a UUID, not {text[:40]!r}.")
+    return text.lower()
+
+
+async def _check_url(url: Any, guard: Guard) -> None:
+    if not isinstance(url, str) or not 1 <= len(url) <= _LONGEST_URL:
+        raise Invalid(f"url must be an http or https URL of at most {_LONGEST_URL} characters.")
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise Invalid("url must be of printable ASCII characters; encode others with %.")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as why:
+        raise Invalid(f"url is not a URL: {why}.") from why
+    if parts.scheme not in ("http", "https") or not host:
+        raise Invalid("url must be such as https://host/path, with the scheme http or https.")
+    if parts.username is not None or parts.password is not None:
+        raise Invalid("url must not hold a user or password; the receiver checks the signature.")
+    if parts.fragment or (port is not None and port not in _PORTS):
+        raise Invalid("url must have no fragment (#…), and a port from 1 to 65535 if any.")
+    try:
+        await guard.resolve(host, port or 443)
+    except Refused as why:
+        raise Invalid(f"{why}; an operator can allow it with webhook_allow.") from why
+    except (UnicodeError, ipaddress.AddressValueError) as why:
+        raise Invalid(f"url has a host that cannot be: {host[:80]!r}.") from why
+    except (OSError, TimeoutError):
+        return  # a name that is not known yet may be known when there is something to send
+
+
+def _check_secret(secret: Any) -> None:
+    said = secret if isinstance(secret, str) else ""
+    try:
+        key = base64.b64decode(said.removeprefix(PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not said.startswith(PREFIX) or len(key) not in _SECRET_BYTES:
+        raise Invalid(
+            f"secret must be {PREFIX} and then base64 of 24 to 64 bytes; leave it out to get one."
+        )

@@ -1,0 +1,341 @@
+"""Webhooks: what is sent, to whom, in which order, and what becomes of what is not taken."""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import ipaddress
+import time
+
+import pytest
+
+from siderite.events.webhooks import sender as sender_module
+from siderite.events.webhooks.guard import Guard
+from siderite.events.webhooks.guard import Refused
+from siderite.events.webhooks.guard import networks
+from tests.events.log import NODE
+from tests.events.log import OTHER
+from tests.events.log import fact
+from tests.events.log import tell
+from tests.events.receiver import receiving
+from tests.support.app import running
+
+ADDRESS = "/events/v1/webhooks"
+
+
+@pytest.fixture(autouse=True)
+def brisk(monkeypatch):
+    """Try again at once."""
+    monkeypatch.setattr(sender_module, "_pause", lambda attempts: 0.01)
+
+
+@pytest.fixture
+def run(tmp_path, database_url):
+    """Run a story with the whole program at work, and a receiver."""
+
+    def begin(story, **options):
+        async def all_of_it():
+            options.setdefault("webhook_allow", "127.0.0.0/8")
+            async with (
+                receiving() as receiver,
+                running(tmp_path, database_url, work=True, **options) as app,
+            ):
+                await story(app, receiver)
+
+        asyncio.run(all_of_it())
+
+    return begin
+
+
+async def subscribed(app, receiver, **fields):
+    answer = await app.ask("POST", ADDRESS, {"url": receiver.url, **fields})
+    assert answer.status == 201, answer
+    return answer.json
+
+
+async def shown(app, hook):
+    return (await app.ask("GET", f"{ADDRESS}/{hook['id']}")).json
+
+
+async def until(app, hook, **wanted):
+    """The webhook, when it is as wanted."""
+    async with asyncio.timeout(30):
+        while True:
+            now = await shown(app, hook)
+            if all(now[name] == value for name, value in wanted.items()):
+                return now
+            await asyncio.sleep(0.02)
+
+
+def numbers(events):
+    return [event["payload"]["n"] for event in events]
+
+
+def test_an_event_arrives_as_the_log_has_it_signed_with_the_secret(run):
+    async def story(app, receiver):
+        hook = await subscribed(app, receiver, name="mine")
+        await tell(app, fact(1))
+        await receiver.until(bool)
+        _, event, headers, body, first = receiver.got[0]
+        page = (await app.ask("GET", "/events/v1/events")).json["events"]
+        assert event == page[0]
+        assert first == "POST /hook?a=b HTTP/1.1"
+        assert headers["siderite-event"] == event["event_type"]
+        assert headers["webhook-id"] == event["message_id"]
+        assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
+        key = base64.b64decode(hook["secret"].removeprefix("whsec_"))
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        mac = base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+        assert headers["webhook-signature"] == f"v1,{mac}"
+
+    run(story)
+
+
+def test_the_secret_is_shown_once(run):
+    async def story(app, receiver):
+        hook = await subscribed(app, receiver)
+        again = await shown(app, hook)
+        listed = (await app.ask("GET", ADDRESS)).json["webhooks"]
+        assert hook.pop("secret").startswith("whsec_")
+        assert (again, listed) == (hook, [hook])
+        own = "whsec_" + base64.b64encode(b"x" * 32).decode()
+        changed = await app.ask("PATCH", f"{ADDRESS}/{hook['id']}", {"secret": own})
+        assert "secret" not in changed.json
+        assert (await subscribed(app, receiver, secret=own))["secret"] == own
+
+    run(story)
+
+
+def test_the_filter_chooses(run):
+    async def story(app, receiver):
+        await subscribed(app, receiver, type="*.end", resource=OTHER.upper(), project="p")
+        await tell(
+            app,
+            fact(1, resource=OTHER),
+            fact(2, resource=OTHER, project="p"),
+            fact(3, project="p"),
+            fact(4, resource=OTHER, project="p", kind="update.start"),
+            fact(5, resource=OTHER, project="p"),
+        )
+        assert numbers(await receiver.until(lambda got: len(got) == 2)) == [2, 5]
+
+    run(story)
+
+
+def test_what_is_not_taken_comes_again_before_what_follows_it_and_holds_up_no_other(run):
+    async def story(app, receiver):
+        refusals = {2: 3}
+
+        def answer(event):
+            n = event["payload"]["n"]
+            refusals[n] = refusals.get(n, 0) - 1
+            return 500 if refusals[n] >= 0 else 204
+
+        receiver.answer = answer
+        hook = await subscribed(app, receiver)
+        facts = [fact(n, resource=(NODE, OTHER)[n % 2]) for n in range(1, 11)]
+        await tell(app, *facts)
+        got = await receiver.until(lambda got: len(got) >= 10)
+        for resource in (NODE, OTHER):
+            ours = [e["payload"]["n"] for e in got if e["resource"]["id"] == resource]
+            assert ours == sorted(ours)
+        assert sorted(numbers(got)) == list(range(1, 11))
+        assert len(receiver.got) == 13
+        await until(app, hook, pending=0)
+        history = (await app.ask("GET", f"{ADDRESS}/{hook['id']}/deliveries")).json["deliveries"]
+        attempts = {row["seq"]: (row["state"], row["attempts"], row["status"]) for row in history}
+        assert attempts[2] == ("delivered", 4, 204)
+        assert attempts[1] == ("delivered", 1, 204)
+
+    run(story)
+
+
+def test_what_is_given_up_is_a_dead_letter_that_can_be_sent_again(run):
+    async def story(app, receiver):
+        receiver.answer = lambda event: 500 if event["payload"]["n"] == 1 else 204
+        hook = await subscribed(app, receiver)
+        await tell(app, fact(1), fact(2))
+        assert numbers(await receiver.until(bool)) == [2]
+        await until(app, hook, pending=0, dead=1)
+        path = f"{ADDRESS}/{hook['id']}/deliveries"
+        (dead,) = (await app.ask("GET", f"{path}?state=dead")).json["deliveries"]
+        assert (dead["seq"], dead["status"], dead["attempts"]) == (1, 500, 2)
+        assert "500" in dead["error"]
+        receiver.answer = lambda event: 200
+        assert (await app.ask("POST", f"{path}/{dead['id']}/retry")).status == 202
+        assert numbers(await receiver.until(lambda got: len(got) == 2)) == [2, 1]
+        await until(app, hook, pending=0, dead=0)
+        assert (await app.ask("POST", f"{path}/{dead['id']}/retry")).status == 409
+        assert (await app.ask("POST", f"{path}/999/retry")).status == 404
+
+    run(story, webhook_give_up_s=0.0)
+
+
+def test_events_can_be_sent_again_from_a_number(run):
+    async def story(app, receiver):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        hook = await subscribed(app, receiver, after=3)
+        assert numbers(await receiver.until(lambda got: len(got) == 2)) == [4, 5]
+        await until(app, hook, pending=0)
+        again = await app.ask("POST", f"{ADDRESS}/{hook['id']}/replay", {"after": 2})
+        assert again.status == 202
+        assert numbers(await receiver.until(lambda got: len(got) == 5)) == [4, 5, 3, 4, 5]
+        ids = [event["message_id"] for event in receiver.taken()]
+        assert ids[:2] == ids[3:]
+
+    run(story)
+
+
+def test_a_webhook_that_is_off_goes_on_where_it_was(run):
+    async def story(app, receiver):
+        hook = await subscribed(app, receiver)
+        path = f"{ADDRESS}/{hook['id']}"
+        await tell(app, fact(1))
+        await receiver.until(bool)
+        await until(app, hook, pending=0)
+        assert (await app.ask("PATCH", path, {"enabled": False})).json["enabled"] is False
+        await tell(app, fact(2))
+        assert (await app.ask("PATCH", path, {"enabled": True})).status == 200
+        assert numbers(await receiver.until(lambda got: len(got) == 2)) == [1, 2]
+        assert (await app.ask("DELETE", path)).status == 204
+        assert (await app.ask("GET", path)).status == 404
+        assert (await app.ask("GET", ADDRESS)).json == {"webhooks": []}
+
+    run(story)
+
+
+def test_a_test_says_what_came_of_it(run):
+    async def story(app, receiver):
+        hook = await subscribed(app, receiver)
+        path = f"{ADDRESS}/{hook['id']}/test"
+        answer = (await app.ask("POST", path)).json
+        assert (answer["delivered"], answer["status"], answer["error"]) == (True, 204, None)
+        assert receiver.got[0][1]["event_type"] == "siderite.webhook.test"
+        receiver.answer = lambda event: 302
+        answer = (await app.ask("POST", path)).json
+        assert (answer["delivered"], answer["status"]) == (False, 302)
+        assert "redirect" in answer["error"]
+        assert len(receiver.got) == 2
+
+    run(story)
+
+
+def test_a_receiver_that_is_away_costs_only_time(tmp_path, database_url):
+    async def story():
+        async with receiving() as receiver:
+            options = {"webhook_allow": "127.0.0.0/8", "work": True}
+            async with running(tmp_path, database_url, **options) as app:
+                receiver.answer = lambda event: 503
+                hook = await subscribed(app, receiver)
+                await tell(app, *(fact(n) for n in range(1, 8)))
+                await until(app, hook, pending=7)
+            receiver.answer = lambda event: 200
+            async with running(tmp_path, database_url, **options) as app:
+                got = await receiver.until(lambda got: len(got) >= 7)
+                await until(app, hook, pending=0)
+        assert numbers(got) == list(range(1, 8))
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "JSON object"),
+        ([], "JSON object"),
+        ({"name": "x"}, "url is missing"),
+        ({"url": "ftp://host/"}, "http or https"),
+        ({"url": "http:///path"}, "such as https://host/path"),
+        ({"url": "https://host:99999/"}, "not a URL"),
+        ({"url": "https://user:pw@host/"}, "user or password"),
+        ({"url": "https://ho st/"}, "printable ASCII"),
+        ({"url": "https://hö.example/"}, "printable ASCII"),
+        ({"url": "https://host/#x"}, "no fragment"),
+        ({"url": "https://" + "h" * 3000}, "at most 2000"),
+        ({"url": 7}, "url must be a text"),
+        ({"url": "http://127.0.0.1:1/"}, "a loopback address"),
+        ({"url": "http://localhost/"}, "a loopback address"),
+        ({"url": "http://[::1]/"}, "a loopback address"),
+        ({"url": "http://[::ffff:127.0.0.1]/"}, "a loopback address"),
+        ({"url": "http://2130706433/"}, "a loopback address"),
+        ({"url": "http://0.0.0.0/"}, "not the address of one machine"),
+        ({"url": "http://169.254.169.254/latest"}, "a metadata service"),
+        ({"url": "http://169.254.1.1/"}, "a link-local address"),
+        ({"url": "http://[fe80::1]/"}, "a link-local address"),
+        ({"url": "https://192.0.2.1/", "type": "instance.nothing"}, "No event has a type like"),
+        ({"url": "https://192.0.2.1/", "type": "*.END"}, "lower case words"),
+        ({"url": "https://192.0.2.1/", "resource": "n1"}, "must be a UUID"),
+        ({"url": "https://192.0.2.1/", "after": 7}, "beyond the end"),
+        ({"url": "https://192.0.2.1/", "after": -1}, "number of the log"),
+        ({"url": "https://192.0.2.1/", "after": True}, "number of the log"),
+        ({"url": "https://192.0.2.1/", "enabled": "yes"}, "true or false"),
+        ({"url": "https://192.0.2.1/", "secret": "short"}, "base64 of 24 to 64 bytes"),
+        ({"url": "https://192.0.2.1/", "name": ""}, "1 to 255 characters"),
+        ({"url": "https://192.0.2.1/", "colour": "red"}, "no field 'colour'"),
+    ],
+)
+def test_what_cannot_be_is_said(one_fact, body, words):
+    answer = one_fact.ask("POST", ADDRESS, body)
+    assert (answer.status, words in answer.sentence) == (400, True), answer
+    assert one_fact.ask("GET", ADDRESS).json == {"webhooks": []}
+
+
+def test_an_address_is_checked_again_when_it_is_called(run):
+    """Its name may have been another's when the webhook was made."""
+
+    async def story(app, receiver):
+        hook = await subscribed(app, receiver)
+        app.program.app._services["events"].webhooks.guard._allowed = ()
+        answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
+        assert (answer["delivered"], answer["status"]) == (False, None)
+        assert "loopback" in answer["error"]
+        assert receiver.got == []
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    "address", ["10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:db8::1", "127.0.0.9"]
+)
+def test_other_addresses_may_be_called(address):
+    Guard(networks("127.0.0.8/29")).check(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "::", "224.0.0.1", "2002:7f00:1::", "64:ff9b::a9fe:a9fe", "fd00:ec2::254"],
+)
+def test_hidden_forms_of_forbidden_addresses_are_seen_through(address):
+    with pytest.raises(Refused):
+        Guard().check(ipaddress.ip_address(address))
+
+
+def test_a_project_has_webhooks_of_its_own_for_its_own_events(run):
+    async def story(app, receiver):
+        _, token, project = await app.person("member")
+        _, reader, _ = await app.person("reader", project)
+        _, other, _ = await app.person("member")
+        body = {"url": receiver.url}
+        mine = await app.ask("POST", ADDRESS, body, token=token)
+        assert (mine.status, mine.json["project"]) == (201, project)
+        path = f"{ADDRESS}/{mine.json['id']}"
+        await tell(app, fact(1), fact(2, project=project), fact(3, project="x"))
+        assert numbers(await receiver.until(bool)) == [2]
+        for who, seen in ((token, 1), (reader, 1), (other, 0), (app.token, 1)):
+            assert len((await app.ask("GET", ADDRESS, token=who)).json["webhooks"]) == seen
+        assert (await app.ask("GET", path, token=other)).status == 404
+        for method, more, data in (
+            ("PATCH", "", {"enabled": False}),
+            ("DELETE", "", None),
+            ("POST", "/test", None),
+            ("POST", "/replay", {"after": 0}),
+        ):
+            assert (await app.ask(method, path + more, data, token=reader)).status == 403
+            assert (await app.ask(method, path + more, data, token=other)).status == 404
+        for value in (None, "x"):
+            refused = await app.ask("PATCH", path, {"project": value}, token=token)
+            assert (refused.status, refused.json.get("project")) in ((403, None), (200, project))
+        assert (await app.ask("POST", ADDRESS, body, token=reader)).status == 403
+        assert (await app.ask("GET", path, token=token)).json["project"] == project
+
+    run(story)
