@@ -79,6 +79,9 @@ class Config:
     boot_files: str = _option(
         "", "Folder of files that a node's driver_info may name as file://…; empty: none."
     )
+    agent_require_tls: bool = _option(
+        True, "Whether a ramdisk's agent must be reached by https: its token travels there."
+    )
     hardware_timeout_s: float = _option(
         30.0, "How long a BMC may take to answer while a client waits."
     )

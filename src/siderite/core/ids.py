@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.I)
 
@@ -15,6 +16,11 @@ def new_uuid() -> str:
 def new_request_id() -> str:
     """A request id in the form OpenStack tools expect."""
     return "req-" + new_uuid()
+
+
+def new_secret() -> str:
+    """A random text that nobody guesses."""
+    return secrets.token_urlsafe(32)
 
 
 def is_uuid(text: str) -> bool:

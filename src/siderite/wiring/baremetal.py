@@ -51,6 +51,7 @@ def settings(config: Config) -> Settings:
         soft_power_off_timeout_s=config.soft_power_off_timeout_s,
         power_timeout_s=config.power_timeout_s,
         hardware_timeout_s=config.hardware_timeout_s,
+        agent_require_tls=config.agent_require_tls,
         max_limit=config.max_limit,
     )
 

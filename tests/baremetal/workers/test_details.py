@@ -77,3 +77,23 @@ def test_steps_change_settings_firmware_and_raid(tmp_path):
             assert flashed == {"bios": None, "bmc": "2.0"}
 
     asyncio.run(story())
+
+
+def test_a_ramdisk_that_sends_what_it_found_ends_the_inspection(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            script(app, f"node:{uuid}", silent=True)
+            await verb(app, uuid, "inspect")
+            await until(app, uuid, "inspect wait")
+            body = {"inventory": {"interfaces": [{"mac_address": "52:54:00:aa:00:01"}]}}
+            path = f"/v1/continue_inspection?node_uuid={uuid}"
+            async with asyncio.timeout(20):
+                while (await app.ask("POST", path, body, token="")).status == 409:
+                    await asyncio.sleep(0.02)
+            node = await until(app, uuid, "manageable")
+            assert node.inspection_finished_at
+            assert node.driver_internal_info == {}
+
+    asyncio.run(story())

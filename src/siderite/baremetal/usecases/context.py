@@ -6,10 +6,12 @@ from dataclasses import field
 from typing import Any
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.agent import without_session
 from siderite.baremetal.domain.driver_card import DriverCard
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node import moved
 from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.hardware import Hardware
 from siderite.core.fact import Fact
@@ -29,7 +31,11 @@ class Settings:
     soft_power_off_timeout_s: float = 600.0
     power_timeout_s: float = 60.0
     hardware_timeout_s: float = 30.0
+    agent_require_tls: bool = True
     max_limit: int = 1000
+
+
+_AT_REST = (Kind.STABLE, Kind.FAILED)
 
 
 class NodeRules:
@@ -47,6 +53,12 @@ class NodeRules:
 
     def moved(self, before: Node, moved_: Moved, now: float, changes: dict[str, Any]) -> Node:
         deadline_s = self.deadline(moved_) if moved_.state.moves_by_itself else None
+        if moved_.state.kind in _AT_REST or moved_.state.name == P.DELETING:
+            # No ramdisk is expected any more: the next one gets a token of its own.
+            known = changes.get("driver_internal_info", before.driver_internal_info)
+            left = without_session(known)
+            if left is not known:
+                changes = {**changes, "driver_internal_info": left}
         return moved(before, moved_, now, deadline_s, changes)
 
     def announce(self, before: Node, after: Node, event: str) -> Fact:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.agent import without_session
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import P
@@ -54,9 +55,14 @@ async def ask(
     async def decide(change: Change) -> Node:
         node = await find.node(ctx, ident, who, guard)
         _check(node, target)
-        after = node.changed(
-            change.now, {"target_power_state": target.leads_to.value, "last_error": None}
-        )
+        changes: dict[str, Any] = {
+            "target_power_state": target.leads_to.value,
+            "last_error": None,
+        }
+        if target is not PowerTarget.ON:
+            # Whatever ramdisk ran is gone then, and its token with it.
+            changes["driver_internal_info"] = without_session(node.driver_internal_info)
+        after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
         change.tell(facts.power_set("start", after, target))
         job = PowerJob(target.value, new_uuid())

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.baremetal.web import agent
 from siderite.baremetal.web import chassis
 from siderite.baremetal.web import details
 from siderite.baremetal.web import firmware_states
@@ -80,6 +81,11 @@ async def v1(service: "Service", request: Request) -> Response:
     )
 
 
+_AGENT = (
+    Route("GET", "/lookup", agent.lookup, since=22),
+    Route("POST", "/heartbeat/{node}", agent.heartbeat, since=22),
+    Route("POST", "/continue_inspection", agent.continue_inspection),
+)
 _READ, _WRITE = "node:management:read", "node:management"
 _BOOT_DEVICE = "/nodes/{node}/management/boot_device"
 _LIGHTS = "/nodes/{node}/management/indicators"
@@ -124,6 +130,7 @@ _V1 = (
     Route("DELETE", "/nodes/{node}/maintenance", nodes.maintenance_off, "node:maintenance"),
     Route("GET", "/nodes/{node}/validate", nodes.validation, "node:read"),
     *_HARDWARE,
+    *_AGENT,
     *ports.PORTS.routes_below_nodes(1),
     *ports.PORTGROUPS.routes_below_nodes(24),
     *volumes.CONNECTORS.routes_below_nodes(volumes.SINCE),

@@ -64,6 +64,7 @@ class BaremetalService:
     async def prepare(self, request: Request, route: Route) -> None:
         request.version = self._version(request)
         if route.policy == "public":
+            _refuse_before(route, request)
             return
         if self._who is None:
             request.who = ANYONE
@@ -112,6 +113,11 @@ class BaremetalService:
         if error.status == 401:  # noqa: PLR2004
             response.headers.append((b"www-authenticate", b'Basic realm="Siderite bare metal"'))
         return response
+
+
+def _refuse_before(route: Route, request: Request) -> None:
+    if route.since > request.version:
+        raise NotFound(f"This address is there from API version 1.{route.since} on.")
 
 
 def _asked(headers: Iterable[tuple[bytes, bytes]]) -> str:
