@@ -74,7 +74,7 @@ def test_a_dead_workers_work_is_taken_over_and_the_dead_one_is_fenced_off(databa
             await store.commit([job("a")])
             [dead] = await claim(store, "dead", now=1.0, lease_s=10.0)
             assert await claim(store, "heir", now=5.0) == []
-            [taken] = await claim(store, "heir", now=12.0)
+            [taken] = await claim(store, "heir", now=13.5)
             assert taken.fence > dead.fence
             with pytest.raises(Lost):
                 await store.commit([work.done(dead)])
@@ -88,7 +88,7 @@ def test_renewed_leases_are_not_taken_over(database_url):
         async with migrated(database_url) as store:
             await store.commit([job("a")])
             [held] = await claim(store, "w1", now=1.0)
-            assert await work.renew(store, "w1", now=9.0, lease_s=10.0) == {held.fence}
+            assert await work.renew(store, "w1", now=9.0, lease_s=10.0) == {held.fence: "a"}
             assert await claim(store, "w2", now=12.0) == []
 
     asyncio.run(story())

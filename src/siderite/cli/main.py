@@ -12,6 +12,15 @@ _UP = """\
 Start the service: identity and bare metal on one port, with an embedded database unless --db says
 otherwise. The first start makes an administrator and writes clouds.yaml into the data directory.
 """
+_API = """\
+Answer requests, on a PostgreSQL database (--db) that any number of such processes share. What they
+are asked to do is carried out by `siderite worker` processes.
+"""
+_WORKER = """\
+Carry out work, on a PostgreSQL database (--db) that any number of such processes share. With
+--listen it answers /healthz and /metrics there. On SIGTERM it takes no more work, finishes the
+steps under way and leaves the rest to others.
+"""
 _DEMO = """\
 Stories with the simulated machines of `siderite up --demo`. They need the service running, and
 read its address and password from clouds.yaml in the data directory.
@@ -43,6 +52,14 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--demo", action="store_const", const=True, help="with a simulated fleet")
     up.add_argument("--demo-nodes", type=int, metavar="N", help="how many nodes it has (200)")
     up.set_defaults(run="siderite.cli.up")
+
+    for word, what, text in (
+        ("api", "answer requests; work is left to workers", _API),
+        ("worker", "carry out work; requests are left to others", _WORKER),
+    ):
+        half = words.add_parser(word, help=what, description=text)
+        _options(half)
+        half.set_defaults(run="siderite.cli.up")
 
     config = words.add_parser("config", help="look at the configuration")
     verbs = config.add_subparsers(dest="verb", required=True, metavar="VERB")

@@ -1,10 +1,11 @@
-"""`siderite up`: the whole service in one process."""
+"""`siderite up`: the whole service in one process; `api` and `worker`: one half of it each."""
 
 import argparse
 import asyncio
 import gc
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from siderite import clouds
 from siderite.cli.settings import loaded
 from siderite.core import log
 from siderite.core.config import Config
+from siderite.wiring import Role
 from siderite.wiring import build
 from siderite.wiring import carrying_on
 from siderite.wiring import listen
@@ -32,24 +34,40 @@ def run(said: argparse.Namespace) -> int:
     os.umask(0o077)  # what we write holds passwords of machines
     log.set_up(level, config.log_format)
     try:
-        uvloop.run(_up(config))
+        uvloop.run(_up(config, Role(said.word), quiet=options.origin["listen"] == "default"))
     except (RuntimeError, OSError) as why:
         print(f"siderite: {why}", file=sys.stderr)
         return 1
     return 0
 
 
-async def _up(config: Config) -> None:
+async def _up(config: Config, role: Role, *, quiet: bool) -> None:
+    if role is Role.WORKER and quiet:
+        await _only_work(config)
+        return
     listener = listen(config)
-    program = await build(config)
+    program = await build(config, role)
     _spare_the_collector()
     async with carrying_on(program):
         ready = asyncio.Event()
-        welcome = asyncio.create_task(_welcome(config, ready))
+        welcome = asyncio.create_task(_welcome(config, role, ready))
         try:
             await serve(program, listener, ready)
         finally:
             welcome.cancel()
+
+
+async def _only_work(config: Config) -> None:
+    """Without a listener: nobody said where to ask for its health."""
+    program = await build(config, Role.WORKER)
+    _spare_the_collector()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with carrying_on(program):
+        print("Siderite works. Stop it with SIGTERM: it finishes the steps under way.", flush=True)
+        await stop.wait()
 
 
 def _spare_the_collector() -> None:
@@ -59,8 +77,12 @@ def _spare_the_collector() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-async def _welcome(config: Config, ready: asyncio.Event) -> None:
+async def _welcome(config: Config, role: Role, ready: asyncio.Event) -> None:
     await ready.wait()
+    if role is not Role.ALL:
+        what = "answers requests" if role is Role.API else "works; its health is"
+        print(f"Siderite {what} at {config.url}.", flush=True)
+        return
     print(
         f"""
 Siderite is ready at {config.url}. Try, in another terminal:

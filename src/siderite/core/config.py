@@ -57,6 +57,13 @@ class Config:
     )
     max_limit: int = _option(1000, "Largest page of a list.")
     worker_slots: int = _option(500, "Jobs that one process carries at once.")
+    worker_groups: str = _option(
+        "", "Conductor groups whose machines this process acts on, with commas; empty: all."
+    )
+    drain_s: float = _option(60.0, "How long a process that stops waits for steps under way.")
+    simulated_db: str = _option(
+        "", "File of the simulated machines; empty: simulated.db in the data directory."
+    )
     automated_clean: bool = _option(True, "Clean nodes on provide and after delete.")
     allow_deleting_available_nodes: bool = _option(
         True, "Whether an available node may be deleted."

@@ -41,6 +41,8 @@ R = TypeVar("R", bound=Resource)
 T = TypeVar("T")
 
 TRIES = 16
+WORK = "siderite_work"
+"""The signal to other processes that something is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,10 @@ class Rules(Protocol[R]):
         """How many seconds the new state may last."""
         ...
 
+    def pool(self, value: R) -> str | None:
+        """The group of workers that may act on it; None is any."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Applied(Generic[R]):
@@ -135,7 +141,7 @@ def apply(
     _follow(
         change,
         rules,
-        after.uuid,
+        after,
         moved,
         job=job,
         held=held,
@@ -148,8 +154,8 @@ def apply(
 
 def _follow(
     change: Change,
-    rules: Rules[Any],
-    machine: str,
+    rules: Rules[R],
+    value: R,
     moved: Moved,
     *,
     job: str,
@@ -159,7 +165,7 @@ def _follow(
     reason: str | None,
 ) -> None:
     """The work that a state means: active runs, waiting and held is parked, all else has none."""
-    state = moved.state
+    state, machine = moved.state, value.uuid
     if state.kind in (Kind.STABLE, Kind.FAILED):
         change.put(work.drop(machine, rules.lane) if held is None else work.done(held))
         return
@@ -178,6 +184,7 @@ def _follow(
                 deadline=deadline,
                 reason=reason,
                 request_id=change.cause.request_id,
+                pool=rules.pool(value),
             )
         )
     elif state.kind is Kind.ACTIVE:
@@ -189,13 +196,18 @@ def _follow(
 class Hands(Protocol):
     """Whoever carries out work in this process."""
 
-    def take(self, machine: str, now: float) -> tuple[str, float] | None:
-        """Reserve a place for a job of this machine, if there is one and no other job of it is
-        under way: the lease's owner and end. Followed by `begin` or `let_go`.
+    @property
+    def is_draining(self) -> bool:
+        """Whether work should be let go of where it can rest."""
+        ...
+
+    def take(self, job: Work, now: float) -> tuple[str, float] | None:
+        """Reserve a place for a new job, if there is one and no other job of its machine is under
+        way: the lease's owner and end. Followed by `begin` or `let_go`.
         """
         ...
 
-    def begin(self, job: Work) -> None:
+    def begin(self, job: Work, lease_until: float) -> None:
         """The job is committed, with its lease."""
         ...
 
@@ -217,11 +229,17 @@ class Door:
         self.clock = clock
         self.turns = Turns()
         self.hands: Hands | None = None
+        """None in a process that only answers requests."""
         self._listeners: tuple[Callable[[], None], ...] = ()
 
     def on_facts(self, listener: Callable[[], None]) -> None:
         """Call `listener` from now on after each commit that has facts; it must be quick."""
         self._listeners += (listener,)
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether work of this process should be let go of where it can rest."""
+        return self.hands is not None and self.hands.is_draining
 
     def change(self, cause: Cause) -> Change:
         """An empty change, as of now."""
@@ -254,17 +272,20 @@ class Door:
 
     async def _commit(self, ops: list[Op], now: float) -> None:
         """Commit; what is due at once is handed to this process's worker on the way."""
-        hands = self.hands
         dues = [op for op in ops if isinstance(op, work.Due)]
-        if hands is None or not dues:
+        if not dues:
             await self.store.commit(ops)
             return
-        if len(dues) == 1 and dues[0].job is not None and dues[0].at <= now:
-            lease = hands.take(dues[0].job.machine, now)
+        hands, at = self.hands, min(op.at for op in dues)
+        if hands is not None and len(dues) == 1 and dues[0].job is not None and at <= now:
+            lease = hands.take(dues[0].job, now)
             if lease is not None and await self._commit_leased(hands, ops, dues[0], lease):
                 return
         await self.store.commit(ops)
-        hands.due(min(op.at for op in dues))
+        if hands is not None:
+            hands.due(at)
+        if at <= now:
+            self.store.signal(WORK)  # another process may have a hand free
 
     async def _commit_leased(
         self, hands: Hands, ops: list[Op], due: work.Due, lease: tuple[str, float]
@@ -278,7 +299,7 @@ class Door:
             if isinstance(why, Duplicate) and work.is_lease_clash(why):
                 return False
             raise
-        hands.begin(job)
+        hands.begin(job, lease[1])
         return True
 
     async def attempt(

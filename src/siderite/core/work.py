@@ -10,12 +10,14 @@ makes it (`Due.leased`): nobody has to look for it then.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
 
 from siderite.core.store import Duplicate
 from siderite.core.store import Op
 from siderite.core.store import Store
+from siderite.core.store import Value
 
 FAR = 1e12
 """A time that does not come: work that waits for an outside decision only."""
@@ -37,6 +39,7 @@ class Work:
     created_at: float
     request_id: str | None
     owner: str | None = None
+    pool: str | None = None
 
     @property
     def is_leased(self) -> bool:
@@ -60,17 +63,17 @@ class Due(Op):
 
 _COLUMNS = (
     "machine, lane, kind, job, due, deadline, reason, attempts, fence, created_at,"
-    " request_id, owner"
+    " request_id, owner, pool"
 )
 
 _ADD = """
 INSERT INTO work (machine, lane, kind, job, due, deadline, reason, created_at, request_id, fence,
-  owner, lease_until)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  owner, lease_until, pool)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (machine, lane) DO UPDATE SET kind = excluded.kind, job = excluded.job,
   due = excluded.due, deadline = excluded.deadline, reason = excluded.reason, attempts = 0,
   owner = excluded.owner, lease_until = excluded.lease_until, fence = excluded.fence,
-  created_at = excluded.created_at, request_id = excluded.request_id
+  created_at = excluded.created_at, request_id = excluded.request_id, pool = excluded.pool
 """
 
 
@@ -78,6 +81,7 @@ def _insert(job: Work, lease_until: float | None) -> Op:
     args = (
         job.machine, job.lane, job.kind, job.job, job.due, job.deadline, job.reason,
         job.created_at, job.request_id, job.fence, job.owner, lease_until,
+        job.pool,
     )  # fmt: skip
     return Op(_ADD, args, 1)
 
@@ -98,11 +102,16 @@ def add(
     due: float | None = None,
     reason: str | None = None,
     request_id: str | None = None,
+    pool: str | None = None,
 ) -> Due:
-    """A new job, in the place of any that the lane had; whoever holds that one is fenced off."""
+    """A new job, in the place of any that the lane had; whoever holds that one is fenced off.
+
+    `pool` names the group of workers that may take it; None is any.
+    """
     at = now if due is None else due
-    fence = _new_fence()
-    new = Work(machine, lane, kind, job, at, deadline, reason, 0, fence, now, request_id)
+    new = Work(
+        machine, lane, kind, job, at, deadline, reason, 0, _new_fence(), now, request_id, pool=pool
+    )
     op = _insert(new, None)
     return Due(op.sql, op.args, op.rows, at, new)
 
@@ -178,34 +187,66 @@ def wake(machine: str, lane: str, now: float) -> Due:
     )
 
 
+GRACE_S = 2.0
+"""How long a worker that cannot renew its lease stops before its end, and others wait after it: so
+much may their clocks differ before a machine has two drivers at once.
+"""
+
 _CLAIM = f"""
 UPDATE work SET owner = ?, lease_until = ?, fence = fence + 1 WHERE id IN (
   SELECT w.id FROM work w
-  WHERE w.due <= ? AND (w.owner IS NULL OR w.lease_until < ?)
+  WHERE w.due <= ? AND (w.owner IS NULL OR w.lease_until < ?)%s
     AND NOT EXISTS (SELECT 1 FROM work x WHERE x.machine = w.machine AND x.id <> w.id
       AND (x.owner IS NOT NULL OR (x.due <= ? AND x.id < w.id)))
   ORDER BY w.due LIMIT ?%s
 ) RETURNING {_COLUMNS}
 """
-_CLAIMS = {"sqlite": _CLAIM % "", "postgresql": _CLAIM % " FOR UPDATE OF w SKIP LOCKED"}
+_LOCKED = {"sqlite": "", "postgresql": " FOR UPDATE OF w SKIP LOCKED"}
 
 
-async def claim(store: Store, owner: str, *, now: float, lease_s: float, limit: int) -> list[Work]:
-    """Take up to `limit` due jobs, oldest first, one per machine."""
-    args = (owner, now + lease_s, now, now, now, limit)
+async def claim(
+    store: Store,
+    owner: str,
+    *,
+    now: float,
+    lease_s: float,
+    limit: int,
+    pools: Sequence[str] = (),
+) -> list[Work]:
+    """Take up to `limit` due jobs, oldest first, one per machine.
+
+    `pools` are the groups that the worker serves; none is all. A job past its deadline is
+    anybody's: somebody must say that it failed.
+    """
+    ours = ""
+    if pools:
+        marks = ", ".join("?" * len(pools))
+        ours = f" AND (w.pool IS NULL OR w.pool IN ({marks}) OR w.deadline < ?)"
+    sql = _CLAIM % (ours, _LOCKED[store.dialect])
+    mine: tuple[Value, ...] = (*pools, now) if pools else ()
+    args = (owner, now + lease_s, now, now - GRACE_S, *mine, now, limit)
     try:
-        rows = await store.write(_CLAIMS[store.dialect], args)
+        rows = await store.write(sql, args)
     except Duplicate:
         return []  # another worker took another lane of one of the machines just now
     return [Work(*row) for row in rows]  # type: ignore[arg-type]
 
 
-async def renew(store: Store, owner: str, *, now: float, lease_s: float) -> set[int]:
-    """Extend all leases of this worker; the fences of those it still has."""
+async def renew(store: Store, owner: str, *, now: float, lease_s: float) -> dict[int, str]:
+    """Extend all leases of this worker; the fences of those it still has, with their machines."""
     rows = await store.write(
-        "UPDATE work SET lease_until = ? WHERE owner = ? RETURNING fence", (now + lease_s, owner)
+        "UPDATE work SET lease_until = ? WHERE owner = ? RETURNING fence, machine",
+        (now + lease_s, owner),
     )
-    return {int(row[0]) for row in rows}  # type: ignore[arg-type]
+    return {int(row[0]): str(row[1]) for row in rows}  # type: ignore[arg-type]
+
+
+def release(owner: str, fence: int) -> Op:
+    """Let go of a lease on a job that is not being carried out."""
+    return Op(
+        "UPDATE work SET owner = NULL, lease_until = NULL WHERE owner = ? AND fence = ?",
+        (owner, fence),
+    )
 
 
 def is_lease_clash(why: Duplicate) -> bool:

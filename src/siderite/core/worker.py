@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import partial
 
 from siderite.core import metrics
@@ -26,6 +27,7 @@ log = get_logger("worker")
 Handler = Callable[[Work], Awaitable[None]]
 
 LEASE_S = 10.0
+RENEW_S = LEASE_S / 4
 POLL_S = 0.5
 BACK_OFF_S = 60.0
 
@@ -40,12 +42,16 @@ class Worker:
         *,
         owner: str,
         slots: int,
+        pools: Sequence[str] = (),
+        drain_s: float = 0.0,
         clock: Callable[[], float] = wall_clock,
     ) -> None:
         self._store = store
         self._handlers = handlers
         self._owner = owner
         self._slots = slots
+        self._pools = pools
+        self._drain_s = drain_s
         self._clock = clock
         self._wake = asyncio.Event()
         self._running: dict[int, asyncio.Task[None]] = {}  # by fence
@@ -53,6 +59,12 @@ class Worker:
         self._next = 0.0  # when something may be due
         self._left_behind = False  # something is due that could not be claimed yet
         self._open = False
+        self._sure_until = 0.0  # leases that are ours now are so until then
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether this process is about to stop: let go of jobs where that costs nothing."""
+        return not self._open
 
     def kick(self) -> None:
         """There may be something due."""
@@ -64,9 +76,12 @@ class Worker:
             self._next = at
             self._wake.set()
 
-    def take(self, machine: str, now: float) -> tuple[str, float] | None:
+    def take(self, job: Work, now: float) -> tuple[str, float] | None:
         """Reserve a place for a job that is about to be committed: its lease."""
+        machine = job.machine
         if not self._open or machine in self._busy or self._busy.total() >= self._slots:
+            return None
+        if self._pools and job.pool is not None and job.pool not in self._pools:
             return None
         self._busy[machine] += 1
         return self._owner, now + LEASE_S
@@ -77,15 +92,19 @@ class Worker:
         if not self._busy[machine]:
             del self._busy[machine]
 
-    def begin(self, item: Work) -> None:
+    def begin(self, item: Work, lease_until: float) -> None:
         """Carry out a job that has our lease, in a place that was reserved."""
+        if self._clock() > lease_until - work.GRACE_S:
+            self.let_go(item.machine)  # it took too long to hear of it: it may be another's now
+            return
         task = asyncio.create_task(self._do(item))
         self._running[item.fence] = task
         task.add_done_callback(partial(self._ended, item))
 
     async def run(self) -> None:
         """Until cancelled; then jobs under way are let go of, for whoever comes next."""
-        renewing = asyncio.create_task(self._renew())
+        self._sure_until = self._clock() + LEASE_S - work.GRACE_S
+        keeping = [asyncio.create_task(job()) for job in (self._renew, self._fence_ourselves)]
         self._open = True
         try:
             while True:
@@ -100,14 +119,22 @@ class Worker:
                         async with asyncio.timeout(pause):
                             await self._wake.wait()
         finally:
-            self._open = False
-            renewing.cancel()
+            await self._drain()
+            for task in keeping:
+                task.cancel()
             tasks = list(self._running.values())
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, renewing, return_exceptions=True)
+            await asyncio.gather(*tasks, *keeping, return_exceptions=True)
             with contextlib.suppress(Exception):
                 await work.forget_leases(self._store, self._owner)
+
+    async def _drain(self) -> None:
+        """Take no more, and give what is under way time to come to a place where it can rest."""
+        self._open = False
+        if self._running and self._drain_s:
+            log.info("finishing steps that are under way", jobs=len(self._running))
+            await asyncio.wait(list(self._running.values()), timeout=self._drain_s)
 
     async def _claim(self) -> float:
         """Start what is due; seconds until it is worth looking again."""
@@ -118,10 +145,12 @@ class Worker:
         now = self._clock()
         self._next = now + POLL_S
         limit = min(free, 100)
-        claimed = await work.claim(self._store, self._owner, now=now, lease_s=LEASE_S, limit=limit)
+        claimed = await work.claim(
+            self._store, self._owner, now=now, lease_s=LEASE_S, limit=limit, pools=self._pools
+        )
         for item in claimed:
             self._busy[item.machine] += 1
-            self.begin(item)
+            self.begin(item, now + LEASE_S)
         if len(claimed) == limit:
             return 0.0
         due = await work.next_due(self._store)
@@ -168,16 +197,30 @@ class Worker:
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(LEASE_S / 3)
-            if not self._running:
-                continue
+            await asyncio.sleep(RENEW_S)
+            now = self._clock()
             try:
-                ours = await work.renew(
-                    self._store, self._owner, now=self._clock(), lease_s=LEASE_S
-                )
+                async with asyncio.timeout(RENEW_S):
+                    ours = await work.renew(self._store, self._owner, now=now, lease_s=LEASE_S)
+                    # A job that broke while the database was away has a lease and nobody at work.
+                    idle = [fence for fence, machine in ours.items() if machine not in self._busy]
+                    if idle:
+                        await self._store.commit([work.release(self._owner, f) for f in idle])
+                        self.kick()
             except Exception as why:
                 log.error("cannot renew leases", error=repr(why))
                 continue
+            self._sure_until = now + LEASE_S - work.GRACE_S
             for fence, task in list(self._running.items()):
                 if fence not in ours:
                     task.cancel()  # somebody else has it now: stop driving the machine
+
+    async def _fence_ourselves(self) -> None:
+        """Cut off from the database, stop driving machines before others may begin to."""
+        while True:
+            await asyncio.sleep(max(0.05, self._sure_until - self._clock()))
+            if self._clock() < self._sure_until or not self._running:
+                continue
+            log.error("leases could not be renewed in time: stopping", jobs=len(self._running))
+            for task in list(self._running.values()):
+                task.cancel()

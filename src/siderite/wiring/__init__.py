@@ -1,9 +1,10 @@
 """From configuration to a running program: the only room that knows everything."""
 
+from siderite.wiring.part import Role
 from siderite.wiring.program import Program
 from siderite.wiring.program import build
 from siderite.wiring.program import carrying_on
 from siderite.wiring.server import listen
 from siderite.wiring.server import serve
 
-__all__ = ["Program", "build", "carrying_on", "listen", "serve"]
+__all__ = ["Program", "Role", "build", "carrying_on", "listen", "serve"]

@@ -25,6 +25,7 @@ from siderite.wiring.drivers import drivers as enabled_drivers
 from siderite.wiring.drivers import ramdisk_url
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
+from siderite.wiring.part import Role
 
 EVENT_TYPES = tuple(f"baremetal.*.*.{status}" for status in ("start", "end", "error", "success"))
 LANE_WORK = (
@@ -59,7 +60,10 @@ def settings(config: Config) -> Settings:
 def baremetal(base: Base) -> Baremetal:
     """Nodes, ports, chassis; their API, drivers and workers."""
     config = base.config
-    machines = Machines(str(base.data / "simulated.db"))
+    machines = Machines(
+        config.simulated_db or str(base.data / "simulated.db"),
+        shared=base.store.dialect != "sqlite",
+    )
     fleet = enabled_drivers(config, base.data, machines)
     drivers = fleet.drivers
     cards = {name: driver.card for name, driver in drivers.items()}
@@ -70,7 +74,7 @@ def baremetal(base: Base) -> Baremetal:
     handlers["firmware_setting"] = FirmwareSettings(ctx, drivers).handle
     handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
     jobs = [partial(machines.call_back, partial(_called_back, ctx))]
-    if config.demo:
+    if config.demo and base.role is Role.ALL:
         jobs.append(partial(fill, ctx, machines, config.demo_nodes))
     authenticated = None if config.baremetal_auth == "none" else base.identity
     part = Part(

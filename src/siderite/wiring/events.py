@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from collections.abc import Coroutine
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -22,19 +20,22 @@ from siderite.events.webhooks.guard import networks
 from siderite.events.webhooks.sender import Sender
 from siderite.events.webhooks.web import Webhooks
 from siderite.wiring.part import Base
+from siderite.wiring.part import Job
 from siderite.wiring.part import Part
 
 log = get_logger("wiring")
 
-Job = Callable[[], Coroutine[Any, Any, None]]
+FACTS = "siderite_facts"
+"""The signal to other processes that the log has grown."""
 
 
 async def events(base: Base, rooms: Sequence[Part]) -> Part:
     """Pages, streams and the notification bus, for what the other rooms record."""
     known = tuple(glob for room in rooms for glob in room.event_types)
-    jobs: list[Job] = [base.hub.run]
+    jobs: list[Job] = []
+    serving: list[Job] = [base.hub.run]
     if base.store.dialect != "sqlite":
-        jobs.append(partial(_place_facts, base))
+        (jobs if base.role.works else serving).append(partial(_place_facts, base))
     if base.config.notification_url:
         jobs.append(_followed(base, _bus(base, rooms)))
     else:
@@ -42,7 +43,7 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
     webhooks = _webhooks(base, known)
     jobs.append(Singleton(base.store, "events.webhooks", webhooks.sender.run).run)
     service = EventsService(base.hub, base.identity, known=known, webhooks=webhooks)
-    return Part(services={"events": service}, jobs=jobs)
+    return Part(services={"events": service}, jobs=jobs, serving=serving)
 
 
 def _webhooks(base: Base, known: Sequence[str]) -> Webhooks:
@@ -89,6 +90,7 @@ async def _place_facts(base: Base) -> None:
         try:
             await eventlog.place(base.store)
             base.hub.wake()
+            base.store.signal(FACTS)
         except Exception as why:
             log.warning("cannot place facts in the log", error=repr(why))
             await asyncio.sleep(0.5)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,26 @@ from siderite.events import Hub
 from siderite.identity import CatalogEntry
 from siderite.identity import Identity
 
+Job = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Role(StrEnum):
+    """What a process does of it all."""
+
+    ALL = "up"
+    API = "api"
+    WORKER = "worker"
+
+    @property
+    def serves(self) -> bool:
+        """Whether it answers requests."""
+        return self is not Role.WORKER
+
+    @property
+    def works(self) -> bool:
+        """Whether it carries out work."""
+        return self is not Role.API
+
 
 @dataclass(frozen=True, slots=True)
 class Base:
@@ -29,6 +50,7 @@ class Base:
     door: Door
     hub: Hub
     identity: Identity
+    role: Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +62,9 @@ class Part:
     catalog: Sequence[CatalogEntry] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     """Who carries out which kind of work."""
-    jobs: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
+    jobs: Sequence[Job] = ()
+    """What goes on in processes that work, until cancelled."""
+    serving: Sequence[Job] = ()
     """What goes on beside answering requests, until cancelled."""
     event_types: Sequence[str] = ()
     """Globs of the facts it records."""

@@ -4,12 +4,11 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from collections.abc import Callable
-from collections.abc import Coroutine
+from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from siderite import clouds
 from siderite.baremetal.drivers.simulated import Machines
@@ -24,6 +23,7 @@ from siderite.core.log import get_logger
 from siderite.core.store import Store
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
+from siderite.core.transition import WORK
 from siderite.core.transition import Door
 from siderite.core.worker import Handler
 from siderite.core.worker import Worker
@@ -33,11 +33,14 @@ from siderite.identity import Identity
 from siderite.identity import IdentityService
 from siderite.wiring.baremetal import baremetal
 from siderite.wiring.compute import compute
+from siderite.wiring.events import FACTS
 from siderite.wiring.events import events
 from siderite.wiring.image import image
 from siderite.wiring.own_images import OwnImages
 from siderite.wiring.part import Base
+from siderite.wiring.part import Job
 from siderite.wiring.part import Part
+from siderite.wiring.part import Role
 
 log = get_logger("wiring")
 
@@ -56,7 +59,7 @@ class Program:
     worker: Worker
     hub: Hub
     app: App
-    jobs: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
+    jobs: tuple[Job, ...]
     closers: tuple[Callable[[], None], ...]
 
     async def close(self) -> None:
@@ -66,9 +69,9 @@ class Program:
             close()
 
 
-async def build(config: Config) -> Program:
+async def build(config: Config, role: Role = Role.ALL) -> Program:
     """Open the database, bring it up to date, and put the parts together."""
-    base = await _base(config)
+    base = await _base(config, role)
     iron = baremetal(base)
     images = image(base)
     stars = compute(base, OwnImages(images.images, base.identity))
@@ -79,7 +82,7 @@ async def build(config: Config) -> Program:
     return Program(
         config, base.store, base.door, base.identity, iron.context, iron.machines,
         stars.context, worker, base.hub, app,
-        jobs=(worker.run, *(job for part in parts for job in part.jobs)),
+        jobs=tuple(_jobs(base, worker, parts)),
         closers=tuple(part.close for part in parts if part.close),
     )  # fmt: skip
 
@@ -90,9 +93,14 @@ def _data_directory(config: Config) -> Path:
     return data
 
 
-async def _base(config: Config) -> Base:
+async def _base(config: Config, role: Role) -> Base:
     data = _data_directory(config)
     store = await open_store(config.database)
+    if role is not Role.ALL and store.dialect == "sqlite":
+        raise RuntimeError(
+            f"siderite {role} shares its work with other processes, which the embedded database"
+            " cannot; name a PostgreSQL database with --db, or start all in one with siderite up."
+        )
     for name in await migrate(store):
         log.info("migrated", name=name)
     if store.dialect == "sqlite":
@@ -103,7 +111,7 @@ async def _base(config: Config) -> Base:
     identity = Identity(store, token_ttl_s=config.token_ttl_s)
     await identity.first_start(config.admin_password, partial(clouds.write, config))
     clouds.restore(config)
-    return Base(config, data, store, door, hub, identity)
+    return Base(config, data, store, door, hub, identity, role)
 
 
 def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
@@ -111,12 +119,30 @@ def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
     for part in parts:
         handlers |= part.handlers
     owner = f"{base.config.host}:{os.getpid()}:{new_uuid()[:8]}"
-    worker = Worker(base.store, handlers, owner=owner, slots=base.config.worker_slots)
-    base.door.hands = worker
+    config = base.config
+    worker = Worker(
+        base.store, handlers, owner=owner, slots=config.worker_slots,
+        pools=config.worker_groups.replace(",", " ").split(), drain_s=config.drain_s,
+    )  # fmt: skip
+    if base.role.works:
+        base.door.hands = worker
     return worker
 
 
+def _jobs(base: Base, worker: Worker, parts: tuple[Part, ...]) -> Iterator[Job]:
+    heard = {FACTS: base.hub.wake}
+    if base.role.works:
+        heard[WORK] = worker.kick
+        yield worker.run
+        yield from (job for part in parts for job in part.jobs)
+    if base.role.serves:
+        yield from (job for part in parts for job in part.serving)
+    yield partial(base.store.listen, heard)
+
+
 def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:
+    if not base.role.serves:
+        return {"": HealthService(base.store)}
     catalog = tuple(entry for part in parts for entry in part.catalog)
     services: dict[str, Service] = {
         "identity": IdentityService(

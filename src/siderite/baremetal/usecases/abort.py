@@ -95,6 +95,6 @@ def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job |
         work.add(node.uuid, "cleanup", "cleanup", job=msgspec.json.encode(cleanup).decode(),
                  now=change.now, deadline=change.now + CLEANUP_S,
                  reason="tidying up after an abort",
-                 request_id=change.cause.request_id)
+                 request_id=change.cause.request_id, pool=ctx.rules.pool(node))
     )  # fmt: skip
     return applied.value

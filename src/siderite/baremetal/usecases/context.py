@@ -64,6 +64,9 @@ class NodeRules:
     def announce(self, before: Node, after: Node, event: str) -> Fact:
         return facts.provision_set(before, after, event)
 
+    def pool(self, value: Node) -> str | None:
+        return value.conductor_group or None
+
     def deadline(self, moved_: Moved) -> float:
         if moved_.state.kind is Kind.WAIT:
             return self._settings.callback_timeout_s

@@ -58,6 +58,8 @@ class Steps:
         run: Run | None = Run(held, node, job_of(held.job))
         while run is not None:
             run = await self._advance(run)
+            if run is not None and self._ctx.door.is_draining:
+                return  # it is recorded how far the job is: another process goes on from there
 
     async def _advance(self, run: Run) -> Run | None:
         """One step further; None when there is nothing more to do now."""

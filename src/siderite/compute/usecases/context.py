@@ -66,6 +66,9 @@ class ServerRules:
     def announce(self, before: Server, after: Server, event: str) -> Fact:
         return facts.update(before, after)
 
+    def pool(self, value: Server) -> str | None:
+        return None
+
     def deadline(self, moved_: Moved) -> float:
         return (moved_.state.deadline_s or 3600.0) * self._settings.deadline_scale
 

@@ -9,6 +9,8 @@ that it still holds.
 SQL is written once, with `?` for arguments, in the file that owns the table.
 """
 
+from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -54,6 +56,14 @@ class Store(Protocol):
 
     async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         """One durable statement of its own with `RETURNING`: its rows."""
+        ...
+
+    def signal(self, name: str) -> None:
+        """Tell other processes, soon and without waiting; many at once become one."""
+        ...
+
+    async def listen(self, heard: Mapping[str, Callable[[], None]]) -> None:
+        """Call back on signals of any process, until cancelled; on all of them after a break."""
         ...
 
     async def close(self) -> None:

@@ -6,17 +6,23 @@ as a whole. All parts see the same snapshot, so one commit may not touch the sam
 """
 
 import asyncio
+from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import asyncpg
 
 from siderite.core.errors import Unavailable
+from siderite.core.log import get_logger
 from siderite.core.store import Duplicate
 from siderite.core.store import Line
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Value
+
+log = get_logger("postgres")
 
 LOST = "SD409"
 """The SQLSTATE that `siderite_expect` raises."""
@@ -36,6 +42,8 @@ _GONE = (
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
 )
+_QUIET_S = 0.02
+"""Between two signals: one stands for all that happened meanwhile."""
 _CLASH = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
@@ -44,8 +52,11 @@ class PostgresStore:
 
     dialect = "postgresql"
 
-    def __init__(self, pool: Any) -> None:
+    def __init__(self, url: str, pool: Any) -> None:
+        self._url = url
         self.pool = pool
+        self._signals: set[str] = set()
+        self._signalling: asyncio.Task[None] | None = None
         self._composed: dict[tuple[tuple[str, int | None], ...], str] = {}
         self._numbered: dict[str, str] = {}
 
@@ -68,7 +79,7 @@ class PostgresStore:
             raise RuntimeError(
                 f"cannot use the PostgreSQL database: {why}; check --db and that it runs."
             ) from why
-        return cls(pool)
+        return cls(url, pool)
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         return await self._ask(self._number(sql), args)
@@ -93,7 +104,44 @@ class PostgresStore:
                 raise Lost(ops[0].sql) from None
             raise
 
+    def signal(self, name: str) -> None:
+        self._signals.add(name)
+        if self._signalling is None or self._signalling.done():
+            self._signalling = asyncio.create_task(self._signal())
+
+    async def _signal(self) -> None:
+        while self._signals:
+            names, self._signals = self._signals, set()
+            try:
+                for name in names:
+                    await self._ask("SELECT pg_notify($1, '')", (name,))
+            except (Unavailable, asyncpg.PostgresError):
+                return  # they look by themselves from time to time
+            await asyncio.sleep(_QUIET_S)
+
+    async def listen(self, heard: Mapping[str, Callable[[], None]]) -> None:
+        while True:
+            try:
+                await self._hear(heard)
+            except (*_GONE, TimeoutError, asyncpg.PostgresError) as why:
+                log.warning("cannot listen to other processes", error=repr(why))
+            await asyncio.sleep(1.0)
+
+    async def _hear(self, heard: Mapping[str, Callable[[], None]]) -> None:
+        connection = await asyncpg.connect(self._url, timeout=10)
+        try:
+            lost = asyncio.Event()
+            connection.add_termination_listener(lambda *_: lost.set())
+            for name, call in heard.items():
+                await connection.add_listener(name, partial(_call, call))
+                call()
+            await lost.wait()
+        finally:
+            connection.terminate()
+
     async def close(self) -> None:
+        if self._signalling is not None:
+            self._signalling.cancel()
         try:
             async with asyncio.timeout(5):
                 await self.pool.close()
@@ -129,6 +177,10 @@ class PostgresStore:
             known = self._number(f"WITH {', '.join(parts)} SELECT {', '.join(checks)}")
             self._composed[key] = known
         return known
+
+
+def _call(call: Callable[[], None], *_: object) -> None:
+    call()
 
 
 async def _leave_as_it_is(connection: object) -> None:

@@ -10,6 +10,8 @@ import asyncio
 import fcntl
 import os
 import sqlite3
+from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -51,6 +53,12 @@ class SqliteStore:
     async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         rows: Sequence[Line] = await self._hand_in([Op(sql, tuple(args))], returning=True)
         return rows
+
+    def signal(self, name: str) -> None:
+        """There is no other process."""
+
+    async def listen(self, heard: Mapping[str, Callable[[], None]]) -> None:
+        """There is nobody to hear."""
 
     async def close(self) -> None:
         while self._queue or self._committing is not None:

@@ -42,6 +42,7 @@ RETURNING began, ends, ended, asked
 """
 
 OFF, ON = "power off", "power on"
+_LOOK_S = 1.0
 _TIDY = 0.02
 """How often a new run is an occasion to forget old ones."""
 
@@ -61,9 +62,17 @@ class Run:
 class Machines:
     """All simulated machines there are."""
 
-    def __init__(self, path: str = ":memory:", *, clock: Callable[[], float] = wall_clock) -> None:
+    def __init__(
+        self,
+        path: str = ":memory:",
+        *,
+        shared: bool = False,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
+        self._shared = shared  # other processes act on the same machines
         self._db = sqlite3.connect(path, isolation_level=None, cached_statements=64)
-        for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=OFF"):
+        locking = "busy_timeout=10000" if shared else "locking_mode=EXCLUSIVE"
+        for pragma in (locking, "journal_mode=WAL", "synchronous=OFF"):
             self._db.execute(f"PRAGMA {pragma}")
         self._db.executescript(_SCHEMA)
         self.clock = clock
@@ -74,6 +83,7 @@ class Machines:
         self._load()
 
     def _load(self) -> None:
+        self._looked = self.clock()
         rows = self._db.execute("SELECT scope, script FROM scripts")
         self._scripts = {scope: msgspec.json.decode(text, type=Script) for scope, text in rows}
         self._cuts = dict(self._db.execute("SELECT rack, at FROM cuts"))
@@ -220,6 +230,9 @@ class Machines:
                     log.debug("not the moment to call back", node=node, error=repr(why))
                     heapq.heappush(self._calls, (self.clock() + 0.2, node, token))
             pause = max(0.001, self._calls[0][0] - now) if self._calls else 3600.0
+            if self._shared and now >= self._looked + _LOOK_S:
+                self._load()  # what others did, and the calls of those who died
+            pause = min(pause, _LOOK_S) if self._shared else pause
             try:
                 async with asyncio.timeout(pause):
                     await self._next_call.wait()
