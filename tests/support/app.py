@@ -32,6 +32,7 @@ from siderite import wiring
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import power_schedule
 from siderite.core.config import Config
 from siderite.core.ids import new_uuid
 from siderite.core.times import iso
@@ -207,6 +208,7 @@ class Application:
         }
         node = Node(**made)
         change.put(NODES.insert(node))
+        change.put(power_schedule.begin(node.uuid, change.now))
         await self.program.door.commit(change)
         return node.uuid
 

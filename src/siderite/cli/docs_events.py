@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.power_truth import Told
 from siderite.baremetal.domain.record import Record
 from siderite.cli.markdown import code
 from siderite.cli.markdown import page
@@ -46,6 +48,15 @@ def _announced() -> Iterator[tuple[Fact, str]]:
     for status in ("start", "end", "error"):
         yield facts.power_set(status, node, "power on"), "a power change that was asked for"
     yield facts.power_corrected(node, None), "the record now says what the hardware says"
+    matters = {
+        Told.UNKNOWN: "the power cannot be read",
+        Told.FAILURE: "it could not be read for long: maintenance",
+        Told.CONFLICT: "machine and record differ, and both are left so",
+    }
+    for told, text in matters.items():
+        for status in ("start", "end"):
+            over = " no more" if status == "end" else ""
+            yield watch_facts.matter(told, status, node, reason=None), f"{text}{over}"
 
 
 def _announced_of_others(node: Node) -> Iterator[tuple[Fact, str]]:

@@ -115,6 +115,18 @@ class Config:
 
     image_dir: str = _option("", "Directory for images' data; empty: images in the data directory.")
     image_max_gib: int = _option(1024, "Largest image that is taken, in GiB.")
+    power_policy: str = _option(
+        "hardware", "Who is right about power where a node does not say: hardware, record, observe."
+    )
+    power_watch_interval_s: float = _option(
+        60.0, "Longest time between two readings of a node's power; 0: power is not watched."
+    )
+    power_watch_in_flight: int = _option(100, "Readings of power that are under way at once.")
+    power_read_timeout_s: float = _option(15.0, "How long one reading of power may take.")
+    power_unknown_after: int = _option(3, "Failed readings in a row until power is unknown.")
+    power_failure_after: int = _option(
+        6, "Failed readings in a row until the node is in maintenance with a power failure."
+    )
 
     @property
     def loopback(self) -> bool:
@@ -219,6 +231,13 @@ def _check(config: Config) -> None:
             f" {config.listen}; "
             "listen on 127.0.0.1 or use tokens."
         )
+    if config.power_policy not in ("hardware", "record", "observe"):
+        raise BadOption(
+            f"power_policy = {config.power_policy!r} must be hardware, record or observe."
+        )
+    for name in ("power_watch_in_flight", "power_unknown_after", "power_failure_after"):
+        if getattr(config, name) < 1:
+            raise BadOption(f"{name} = {getattr(config, name)} must be at least 1.")
     if config.log_level.lower() not in ("debug", "info", "warning", "error"):
         raise BadOption(f"log_level = {config.log_level!r} must be debug, info, warning or error.")
     if config.log_format not in ("text", "json"):

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from siderite.baremetal.domain.power_truth import Limits
+from siderite.baremetal.domain.power_truth import Policy
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.drivers.simulated import SimulatorService
 from siderite.baremetal.usecases import callback
@@ -16,14 +18,18 @@ from siderite.baremetal.workers.cleanup import CleanupAfterAbort
 from siderite.baremetal.workers.firmware_settings import FirmwareSettings
 from siderite.baremetal.workers.hardware import DrivenHardware
 from siderite.baremetal.workers.power import Power
+from siderite.baremetal.workers.power_watch import PowerWatch
+from siderite.baremetal.workers.power_watch import Rhythm
 from siderite.baremetal.workers.steps import Steps
 from siderite.core.config import Config
+from siderite.core.singleton import Singleton
 from siderite.core.worker import Handler
 from siderite.demo import fill
 from siderite.identity import CatalogEntry
 from siderite.wiring.drivers import drivers as enabled_drivers
 from siderite.wiring.drivers import ramdisk_url
 from siderite.wiring.part import Base
+from siderite.wiring.part import Job
 from siderite.wiring.part import Part
 from siderite.wiring.part import Role
 
@@ -57,6 +63,17 @@ def settings(config: Config) -> Settings:
     )
 
 
+def rhythm(config: Config) -> Rhythm:
+    """The options of the power watch."""
+    return Rhythm(
+        interval_s=config.power_watch_interval_s,
+        in_flight=config.power_watch_in_flight,
+        timeout_s=config.power_read_timeout_s,
+        limits=Limits(config.power_unknown_after, config.power_failure_after),
+        policy=Policy(config.power_policy),
+    )
+
+
 def baremetal(base: Base) -> Baremetal:
     """Nodes, ports, chassis; their API, drivers and workers."""
     config = base.config
@@ -73,7 +90,10 @@ def baremetal(base: Base) -> Baremetal:
     handlers["power"] = Power(ctx, drivers).handle
     handlers["firmware_setting"] = FirmwareSettings(ctx, drivers).handle
     handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
-    jobs = [partial(machines.call_back, partial(_called_back, ctx))]
+    jobs: list[Job] = [partial(machines.call_back, partial(_called_back, ctx))]
+    if config.power_watch_interval_s > 0:
+        watch = PowerWatch(ctx, drivers, rhythm(config))
+        jobs.append(Singleton(base.store, "power watch", watch.run).run)
     if config.demo and base.role is Role.ALL:
         jobs.append(partial(fill, ctx, machines, config.demo_nodes))
     authenticated = None if config.baremetal_auth == "none" else base.identity

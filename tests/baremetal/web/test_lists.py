@@ -20,7 +20,7 @@ OBJECTS = [
     "deploy_step", "service_step", "raid_config", "target_raid_config", "network_data", "traits",
     "links", "ports", "states", "portgroups", "volume",
 ]  # fmt: skip
-OWN = ("wait_reason", "deadline")
+OWN = ("wait_reason", "deadline", "power_policy", "power_state_reason")
 SCALARS = [name for name, _ in NODE_FIELDS if name not in (*OBJECTS, *OWN)]
 COUNT = 25
 UNKNOWN = "1be26c0b-03f2-4d2e-ae87-c02d7f33c123"

@@ -37,7 +37,7 @@ SHOWN = {
 """The fields that Ironic shows since which version."""
 
 SINCE = {name: since for since, names in SHOWN.items() for name in names.split()}
-OURS = {"wait_reason": 900, "deadline": 900}
+OURS = {"wait_reason": 900, "deadline": 900, "power_policy": 900, "power_state_reason": 900}
 OLDEST, NEWEST = "x-openstack-ironic-api-minimum-version", "x-openstack-ironic-api-maximum-version"
 USED = "x-openstack-ironic-api-version"
 

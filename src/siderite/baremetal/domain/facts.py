@@ -53,11 +53,11 @@ def _time(text: str | None) -> str | None:
     return None if text is None else text[:19] + "Z"
 
 
-def _payload(name: str, version: str, data: Mapping[str, Any]) -> str:
+def _payload(name: str, version: str, data: Mapping[str, Any], namespace: str = "ironic") -> str:
     return _encode(
         {
             "ironic_object.name": name,
-            "ironic_object.namespace": "ironic",
+            "ironic_object.namespace": namespace,
             "ironic_object.version": version,
             "ironic_object.data": data,
         }
@@ -208,6 +208,12 @@ def power_set(status: str, node: Node, to_power: str) -> Fact:
     return _fact(
         "power_set", status, node, _payload("NodeSetPowerStatePayload", "1.17", data), CONDUCTOR
     )
+
+
+def of_our_own(action: str, status: str, node: Node, name: str, more: Mapping[str, Any]) -> Fact:
+    """A fact that Ironic has no name for: a node's payload, and more beside it."""
+    payload = _payload(name, "1.0", {**_data(node), **more}, "siderite")
+    return _fact(action, status, node, payload, CONDUCTOR)
 
 
 def power_corrected(node: Node, from_power: str | None) -> Fact:

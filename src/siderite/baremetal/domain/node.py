@@ -90,9 +90,13 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     disable_power_off: bool = False
     health: str | None = None
 
-    # Ours: why the node waits, and by when it must have moved on.
+    # Ours: why the node waits, and by when it must have moved on; who is right about its power, why
+    # that is unknown or disputed, and what it was before it became unknown.
     wait_reason: str | None = None
     deadline: str | None = None
+    power_policy: str | None = None
+    power_state_reason: str | None = None
+    last_power_state: str | None = None
 
     def changed(self, now: float, changes: Mapping[str, Any]) -> "Node":
         """The node with these fields changed, one version on."""

@@ -15,11 +15,11 @@ from siderite.baremetal.domain.volume import Target
 from siderite.core.microversion import OURS
 
 _NODE = (
-    # The state comes first: an old version spells it otherwise, and finds it before free text.
-    ("provision_state", 1), ("uuid", 1), ("created_at", 1), ("updated_at", 1), ("chassis_uuid", 1),
-    ("console_enabled", 1), ("driver", 1), ("driver_info", 1), ("extra", 1), ("instance_info", 1),
-    ("instance_uuid", 1), ("last_error", 1), ("links", 1), ("maintenance", 1),
-    ("maintenance_reason", 1), ("ports", 1), ("power_state", 1), ("properties", 1),
+    # States come first: some versions spell them otherwise, and find them before free text.
+    ("provision_state", 1), ("uuid", 1), ("power_state", 1), ("created_at", 1), ("updated_at", 1),
+    ("chassis_uuid", 1), ("console_enabled", 1), ("driver", 1), ("driver_info", 1), ("extra", 1),
+    ("instance_info", 1), ("instance_uuid", 1), ("last_error", 1), ("links", 1), ("maintenance", 1),
+    ("maintenance_reason", 1), ("ports", 1), ("properties", 1),
     ("provision_updated_at", 1), ("reservation", 1), ("target_power_state", 1),
     ("target_provision_state", 1),
     ("driver_internal_info", 3),
@@ -59,7 +59,8 @@ _NODE = (
     ("disable_power_off", 95),
     ("instance_name", 104),
     ("health", 109),
-    ("wait_reason", OURS), ("deadline", OURS),
+    ("wait_reason", OURS), ("deadline", OURS), ("power_policy", OURS),
+    ("power_state_reason", OURS),
 )  # fmt: skip
 NODE_FIELDS: Fields[Node] = Fields(
     "nodes",

@@ -11,6 +11,7 @@ from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import portgroups
 from siderite.baremetal.usecases import ports
+from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases import volumes
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.records import Records
@@ -58,6 +59,7 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
         if node.chassis_uuid is not None:
             await chassis.put_node_into(ctx, change, node.chassis_uuid)
         change.put(NODES.insert(node))
+        change.put(power_schedule.begin(node.uuid, change.now))
         change.tell(*facts.node_crud_pair("create", node))
         return node
 
@@ -107,6 +109,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
         for kind in _OF_NODES:
             await kind.remove_all(ctx, change, node)
         change.put(details.forget(node.uuid))
+        change.put(power_schedule.end(node.uuid))
         for lane in LANES:
             change.put(work.drop(node.uuid, lane))
         change.tell(*facts.node_crud_pair("delete", node))

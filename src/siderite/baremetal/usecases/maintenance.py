@@ -4,6 +4,7 @@ from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
@@ -29,6 +30,7 @@ async def set_maintenance(
         changes = {"maintenance": on, "maintenance_reason": reason if on else None}
         if not on:
             changes["fault"] = None
+            change.put(power_schedule.look_soon(node.uuid, change.now))
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
         change.tell(facts.maintenance_set("start", after))

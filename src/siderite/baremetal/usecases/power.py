@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.agent import without_session
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
@@ -13,8 +14,10 @@ from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.power_truth import with_power
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
@@ -33,11 +36,13 @@ from siderite.core.work import Work
 LANE = "power"
 
 
-class PowerJob(msgspec.Struct, frozen=True):
+class PowerJob(msgspec.Struct, frozen=True, omit_defaults=True):
     """The job in the work row."""
 
     target: str
     token: str
+    keeps_record: bool = False
+    """The machine is being put back to what the record says: if it fails, the record stays."""
 
 
 async def ask(
@@ -161,10 +166,13 @@ async def ended(
             changes["power_state"] = PowerTarget(job.target).leads_to.value
         else:
             changes["last_error"] = error
-            if observed is not None:
+            if observed is not None and not job.keeps_record:
                 changes["power_state"] = observed
-        after = node.changed(change.now, changes)
+        after = node.changed(change.now, with_power(changes))
         change.put(NODES.swap(node, after))
+        if not job.keeps_record:
+            change.put(power_schedule.look_soon(node.uuid, change.now))
         change.tell(facts.power_set("error" if error else "end", after, job.target))
+        change.tell(*watch_facts.settled(node, after))
 
     await ctx.door.attempt(cause, held.machine, decide)

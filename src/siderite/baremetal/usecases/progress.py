@@ -13,9 +13,11 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power_truth import with_power
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.domain.steps import job_text
@@ -127,11 +129,12 @@ async def step_on(ctx: Context, run: Run, job: Job, outcome: Done) -> Run:
     """A step ended: the next one begins."""
 
     def decide(change: Change, node: Node) -> Node:
-        fields = after_step(run.family, job, node, outcome)
+        fields = with_power(after_step(run.family, job, node, outcome))
         after = node
         if fields:
             after = node.changed(change.now, {**fields, "wait_reason": None})
             change.put(NODES.swap(node, after))
+            change.tell(*watch_facts.settled(node, after))
         change.put(
             work.keep(run.held, kind=run.held.kind, job=job_text(job), deadline=run.held.deadline)
         )
@@ -154,15 +157,14 @@ async def moved(
     """The machine moves: with it the job goes on, is parked, or ends."""
 
     def decide(change: Change, node: Node) -> Node:
-        fields = changes(node)
+        fields = with_power(changes(node))
         if reason is not None:
             fields = {"wait_reason": reason, **fields}
         applied = apply(
             change, ctx.rules, node, event, job=job_text(job), held=run.held, reason=reason,
             due_in=due_in, changes=fields,
         )  # fmt: skip
-        for fact in facts(applied.value):
-            change.tell(fact)
+        change.tell(*facts(applied.value), *watch_facts.settled(node, applied.value))
         return applied.value
 
     node = await _report(ctx, run, decide)

@@ -11,6 +11,7 @@ from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import chassis
 from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.enrol import announce_failure
 from siderite.baremetal.usecases.enrol import duplicate
@@ -32,6 +33,9 @@ CHANGEABLE_WHILE_MOVING = frozenset({
 
 HARMLESS = frozenset({"extra", "description", "name"})
 """Fields that no work reads: they may be changed in any state."""
+
+_READ_AGAIN = frozenset({"maintenance", "power_policy", "driver_info", "driver"})
+"""Fields after whose change the power may well be read otherwise than before."""
 
 _REFITTABLE = frozenset({P.ENROLL, P.INSPECTING, P.INSPECTWAIT, P.MANAGEABLE, P.AVAILABLE})
 _INTERFACE_FIELDS = frozenset(f"{kind}_interface" for kind in INTERFACES)
@@ -73,6 +77,8 @@ async def update(
             await chassis.put_node_into(ctx, change, changes["chassis_uuid"])
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
+        if _READ_AGAIN & set(changes):
+            change.put(power_schedule.look_soon(node.uuid, change.now))
         change.tell(facts.node_crud("update", "start", node))
         change.tell(facts.node_crud("update", "end", after))
         return after

@@ -24,6 +24,7 @@ RULES = listing.Rules(
         "links", "ports", "states", "portgroups", "volume", "driver_info", "driver_internal_info",
         "extra", "instance_info", "properties", "clean_step", "deploy_step", "service_step",
         "raid_config", "target_raid_config", "network_data", "traits", "wait_reason", "deadline",
+        "power_policy", "power_state_reason",
     }),
 )  # fmt: skip
 

@@ -5,12 +5,15 @@ from typing import Any
 
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.power_truth import Policy
 from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.baremetal.web.forms import Check
 from siderite.baremetal.web.forms import Form
 from siderite.baremetal.web.forms import flag
 from siderite.baremetal.web.forms import obj
+from siderite.baremetal.web.forms import one_of
 from siderite.baremetal.web.forms import optional_flag
+from siderite.baremetal.web.forms import or_null
 from siderite.baremetal.web.forms import short
 from siderite.baremetal.web.forms import text
 from siderite.baremetal.web.forms import uuid
@@ -57,6 +60,7 @@ FIELDS: dict[str, Check] = {
     "network_data": obj,
     "owner": text(255),
     "parent_node": uuid,
+    "power_policy": or_null(one_of(*Policy)),
     "properties": obj,
     "protected": flag,
     "protected_reason": text(_FREE_TEXT),

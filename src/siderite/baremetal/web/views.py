@@ -1,5 +1,6 @@
 """How resources look on the wire: stored text, cut to the version, spelt for it, with its URL."""
 
+import re
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -14,11 +15,14 @@ from siderite.baremetal.domain.fields import URL
 from siderite.baremetal.domain.fields import Fields
 from siderite.baremetal.domain.fields import links
 from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.web.listing import Listing
+from siderite.core.microversion import OURS
 from siderite.core.store import Line
 
 _AVAILABLE = f'"provision_state":"{P.AVAILABLE}"'
 _INSPECT_WAIT = f'"provision_state":"{P.INSPECTWAIT}"'
+_POWER_NULL = re.compile(r'\A("provision_state":"[a-z -]+","uuid":"[0-9a-f-]+","power_state":)null')
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
 
@@ -30,7 +34,11 @@ STATES = (
 
 
 def _spelt(body: str, version: int) -> str:
-    """States that the version does not know are shown as those that it does."""
+    """States that the version does not know are shown as those that it does; ours have a word for
+    power that is not known.
+    """
+    if version >= OURS:
+        return _POWER_NULL.sub(r'\1"unknown"', body, count=1)
     if version < 39 and body.startswith(_INSPECT_WAIT):  # noqa: PLR2004
         return '"provision_state":"inspecting"' + body[len(_INSPECT_WAIT) :]
     if version < 2 and body.startswith(_AVAILABLE):  # noqa: PLR2004
@@ -49,8 +57,9 @@ def state(name: str, version: int) -> str | None:
 class View:
     """How one kind of resource is shown.
 
-    `spell` puts a stored text in the words of a version older than `spelt_until`; `short` is a row
-    of the columns `fields.brief` as an item of a plain list, where that is more than their values.
+    `spell` puts a stored text in the words of a version that has others: one of ours, or one older
+    than `spelt_until`. `short` is a row of the columns `fields.brief` as an item of a plain list,
+    where that is more than their values.
     """
 
     fields: Fields[Any]
@@ -75,7 +84,7 @@ class View:
 
     def text(self, body: str, version: int, base: str) -> str:
         """One resource as JSON text."""
-        if version < self.spelt_until:
+        if not self.spelt_until <= version < OURS:
             body = self.spell(body, version)
         return self.fields.cut(body, version).replace(URL, base)
 
@@ -95,7 +104,7 @@ class View:
         """A list of resources, and where it goes on."""
         if some is None:
             cut = self.fields.cut
-            if version < self.spelt_until:
+            if not self.spelt_until <= version < OURS:
                 bodies = (self.spell(body, version) for body in bodies)
             items = ",".join([cut(body, version) for body in bodies]).replace(URL, base).encode()
         else:
@@ -121,7 +130,7 @@ def _short_node(row: Line, version: int) -> dict[str, Any]:
         "name": name,
         "instance_uuid": instance,
         "maintenance": bool(maintained),
-        "power_state": power,
+        "power_state": PowerState.UNKNOWN if power is None and version >= OURS else power,
         "provision_state": state(str(provision), version),
     }
     if version < 5:  # noqa: PLR2004
@@ -131,6 +140,8 @@ def _short_node(row: Line, version: int) -> dict[str, Any]:
 
 def _spelt_port(body: str, version: int) -> str:
     """A local link with keys that the version does not know is shown as none."""
+    if version >= OURS:
+        return body
     head, mark, rest = body.partition('\n,"local_link_connection":')
     line, newline, tail = rest.partition("\n")
     at = line.rindex(',"pxe_enabled":')

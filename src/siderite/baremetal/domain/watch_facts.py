@@ -1,0 +1,33 @@
+"""What the power watch announces beside corrections."""
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.power_truth import Told
+from siderite.baremetal.domain.power_truth import Verdict
+from siderite.core.fact import Fact
+
+
+def matter(told: Told, status: str, node: Node, *, reason: str | None) -> Fact:
+    """Power is unknown, failed for long or disputed: that begins, or ends."""
+    return facts.of_our_own(told, status, node, "NodePowerWatchPayload", {"reason": reason})
+
+
+def settled(before: Node, after: Node) -> list[Fact]:
+    """Power that was unknown or disputed became known by other means than a reading."""
+    if before.power_state_reason is None or after.power_state_reason is not None:
+        return []
+    told = Told.UNKNOWN if before.power_state is None else Told.CONFLICT
+    return [matter(told, "end", after, reason=before.power_state_reason)]
+
+
+def of_verdict(before: Node, after: Node, verdict: Verdict) -> list[Fact]:
+    """The facts of a reading, in the order in which they are true."""
+    told = [matter(item, "end", after, reason=before.power_state_reason) for item in verdict.ends]
+    if before.power_state != after.power_state:
+        told.append(facts.power_corrected(after, before.power_state))
+    told += [
+        matter(item, "start", after, reason=after.power_state_reason) for item in verdict.begins
+    ]
+    if verdict.put_back is not None:
+        told.append(facts.power_set("start", after, verdict.put_back))
+    return told

@@ -1,0 +1,64 @@
+"""When each node's power is read next: a row per node, made and removed with it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from siderite.baremetal.usecases.context import Context
+from siderite.core.store import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """When a node is read next, and how many readings have failed in a row."""
+
+    node: str
+    due: float
+    pause: float
+    failures: int
+
+
+def begin(node: str, now: float) -> Op:
+    """A new node is watched from now on."""
+    return Op(
+        "INSERT INTO power_watch (node, due, pause, failures) VALUES (?, ?, 0, 0)"
+        # A node that is there already is the node's own clash to tell of.
+        " ON CONFLICT (node) DO UPDATE SET node = excluded.node",
+        (node, now),
+        1,
+    )
+
+
+def end(node: str) -> Op:
+    """A node is gone."""
+    return Op("DELETE FROM power_watch WHERE node = ?", (node,))
+
+
+def look_soon(node: str, now: float) -> Op:
+    """Something happened to the node's power: have it read soon, and then for a while often."""
+    return Op(
+        "UPDATE power_watch SET due = CASE WHEN due < ? THEN due ELSE ? END, pause = 0,"
+        " failures = 0 WHERE node = ?",
+        (now, now, node),
+    )
+
+
+async def due(ctx: Context, now: float, limit: int) -> list[str]:
+    """The nodes that are to be read now, longest due first."""
+    rows = await ctx.door.store.fetch(
+        "SELECT node FROM power_watch WHERE due <= ? ORDER BY due LIMIT ?", (now, limit)
+    )
+    return [str(row[0]) for row in rows]
+
+
+_ONE = "(?, CAST(? AS DOUBLE PRECISION), CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT))"
+
+
+def schedule(plans: Sequence[Plan]) -> Op:
+    """When these nodes are read next, in one statement."""
+    values = ", ".join([_ONE] * len(plans))
+    sql = (
+        "UPDATE power_watch SET due = v.column2, pause = v.column3, failures = v.column4"  # noqa: S608 - marks only
+        f" FROM (VALUES {values}) AS v WHERE power_watch.node = v.column1"
+    )
+    args = [arg for plan in plans for arg in (plan.node, plan.due, plan.pause, plan.failures)]
+    return Op(sql, tuple(args))

@@ -1,0 +1,191 @@
+"""The power watch: one sweep over all nodes, for ever, that finds out what their machines do.
+
+Nodes whose power changed are read again soon, quiet ones less and less often, up to the interval;
+each reading is a little early by chance, so that a rack does not answer all at once. A few readings
+are under way at a time, each a task of its own; a node that waits for its turn is a row. Nothing is
+locked and no transaction is open during a reading: see `usecases.power_watch`.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field
+
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power_truth import Limits
+from siderite.baremetal.domain.power_truth import Policy
+from siderite.baremetal.domain.power_truth import is_left_alone
+from siderite.baremetal.domain.power_truth import judge
+from siderite.baremetal.domain.power_truth import judge_failure
+from siderite.baremetal.drivers.contract import Drivers
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.usecases import power_schedule
+from siderite.baremetal.usecases import power_watch
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.power_schedule import Plan
+from siderite.baremetal.usecases.power_watch import Watched
+from siderite.core.log import get_logger
+
+log = get_logger("power_watch")
+
+BATCH = 16
+"""Nodes that are taken up at a time: requests are answered in between."""
+BREATH_S = 0.005
+_QUICKEST = 16
+"""The shortest pause is the interval by this."""
+_EARLY = 0.25
+"""How much of its pause a reading may come early."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often, how many at once, how long for one, and what follows from failures."""
+
+    interval_s: float = 60.0
+    in_flight: int = 100
+    timeout_s: float = 15.0
+    limits: Limits = field(default_factory=Limits)
+    policy: Policy = Policy.HARDWARE
+
+
+class PowerWatch:
+    """The sweep. Its state is in the database: it may be stopped and started anywhere."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        drivers: Drivers,
+        rhythm: Rhythm,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._ctx = ctx
+        self._drivers = drivers
+        self._rhythm = rhythm
+        self._chance = chance
+        self._readings: dict[str, asyncio.Task[Plan | None]] = {}
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                begun = await self._begin()
+                if begun:
+                    await asyncio.sleep(BREATH_S)
+                elif self._readings:
+                    await asyncio.wait(
+                        self._readings.values(),
+                        timeout=self._idle_s,
+                        return_when=asyncio.FIRST_COMPLETED,
+                    )
+                else:
+                    await asyncio.sleep(self._idle_s)
+                await self._collect()
+        finally:
+            for task in self._readings.values():
+                task.cancel()
+            await asyncio.gather(*self._readings.values(), return_exceptions=True)
+            self._readings.clear()
+
+    @property
+    def _idle_s(self) -> float:
+        return min(1.0, self._rhythm.interval_s / (2 * _QUICKEST))
+
+    async def _begin(self) -> int:
+        """Begin readings of nodes that are due, as far as there is room."""
+        room = min(BATCH, self._rhythm.in_flight - len(self._readings))
+        if room <= 0:
+            return 0
+        found = await power_schedule.due(
+            self._ctx, self._ctx.door.clock(), room + len(self._readings)
+        )
+        uuids = [uuid for uuid in found if uuid not in self._readings][:room]
+        if not uuids:
+            return 0
+        watched = await power_watch.look(self._ctx, uuids)
+        alone = []
+        for item in watched:
+            if is_left_alone(item.node, has_work=item.has_work):
+                alone.append(self._later(item, failures=item.failures))
+            else:
+                self._readings[item.node.uuid] = asyncio.create_task(self._read(item))
+        if alone:
+            await self._ctx.door.store.commit([power_schedule.schedule(alone)])
+        return len(watched)
+
+    async def _collect(self) -> None:
+        """Write down when the nodes are due again whose readings found nothing new."""
+        plans = []
+        for uuid, task in list(self._readings.items()):
+            if not task.done():
+                continue
+            del self._readings[uuid]
+            why = task.exception()
+            if why is not None:
+                log.error("a reading went wrong", node=uuid, error=repr(why), trace=why)
+                now = self._ctx.door.clock()
+                plans.append(Plan(uuid, now + self._rhythm.interval_s, 0.0, 0))
+                continue
+            plan = task.result()
+            if plan is not None:
+                plans.append(plan)
+        for start in range(0, len(plans), BATCH):
+            await self._ctx.door.store.commit(
+                [power_schedule.schedule(plans[start : start + BATCH])]
+            )
+
+    async def _read(self, item: Watched) -> Plan | None:
+        """Read one node and record what follows; the plan if that is all there is to write."""
+        observed, why = await self._ask(item.node)
+        if observed is PowerState.UNKNOWN:
+            failures = item.failures + 1
+            verdict = judge_failure(item.node, failures, why, self._rhythm.limits)
+        else:
+            failures = 0
+            verdict = judge(item.node, observed, self._policy(item.node))
+        if verdict.is_quiet:
+            first = failures == 1 and item.failures == 0
+            return self._soon(item, failures) if first else self._later(item, failures=failures)
+        # A machine that will not stay as the record says is put back less and less often.
+        backing_off = verdict.put_back is not None
+        plan = self._later(item, failures=0) if backing_off else self._soon(item, failures)
+        if not await power_watch.record(self._ctx, item.node, verdict, plan):
+            return self._soon(item, item.failures)  # the reading was of a node that is no more
+        log.info(
+            "power", node=item.node.uuid, recorded=item.node.power_state, observed=observed.value,
+            failures=failures, changes=verdict.changes,
+        )  # fmt: skip
+        return None
+
+    async def _ask(self, node: Node) -> tuple[PowerState, str]:
+        """What the hardware says, or why it cannot be told."""
+        driver = self._drivers.get(node.driver)
+        if driver is None:
+            return PowerState.UNKNOWN, f"driver {node.driver} is not there (any more)"
+        limit_s = self._rhythm.timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                observed = await driver.power.read(Endpoint.of(node))
+        except TimeoutError:
+            return PowerState.UNKNOWN, f"the BMC did not answer within {limit_s:g} s"
+        except Exception as why:
+            log.error("a driver failed unexpectedly", node=node.uuid, error=repr(why), trace=why)
+            return PowerState.UNKNOWN, f"the driver failed ({type(why).__name__}): see the log"
+        return observed, "the BMC does not answer: check its address, credentials and network"
+
+    def _policy(self, node: Node) -> Policy:
+        return self._rhythm.policy if node.power_policy is None else Policy(node.power_policy)
+
+    def _later(self, item: Watched, *, failures: int) -> Plan:
+        """Twice the pause it had, up to the interval."""
+        interval = self._rhythm.interval_s
+        pause = min(interval, max(interval / _QUICKEST, 2 * item.pause))
+        return self._plan(item, pause, failures)
+
+    def _soon(self, item: Watched, failures: int) -> Plan:
+        return self._plan(item, self._rhythm.interval_s / _QUICKEST, failures)
+
+    def _plan(self, item: Watched, pause: float, failures: int) -> Plan:
+        due = self._ctx.door.clock() + pause * (1 - _EARLY * self._chance())
+        return Plan(item.node.uuid, due, pause, failures)
