@@ -30,9 +30,12 @@ from siderite.core.log import get_logger
 
 log = get_logger("power_watch")
 
-BATCH = 16
-"""Nodes that are taken up at a time: requests are answered in between."""
-BREATH_S = 0.005
+BATCH = 2
+BREATH_S = 0.002
+"""So many nodes are taken up at a time, then requests are answered: a sweep of many nodes may take a
+while, but nobody else should notice it.
+"""
+_PLANS = 16
 _QUICKEST = 16
 """The shortest pause is the interval by this."""
 _EARLY = 0.25
@@ -130,9 +133,9 @@ class PowerWatch:
             plan = task.result()
             if plan is not None:
                 plans.append(plan)
-        for start in range(0, len(plans), BATCH):
+        for start in range(0, len(plans), _PLANS):
             await self._ctx.door.store.commit(
-                [power_schedule.schedule(plans[start : start + BATCH])]
+                [power_schedule.schedule(plans[start : start + _PLANS])]
             )
 
     async def _read(self, item: Watched) -> Plan | None:
