@@ -32,8 +32,8 @@ log = get_logger("power_watch")
 
 BATCH = 2
 BREATH_S = 0.002
-"""So many nodes are taken up at a time, then requests are answered: a sweep of many nodes may take a
-while, but nobody else should notice it.
+"""So many nodes are taken up at a time, then requests are answered: a sweep of many nodes may take
+a while, but nobody else should notice it.
 """
 _PLANS = 16
 _QUICKEST = 16
