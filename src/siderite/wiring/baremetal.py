@@ -7,6 +7,7 @@ from functools import partial
 
 from siderite.baremetal.domain.power_truth import Limits
 from siderite.baremetal.domain.power_truth import Policy
+from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.drivers.simulated import SimulatorService
 from siderite.baremetal.usecases import callback
@@ -91,9 +92,7 @@ def baremetal(base: Base) -> Baremetal:
     handlers["firmware_setting"] = FirmwareSettings(ctx, drivers).handle
     handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
     jobs: list[Job] = [partial(machines.call_back, partial(_called_back, ctx))]
-    if config.power_watch_interval_s > 0:
-        watch = PowerWatch(ctx, drivers, rhythm(config))
-        jobs.append(Singleton(base.store, "power watch", watch.run).run)
+    jobs += _watches(base, ctx, drivers)
     if config.demo and base.role is Role.ALL:
         jobs.append(partial(fill, ctx, machines, config.demo_nodes))
     authenticated = None if config.baremetal_auth == "none" else base.identity
@@ -111,6 +110,22 @@ def baremetal(base: Base) -> Baremetal:
         close=partial(_close, (machines.close, *fleet.closers)),
     )
     return Baremetal(part, ctx, machines)
+
+
+def _watches(base: Base, ctx: Context, drivers: Drivers) -> list[Job]:
+    """The power watch: one for all nodes, or where a process serves some conductor groups only, one
+    for each of those and one for nodes without a group.
+    """
+    config = base.config
+    if config.power_watch_interval_s <= 0:
+        return []
+    groups = config.worker_groups.replace(",", " ").split()
+    offers: dict[str, str | None] = {f"power watch of {group}": group for group in groups}
+    offers |= {"power watch of nodes without a group": ""} if groups else {"power watch": None}
+    return [
+        Singleton(base.store, name, PowerWatch(ctx, drivers, rhythm(config), group).run).run
+        for name, group in offers.items()
+    ]
 
 
 async def _called_back(ctx: Context, node: str) -> None:

@@ -42,11 +42,19 @@ def look_soon(node: str, now: float) -> Op:
     )
 
 
-async def due(ctx: Context, now: float, limit: int) -> list[str]:
-    """The nodes that are to be read now, longest due first."""
-    rows = await ctx.door.store.fetch(
-        "SELECT node FROM power_watch WHERE due <= ? ORDER BY due LIMIT ?", (now, limit)
-    )
+_DUE = "SELECT node FROM power_watch WHERE due <= ? ORDER BY due LIMIT ?"
+_DUE_OF_GROUP = (
+    "SELECT w.node FROM power_watch w JOIN nodes n ON n.uuid = w.node"
+    " WHERE w.due <= ? AND n.conductor_group = ? ORDER BY w.due LIMIT ?"
+)
+
+
+async def due(ctx: Context, now: float, limit: int, group: str | None = None) -> list[str]:
+    """The nodes that are to be read now, longest due first; of one conductor group, or of all."""
+    if group is None:
+        rows = await ctx.door.store.fetch(_DUE, (now, limit))
+    else:
+        rows = await ctx.door.store.fetch(_DUE_OF_GROUP, (now, group, limit))
     return [str(row[0]) for row in rows]
 
 

@@ -63,6 +63,7 @@ async def record(ctx: Context, node: Node, verdict: Verdict, plan: Plan) -> bool
                 node.uuid, LANE, "power", job=msgspec.json.encode(job).decode(), now=change.now,
                 deadline=change.now + ctx.settings.power_timeout_s,
                 reason="the machine is put back to what the record says",
+                pool=ctx.rules.pool(node),
             )
         )  # fmt: skip
     try:

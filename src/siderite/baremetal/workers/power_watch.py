@@ -54,18 +54,22 @@ class Rhythm:
 
 
 class PowerWatch:
-    """The sweep. Its state is in the database: it may be stopped and started anywhere."""
+    """The sweep over all nodes, or those of one conductor group. Its state is in the database: it
+    may be stopped and started anywhere.
+    """
 
     def __init__(
         self,
         ctx: Context,
         drivers: Drivers,
         rhythm: Rhythm,
+        group: str | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._ctx = ctx
         self._drivers = drivers
         self._rhythm = rhythm
+        self._group = group
         self._chance = chance
         self._readings: dict[str, asyncio.Task[Plan | None]] = {}
 
@@ -100,9 +104,9 @@ class PowerWatch:
         room = min(BATCH, self._rhythm.in_flight - len(self._readings))
         if room <= 0:
             return 0
-        found = await power_schedule.due(
-            self._ctx, self._ctx.door.clock(), room + len(self._readings)
-        )
+        most = room + len(self._readings)
+        now = self._ctx.door.clock()
+        found = await power_schedule.due(self._ctx, now, most, self._group)
         uuids = [uuid for uuid in found if uuid not in self._readings][:room]
         if not uuids:
             return 0
