@@ -113,6 +113,9 @@ class Config:
         False, "Whether a server that no host has room for becomes PENDING in place of ERROR."
     )
 
+    quota_instances: int = _option(10, "Servers that a project may have; -1: without limit.")
+    quota_cores: int = _option(20, "VCPUs that a project's servers may have; -1: without limit.")
+    quota_ram_mib: int = _option(51200, "Memory of a project's servers; -1: without limit.")
     image_dir: str = _option("", "Directory for images' data; empty: images in the data directory.")
     image_max_gib: int = _option(1024, "Largest image that is taken, in GiB.")
     power_policy: str = _option(

@@ -9,3 +9,8 @@ from functools import lru_cache
 def iso(at: float) -> str:
     """The REST form: ISO 8601 with microseconds and offset; sorts as text."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")
+
+
+def seconds(text: str) -> float:
+    """The moment that `iso` wrote."""
+    return datetime.fromisoformat(text).timestamp()

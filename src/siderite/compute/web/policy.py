@@ -25,6 +25,19 @@ RULES = {
     "server_migrations:read": "admin",
     "networks:read": "reader",
     "hosts:manage": "admin",
+    "keypairs:own": "reader",
+    "limits:read": "reader",
+    "quotas:read": "reader",
+    "quotas:manage": "admin",
+    "aggregates:manage": "admin",
+    "zones:read": "reader",
+    "zones:detail": "admin",
+    "server_groups:read": "reader",
+    "server_groups:manage": "member",
+    "hypervisors:read": "admin",
+    "services:manage": "admin",
+    "usage:read": "reader",
+    "usage:read_all": "admin",
 }
 """The least role that a policy takes.."""
 

@@ -4,6 +4,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.compute.web import aggregates
+from siderite.compute.web import hypervisors
+from siderite.compute.web import keypairs
+from siderite.compute.web import quotas
+from siderite.compute.web import server_groups
+from siderite.compute.web import services
+from siderite.compute.web import usage
 from siderite.compute.web.versions import RANGE
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -55,5 +62,14 @@ _SHELL = (
     Route("GET", "/v2.1/extensions", extensions, "servers:read"),
 )
 
-ROUTES: tuple[Route, ...] = (*_SHELL,)
+ROUTES: tuple[Route, ...] = (
+    *_SHELL,
+    *keypairs.ROUTES,
+    *quotas.ROUTES,
+    *server_groups.ROUTES,
+    *aggregates.ROUTES,
+    *hypervisors.ROUTES,
+    *services.ROUTES,
+    *usage.ROUTES,
+)
 """Each module of the web has its own ROUTES; they are put together here."""

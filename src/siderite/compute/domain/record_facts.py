@@ -1,0 +1,101 @@
+"""What is announced of keypairs, aggregates, server groups and hosts, in Nova's payloads."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from siderite.compute.domain.aggregate import Aggregate
+from siderite.compute.domain.facts import API
+from siderite.compute.domain.host import DEFAULT_ZONE
+from siderite.compute.domain.host import Host
+from siderite.compute.domain.keypair import Keypair
+from siderite.compute.domain.server_group import ServerGroup
+from siderite.core.fact import Fact
+
+EVENT_TYPES = ("keypair.*.*", "aggregate.*.*", "server_group.*", "service.*")
+
+
+def _fact(
+    event: str, kind: tuple[str, str, str], data: Mapping[str, Any], *, uuid: str,
+    project: str | None = None,
+) -> Fact:  # fmt: skip
+    name, version, resource = kind
+    payload = {
+        "nova_object.name": name,
+        "nova_object.namespace": "nova",
+        "nova_object.version": version,
+        "nova_object.data": data,
+    }
+    text = msgspec.json.encode(payload).decode()
+    return Fact(event, API, resource, uuid, text, project=project)
+
+
+def keypair(action: str, key: Keypair) -> tuple[Fact, Fact]:
+    """`keypair.create`, `keypair.import` or `keypair.delete`, start and end."""
+    data = {
+        "user_id": key.user_id,
+        "name": key.name,
+        "public_key": key.public_key,
+        "fingerprint": key.fingerprint,
+        "type": key.kind,
+    }
+    kind = ("KeypairPayload", "1.0", "keypair")
+    start, end = (
+        _fact(f"keypair.{action}.{phase}", kind, data, uuid=key.uuid) for phase in ("start", "end")
+    )
+    return start, end
+
+
+def aggregate(action: str, value: Aggregate, number: int | None) -> tuple[Fact, Fact]:
+    """`aggregate.create` and so on, start and end."""
+    data = {
+        "id": number,
+        "uuid": value.uuid,
+        "name": value.name,
+        "hosts": value.hosts,
+        "metadata": value.metadata,
+    }
+    kind = ("AggregatePayload", "1.1", "aggregate")
+    start, end = (
+        _fact(f"aggregate.{action}.{phase}", kind, data, uuid=value.uuid)
+        for phase in ("start", "end")
+    )
+    return start, end
+
+
+def server_group(action: str, group: ServerGroup, members: Sequence[str]) -> Fact:
+    """`server_group.create` or `server_group.delete`."""
+    data = {
+        "uuid": group.uuid,
+        "name": group.name,
+        "user_id": group.user_id,
+        "project_id": group.project_id,
+        "policies": [group.policy],
+        "policy": group.policy,
+        "rules": group.rules,
+        "members": list(members),
+        "hosts": None,
+    }
+    kind = ("ServerGroupPayload", "1.1", "server_group")
+    return _fact(f"server_group.{action}", kind, data, uuid=group.uuid, project=group.project_id)
+
+
+def service(action: str, host: Host) -> Fact:
+    """`service.create`, `service.update` or `service.delete`."""
+    data = {
+        "host": host.name,
+        "binary": "nova-compute",
+        "topic": "compute",
+        "report_count": 0,
+        "disabled": host.disabled,
+        "disabled_reason": host.disabled_reason,
+        "availability_zone": DEFAULT_ZONE,
+        "last_seen_up": None,
+        "forced_down": host.forced_down,
+        "version": 0,
+        "uuid": host.uuid,
+    }
+    kind = ("ServiceStatusPayload", "1.1", "service")
+    return _fact(f"service.{action}", kind, data, uuid=host.uuid)

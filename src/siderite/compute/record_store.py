@@ -1,0 +1,171 @@
+"""Rows of what servers refer to: keypairs, limits, aggregates, groups; and of what they used."""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+
+from siderite.compute.domain.aggregate import Aggregate
+from siderite.compute.domain.host import Host
+from siderite.compute.domain.keypair import Keypair
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_group import ServerGroup
+from siderite.compute.store import HOSTS
+from siderite.compute.store import SERVERS
+from siderite.core.store import Line
+from siderite.core.store import Op
+from siderite.core.store import Store
+from siderite.core.store import Value
+from siderite.core.store.table import Table
+from siderite.core.store.table import Where
+
+
+def _no_body(_: object) -> str:
+    return ""
+
+
+KEYPAIRS: Table[Keypair] = Table("keypairs", Keypair, ("user_id", "name"), _no_body)
+AGGREGATES: Table[Aggregate] = Table("aggregates", Aggregate, ("name",), _no_body)
+SERVER_GROUPS: Table[ServerGroup] = Table("server_groups", ServerGroup, ("project_id",), _no_body)
+
+
+async def keypair(store: Store, user: str, name: str) -> tuple[int, Keypair] | None:
+    """A user's key of this name, and its number."""
+    rows = await store.fetch(
+        "SELECT id, doc FROM keypairs WHERE user_id = ? AND name = ?", (user, name)
+    )
+    return (int(rows[0][0]), KEYPAIRS.value(rows[0][1])) if rows else None  # type: ignore[arg-type]
+
+
+async def keypairs(
+    store: Store, user: str, *, after: str | None = None, limit: int | None = None
+) -> list[Keypair]:
+    """A user's keys by name, beyond one of them."""
+    where, args = "user_id = ?", [user]
+    if after is not None:
+        where += " AND name > ?"
+        args.append(after)
+    end = "" if limit is None else f" LIMIT {limit}"
+    sql = f"SELECT doc FROM keypairs WHERE {where} ORDER BY name{end}"  # noqa: S608
+    return [KEYPAIRS.value(row[0]) for row in await store.fetch(sql, args)]
+
+
+async def count(store: Store, table: str, column: str, value: str) -> int:
+    """How many rows have this value."""
+    rows = await store.fetch(f"SELECT count(*) FROM {table} WHERE {column} = ?", (value,))  # noqa: S608
+    return int(rows[0][0])  # type: ignore[arg-type]
+
+
+# Limits
+
+DEFAULTS = ""
+"""The project whose limits are everybody's."""
+
+
+async def limits(store: Store, project: str) -> tuple[dict[str, int], dict[str, int]]:
+    """What was set for everybody, and for the project."""
+    rows = await store.fetch(
+        "SELECT project_id, resource, value FROM quota_limits WHERE project_id IN (?, ?)",
+        (DEFAULTS, project),
+    )
+    every = {str(r[1]): int(r[2]) for r in rows if r[0] == DEFAULTS}  # type: ignore[arg-type]
+    own = {str(r[1]): int(r[2]) for r in rows if r[0] != DEFAULTS}  # type: ignore[arg-type]
+    return every, own
+
+
+def set_limit(project: str, resource: str, value: int) -> Op:
+    """A limit becomes this."""
+    return Op(
+        "INSERT INTO quota_limits (project_id, resource, value) VALUES (?, ?, ?)"
+        " ON CONFLICT (project_id, resource) DO UPDATE SET value = excluded.value",
+        (project, resource, value),
+    )
+
+
+def forget_limits(project: str) -> Op:
+    """The defaults hold again."""
+    return Op("DELETE FROM quota_limits WHERE project_id = ?", (project,))
+
+
+# Aggregates
+
+
+async def aggregates(store: Store) -> list[tuple[int, Aggregate]]:
+    """All of them, with their numbers."""
+    rows = await store.fetch("SELECT id, doc FROM aggregates ORDER BY id")
+    return [(int(row[0]), AGGREGATES.value(row[1])) for row in rows]  # type: ignore[arg-type]
+
+
+# Groups
+
+
+async def server_groups(
+    store: Store, project: str | None, *, limit: int, offset: int
+) -> list[ServerGroup]:
+    """A project's groups, or everybody's."""
+    where: list[Where] = [] if project is None else [Where("project_id = ?", (project,))]
+    clause = f" WHERE {where[0].sql}" if where else ""
+    sql = f"SELECT doc FROM server_groups{clause} ORDER BY id LIMIT {limit} OFFSET {offset}"  # noqa: S608
+    rows = await store.fetch(sql, where[0].args if where else ())
+    return [SERVER_GROUPS.value(row[0]) for row in rows]
+
+
+async def members(store: Store, groups: Iterable[str]) -> dict[str, list[str]]:
+    """The servers of each group."""
+    every = list(groups)
+    found: dict[str, list[str]] = {uuid: [] for uuid in every}
+    for at in range(0, len(every), 500):
+        some = every[at : at + 500]
+        marks = ", ".join("?" * len(some))
+        rows = await store.fetch(
+            f"SELECT group_uuid, uuid FROM servers WHERE group_uuid IN ({marks}) AND deleted = 0"  # noqa: S608
+            " ORDER BY id",
+            some,
+        )
+        for group, server in rows:
+            found[str(group)].append(str(server))
+    return found
+
+
+# Hosts
+
+
+async def hosts(store: Store) -> list[tuple[int, float, Host]]:
+    """All hosts with their numbers and when they were last heard of."""
+    rows = await store.fetch("SELECT id, seen_at, doc FROM hosts ORDER BY id")
+    return [(int(r[0]), float(r[1]), HOSTS.value(r[2])) for r in rows]  # type: ignore[arg-type]
+
+
+async def servers_on(store: Store, nodes: Sequence[tuple[str, str]]) -> dict[str, list[Line]]:
+    """Node, UUID and name of the servers on each host's nodes."""
+    found: dict[str, list[Line]] = {node: [] for _, node in nodes}
+    names = sorted({host for host, _ in nodes})
+    for at in range(0, len(names), 500):
+        some: list[Value] = list(names[at : at + 500])
+        marks = ", ".join("?" * len(some))
+        rows = await store.fetch(
+            f"SELECT node, uuid, name FROM servers WHERE host IN ({marks}) AND deleted = 0"  # noqa: S608
+            " ORDER BY id",
+            some,
+        )
+        for row in rows:
+            if row[0] in found:
+                found[str(row[0])].append(row)
+    return found
+
+
+# Usage
+
+
+async def ran_between(
+    store: Store, begin: str, end: str, *, project: str | None, after: str | None, limit: int
+) -> list[Server]:
+    """Servers that ran at some time in between, oldest first."""
+    where = "launched_at < ? AND (terminated_at IS NULL OR terminated_at > ?)"
+    args: list[Value] = [end, begin]
+    if project is not None:
+        where += " AND project_id = ?"
+        args.append(project)
+    if after is not None:
+        where += " AND id > (SELECT id FROM servers WHERE uuid = ?)"
+        args.append(after)
+    sql = f"SELECT doc FROM servers WHERE {where} ORDER BY id LIMIT {limit}"  # noqa: S608
+    return [SERVERS.value(row[0]) for row in await store.fetch(sql, args)]

@@ -1,0 +1,171 @@
+"""Aggregates of hosts, and the zones that they make."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+
+from siderite.compute import record_store as rows
+from siderite.compute.domain import record_facts as facts
+from siderite.compute.domain.aggregate import ZONE
+from siderite.compute.domain.aggregate import Aggregate
+from siderite.compute.domain.aggregate import check_zones
+from siderite.compute.record_store import AGGREGATES
+from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.hooks import Place
+from siderite.core.errors import Conflict
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.ids import new_uuid
+from siderite.core.store import Duplicate
+from siderite.core.store import Store
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+
+_ALL = "aggregates"
+"""Zones are decided over all aggregates, so changes of any take turns."""
+TENANTS = "filter_tenant_id"
+
+Numbered = tuple[int, Aggregate]
+
+
+class StoredPlaces:
+    """What aggregates say of hosts, for placing servers."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def of_hosts(self) -> Mapping[str, Place]:
+        every = [aggregate for _, aggregate in await rows.aggregates(self._store)]
+        names = {host for aggregate in every for host in aggregate.hosts}
+        return {name: _place([one for one in every if name in one.hosts]) for name in names}
+
+
+def _place(aggregates: list[Aggregate]) -> Place:
+    metadata: dict[str, set[str]] = {}
+    projects: set[str] = set()
+    zone = None
+    for aggregate in aggregates:
+        zone = aggregate.zone or zone
+        for key, value in aggregate.metadata.items():
+            metadata.setdefault(key, set()).add(value)
+            if key.startswith(TENANTS):
+                projects.update(part.strip() for part in value.split(","))
+    return Place(zone, {k: frozenset(v) for k, v in metadata.items()}, frozenset(projects))
+
+
+async def every(ctx: Context) -> list[Numbered]:
+    """All aggregates, with their numbers."""
+    return await rows.aggregates(ctx.door.store)
+
+
+async def one(ctx: Context, number: str) -> Numbered:
+    """The aggregate of a number, or of a UUID."""
+    for found in await every(ctx):
+        if number in (str(found[0]), found[1].uuid):
+            return found
+    raise NotFound(f"Aggregate {number[:80]} could not be found.")
+
+
+async def create(ctx: Context, name: str, zone: str | None, *, cause: Cause) -> Numbered:
+    """A new aggregate, without hosts."""
+    change = ctx.door.change(cause)
+    metadata = {} if zone is None else {ZONE: zone}
+    made = Aggregate(uuid=new_uuid(), created_at=iso(change.now), name=name, metadata=metadata)
+    change.put(AGGREGATES.insert(made))
+    change.tell(*facts.aggregate("create", made, None))
+    await _commit(ctx, change, made)
+    return await one(ctx, made.uuid)
+
+
+async def _change(
+    ctx: Context, number: str, action: str, changes: Callable[[Aggregate], dict[str, Any]],
+    *, cause: Cause,
+) -> Numbered:  # fmt: skip
+    async def decide(change: Change) -> Numbered:
+        known, before = await one(ctx, number)
+        new = changes(before)
+        after = before.changed(change.now, new)
+        others = [aggregate for _, aggregate in await every(ctx)]
+        check_zones(after, others)
+        change.put(AGGREGATES.swap(before, after))
+        for other in others:
+            if other.uuid != after.uuid and set(other.hosts) & set(after.hosts):
+                change.put(AGGREGATES.hold(other))
+        change.tell(*facts.aggregate(action, after, known))
+        return known, after
+
+    try:
+        return await ctx.door.attempt(cause, _ALL, decide)
+    except Duplicate as clash:
+        raise Conflict("There is an aggregate of this name already; choose another.") from clash
+
+
+async def rename(
+    ctx: Context, number: str, name: str | None, zone: str | None, *, cause: Cause
+) -> Numbered:
+    """Another name, another zone, or both."""
+
+    def changes(before: Aggregate) -> dict[str, Any]:
+        new: dict[str, Any] = {} if name is None else {"name": name}
+        if zone is not None:
+            new["metadata"] = {**before.metadata, ZONE: zone}
+        return new
+
+    return await _change(ctx, number, "update_prop", changes, cause=cause)
+
+
+async def set_metadata(
+    ctx: Context, number: str, metadata: Mapping[str, str | None], *, cause: Cause
+) -> Numbered:
+    """Add metadata; null takes away."""
+
+    def changes(before: Aggregate) -> dict[str, Any]:
+        merged = {**before.metadata, **metadata}
+        return {"metadata": {key: value for key, value in merged.items() if value is not None}}
+
+    return await _change(ctx, number, "update_metadata", changes, cause=cause)
+
+
+async def add_host(ctx: Context, number: str, host: str, *, cause: Cause) -> Numbered:
+    """A host comes into it."""
+    if host not in {found.name for _, _, found in await rows.hosts(ctx.door.store)}:
+        raise NotFound(f"Compute host {host[:255]} could not be found.")
+
+    def changes(before: Aggregate) -> dict[str, Any]:
+        if host in before.hosts:
+            raise Conflict(f"Aggregate {number} already has host {host}.")
+        return {"hosts": [*before.hosts, host]}
+
+    return await _change(ctx, number, "add_host", changes, cause=cause)
+
+
+async def remove_host(ctx: Context, number: str, host: str, *, cause: Cause) -> Numbered:
+    """A host goes out of it."""
+
+    def changes(before: Aggregate) -> dict[str, Any]:
+        if host not in before.hosts:
+            raise NotFound(f"Aggregate {number} has no host {host[:255]}.")
+        return {"hosts": [one for one in before.hosts if one != host]}
+
+    return await _change(ctx, number, "remove_host", changes, cause=cause)
+
+
+async def remove(ctx: Context, number: str, *, cause: Cause) -> None:
+    """Forget an aggregate that has no hosts."""
+    known, found = await one(ctx, number)
+    if found.hosts:
+        raise Invalid(
+            f"Cannot remove host aggregate {known}: it has hosts; remove those from it first."
+        )
+    change = ctx.door.change(cause)
+    change.put(AGGREGATES.remove(found))
+    change.tell(*facts.aggregate("delete", found, known))
+    await ctx.door.commit(change)
+
+
+async def _commit(ctx: Context, change: Change, made: Aggregate) -> None:
+    try:
+        await ctx.door.commit(change)
+    except Duplicate as clash:
+        raise Conflict(f"Aggregate {made.name} already exists.") from clash

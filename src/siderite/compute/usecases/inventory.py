@@ -1,0 +1,114 @@
+"""Hosts and hypervisors as administrators see them: what is up, what it offers and carries."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from siderite.compute import record_store as rows
+from siderite.compute import store
+from siderite.compute.domain import record_facts as facts
+from siderite.compute.domain.host import DEFAULT_ZONE
+from siderite.compute.domain.host import Host
+from siderite.compute.domain.host import Hypervisor
+from siderite.compute.store import HOSTS
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import NotFound
+from siderite.core.store import Line
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A host, its number, and whether it answers."""
+
+    number: int
+    host: Host
+    seen_at: float
+    is_up: bool
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A hypervisor with its host's part in the API."""
+
+    hypervisor: Hypervisor
+    service: Service
+    servers: Sequence[Line] | None = None
+
+
+async def services(ctx: Context) -> list[Service]:
+    """All hosts."""
+    now, patience = ctx.door.clock(), ctx.settings.host_patience_s
+    places = await ctx.places.of_hosts()
+    found = []
+    for number, seen_at, host in await rows.hosts(ctx.door.store):
+        is_up = not host.forced_down and now - seen_at <= patience
+        place = places.get(host.name)
+        zone = (place.zone if place else None) or DEFAULT_ZONE
+        found.append(Service(number, host, seen_at, is_up, zone))
+    return found
+
+
+async def service(ctx: Context, key: str) -> Service:
+    """A host by its number, UUID or name."""
+    for found in await services(ctx):
+        if key in (str(found.number), found.host.uuid):
+            return found
+    raise NotFound(f"Service {key[:80]} not found.")
+
+
+async def named(ctx: Context, name: str) -> Service:
+    """A host by its name."""
+    for found in await services(ctx):
+        if found.host.name == name:
+            return found
+    raise NotFound(f"Could not find binary nova-compute on host {name[:255]}.")
+
+
+async def change(ctx: Context, uuid: str, changes: Mapping[str, Any], *, cause: Cause) -> Service:
+    """A host is enabled, disabled, forced down."""
+
+    async def decide(change: Change) -> None:
+        before = await HOSTS.get(ctx.door.store, uuid)
+        if before is None:
+            raise NotFound(f"Service {uuid} not found.")
+        after = before.changed(change.now, changes)
+        change.put(HOSTS.swap(before, after))
+        change.tell(facts.service("update", after))
+
+    await ctx.door.attempt(cause, "host:" + uuid, decide)
+    return await service(ctx, uuid)
+
+
+async def hypervisors(
+    ctx: Context, *, pattern: str | None = None, with_servers: bool = False
+) -> list[Shown]:
+    """Hypervisors whose names contain a text."""
+    where, args = "", ()
+    if pattern is not None:
+        where, args = "v.node LIKE ? ESCAPE '!'", (f"%{_escaped(pattern)}%",)  # type: ignore[assignment]
+    found = await store.hypervisors(ctx.door.store, where, args)
+    by_host = {one.host.name: one for one in await services(ctx)}
+    carried: Mapping[str, Sequence[Line]] = {}
+    if with_servers:
+        carried = await rows.servers_on(ctx.door.store, [(one.host, one.node) for one in found])
+    return [
+        Shown(one, by_host[one.host], carried[one.node] if with_servers else None)
+        for one in found
+        if one.host in by_host
+    ]
+
+
+async def hypervisor(ctx: Context, key: str, *, with_servers: bool = False) -> Shown:
+    """A hypervisor by its number or UUID."""
+    for found in await hypervisors(ctx, with_servers=with_servers):
+        if key in (str(found.hypervisor.id), found.hypervisor.uuid):
+            return found
+    raise NotFound(f"Hypervisor with ID '{key[:80]}' could not be found.")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

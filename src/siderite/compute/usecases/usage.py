@@ -1,0 +1,52 @@
+"""What projects used over a time: hours, and hours times size."""
+
+from dataclasses import dataclass
+
+from siderite.compute import record_store as rows
+from siderite.compute.domain.server import Server
+from siderite.compute.store import SERVERS
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import Invalid
+from siderite.core.times import iso
+from siderite.core.times import seconds
+from siderite.core.who import Who
+
+_HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """How long a server ran in the time that was asked about."""
+
+    server: Server
+    hours: float
+    uptime_s: int
+
+
+async def between(
+    ctx: Context,
+    begin: float,
+    end: float,
+    *,
+    project: str | None,
+    marker: str | None,
+    limit: int,
+    who: Who,
+) -> list[Used]:
+    """Servers that ran then, of a project or of all."""
+    if marker is not None:
+        known = await SERVERS.get(ctx.door.store, marker)
+        if known is None or not (who.is_admin or known.project_id == who.project_id):
+            raise Invalid(f"marker [{marker[:80]}] not found")
+    found = await rows.ran_between(
+        ctx.door.store, iso(begin), iso(end), project=project, after=marker, limit=limit
+    )
+    now = ctx.door.clock()
+    return [_used(server, begin, end, now) for server in found]
+
+
+def _used(server: Server, begin: float, end: float, now: float) -> Used:
+    started = seconds(server.launched_at or server.created_at)
+    ended = seconds(server.terminated_at) if server.terminated_at else now
+    hours = max(min(ended, end) - max(started, begin), 0.0) / _HOUR_S
+    return Used(server, hours, max(int(ended - started), 0))

@@ -1,0 +1,181 @@
+"""The addresses of aggregates and availability zones."""
+
+from collections.abc import Awaitable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.compute.domain.aggregate import Aggregate
+from siderite.compute.usecases import aggregates
+from siderite.compute.usecases import inventory
+from siderite.compute.web import checks
+from siderite.core.errors import Invalid
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+from siderite.core.times import iso
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+UUIDS = 41
+_NAME = checks.text(1, 255)
+_ZONE = checks.text(1, 255, r"[^:\x00-\x1f]+")
+_MOST_METADATA = 128
+
+
+def _shown(number: int, one: Aggregate, version: int, *, whole: bool = True) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": number,
+        "name": one.name,
+        "availability_zone": one.zone,
+        "created_at": checks.instant(one.created_at),
+        "updated_at": checks.instant(one.updated_at),
+        "deleted": False,
+        "deleted_at": None,
+    }
+    if whole:
+        shown |= {"hosts": one.hosts, "metadata": one.metadata}
+    if version >= UUIDS:
+        shown["uuid"] = one.uuid
+    return shown
+
+
+def _reply(found: tuple[int, Aggregate], request: Request, *, whole: bool = True) -> Response:
+    return reply({"aggregate": _shown(*found, request.version, whole=whole)})
+
+
+async def index(service: "Service", request: Request) -> Response:
+    """GET /os-aggregates"""
+    checks.query(request, {}, checks.ALL_STRICT)
+    found = await aggregates.every(service.ctx)
+    return reply({"aggregates": [_shown(*one, request.version) for one in found]})
+
+
+async def show(service: "Service", request: Request) -> Response:
+    """GET /os-aggregates/{id}"""
+    return _reply(await aggregates.one(service.ctx, request.params[0]), request)
+
+
+async def create(service: "Service", request: Request) -> Response:
+    """POST /os-aggregates"""
+    fields = {"name": _NAME, "availability_zone": checks.optional(_ZONE)}
+    asked = checks.body(await request.json(), "aggregate", fields, ["name"])
+    zone, cause = asked.get("availability_zone"), service.cause(request)
+    made = await aggregates.create(service.ctx, asked["name"], zone, cause=cause)
+    return _reply(made, request, whole=False)
+
+
+async def update(service: "Service", request: Request) -> Response:
+    """PUT /os-aggregates/{id}"""
+    fields = {"name": _NAME, "availability_zone": checks.optional(_ZONE)}
+    asked = checks.body(await request.json(), "aggregate", fields)
+    if not asked:
+        raise Invalid("aggregate is empty; give it a name or an availability_zone.")
+    changed = await aggregates.rename(
+        service.ctx, request.params[0], asked.get("name"), asked.get("availability_zone"),
+        cause=service.cause(request),
+    )  # fmt: skip
+    return _reply(changed, request)
+
+
+async def remove(service: "Service", request: Request) -> Response:
+    """DELETE /os-aggregates/{id}"""
+    await aggregates.remove(service.ctx, request.params[0], cause=service.cause(request))
+    return Response()
+
+
+async def _add_host(service: "Service", request: Request, asked: Any) -> tuple[int, Aggregate]:
+    host = checks.body(asked, None, {"host": checks.free_text(255)}, ["host"])["host"]
+    cause = service.cause(request)
+    return await aggregates.add_host(service.ctx, request.params[0], host, cause=cause)
+
+
+async def _remove_host(service: "Service", request: Request, asked: Any) -> tuple[int, Aggregate]:
+    host = checks.body(asked, None, {"host": checks.free_text(255)}, ["host"])["host"]
+    cause = service.cause(request)
+    return await aggregates.remove_host(service.ctx, request.params[0], host, cause=cause)
+
+
+async def _set_metadata(service: "Service", request: Request, asked: Any) -> tuple[int, Aggregate]:
+    fields = {"metadata": _metadata}
+    metadata = checks.body(asked, None, fields, ["metadata"])["metadata"]
+    cause = service.cause(request)
+    return await aggregates.set_metadata(service.ctx, request.params[0], metadata, cause=cause)
+
+
+def _metadata(name: str, value: Any) -> dict[str, str | None]:
+    if not isinstance(value, dict) or len(value) > _MOST_METADATA:
+        raise checks.wrong(name, value, f"It must be an object of up to {_MOST_METADATA} texts.")
+    check = checks.optional(checks.free_text(255))
+    key = checks.text(1, 255, r"[a-zA-Z0-9_:. -]+")
+    made = {key("metadata", k): check(k, v) for k, v in value.items()}
+    if made.get("availability_zone") is not None:
+        _ZONE("availability_zone", made["availability_zone"])
+    return made
+
+
+_Action = Callable[["Service", Request, Any], Awaitable[tuple[int, Aggregate]]]
+_ACTIONS: dict[str, _Action] = {
+    "add_host": _add_host,
+    "remove_host": _remove_host,
+    "set_metadata": _set_metadata,
+}
+
+
+async def action(service: "Service", request: Request) -> Response:
+    """POST /os-aggregates/{id}/action"""
+    document = await request.json()
+    if not isinstance(document, dict) or len(document) != 1 or next(iter(document)) not in _ACTIONS:
+        raise Invalid(f"The body must be one of the actions {', '.join(_ACTIONS)}.")
+    ((name, asked),) = document.items()
+    return _reply(await _ACTIONS[name](service, request, asked), request)
+
+
+async def zones(service: "Service", request: Request) -> Response:
+    """GET /os-availability-zone"""
+    return await _zones(service, request, detail=False)
+
+
+async def zones_detail(service: "Service", request: Request) -> Response:
+    """GET /os-availability-zone/detail"""
+    return await _zones(service, request, detail=True)
+
+
+async def _zones(service: "Service", request: Request, *, detail: bool) -> Response:
+    checks.query(request, {}, checks.ALL_STRICT)
+    found: dict[str, list[inventory.Service]] = {}
+    for one in await inventory.services(service.ctx):
+        found.setdefault(one.zone, []).append(one)
+    shown = []
+    for zone in sorted(found):
+        enabled = [one for one in found[zone] if not one.host.disabled]
+        hosts = {one.host.name: {"nova-compute": _condition(one)} for one in found[zone]}
+        shown.append(
+            {
+                "zoneName": zone,
+                "zoneState": {"available": bool(enabled)},
+                "hosts": hosts if detail else None,
+            }
+        )
+    return reply({"availabilityZoneInfo": shown})
+
+
+def _condition(one: inventory.Service) -> dict[str, Any]:
+    seen = checks.instant(iso(one.seen_at)) if one.seen_at else None
+    return {"active": not one.host.disabled, "available": one.is_up, "updated_at": seen}
+
+
+_ONE = "/v2.1/os-aggregates/{id}"
+_ZONES = "/v2.1/os-availability-zone"
+ROUTES = (
+    Route("GET", "/v2.1/os-aggregates", index, "aggregates:manage"),
+    Route("POST", "/v2.1/os-aggregates", create, "aggregates:manage"),
+    Route("GET", _ONE, show, "aggregates:manage"),
+    Route("PUT", _ONE, update, "aggregates:manage"),
+    Route("DELETE", _ONE, remove, "aggregates:manage"),
+    Route("POST", _ONE + "/action", action, "aggregates:manage"),
+    Route("GET", _ZONES, zones, "zones:read"),
+    Route("GET", _ZONES + "/detail", zones_detail, "zones:detail"),
+)

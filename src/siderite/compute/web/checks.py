@@ -1,0 +1,151 @@
+"""What bodies and queries of the smaller resources may hold, and Nova's sentences about the rest.
+
+A `Check` takes a field's name and value and gives the value to use; `body` and `query` apply a
+table of them. Fields come and go with versions: the caller says which there are.
+"""
+
+import re
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+from siderite.core.errors import Invalid
+from siderite.core.http import Request
+
+Check = Callable[[str, Any], Any]
+
+STRICT_QUERIES = 75
+"""From here on, most lists refuse arguments that they do not know; from 2.102, all do."""
+ALL_STRICT = 102
+_PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]*\Z")
+_WHOLE = re.compile(r"-?[0-9]{1,15}\Z")
+_TRUE = ("true", "1", "yes", "on", "t", "y")
+_FALSE = ("false", "0", "no", "off", "f", "n")
+
+
+def wrong(name: str, value: Any, why: str) -> Invalid:
+    """A value that does not fit."""
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else shown[:77] + "…"  # noqa: PLR2004
+    return Invalid(f"Invalid input for field/attribute {name}. Value: {shown}. {why}")
+
+
+def text(least: int = 1, most: int = 255, pattern: str | None = None) -> Check:
+    """A text of printable characters, without blanks around it."""
+    form = re.compile(pattern + r"\Z") if pattern else _PRINTABLE
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise wrong(name, value, "It is not of type 'string'.")
+        if not least <= len(value) <= most:
+            raise wrong(name, value, f"It must have {least} to {most} characters.")
+        if not form.match(value) or value != value.strip():
+            raise wrong(name, value, "It has characters or blanks that are not allowed here.")
+        return value
+
+    return check
+
+
+def free_text(most: int) -> Check:
+    """Any text up to a length."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or len(value) > most:
+            raise wrong(name, value, f"It must be a text of up to {most} characters.")
+        return value
+
+    return check
+
+
+def choice(*values: str) -> Check:
+    """One of these texts."""
+
+    def check(name: str, value: Any) -> str:
+        if value not in values:
+            raise wrong(name, value, f"It must be one of: {', '.join(values)}.")
+        return str(value)
+
+    return check
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or false, also as the words for them."""
+    if isinstance(value, bool):
+        return value
+    word = value.strip().lower() if isinstance(value, str) else None
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise wrong(name, value, "It is not true or false.")
+
+
+def whole(least: int, most: int = 0x7FFFFFFF) -> Check:
+    """A whole number, also as text."""
+
+    def check(name: str, value: Any) -> int:
+        if isinstance(value, str) and _WHOLE.match(value):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise wrong(name, value, "It is not a whole number.")
+        if not least <= value <= most:
+            raise wrong(name, value, f"It must be from {least} to {most}.")
+        return value
+
+    return check
+
+
+def optional(check: Check) -> Check:
+    """The same, or null."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def body(
+    document: Any, wrapper: str | None, fields: Mapping[str, Check], required: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The fields of a body, which stand under one key; nothing else may be there."""
+    if wrapper is not None:
+        if not isinstance(document, dict) or wrapper not in document:
+            raise Invalid(f"'{wrapper}' is a required property")
+        _nothing_else(document, {wrapper})
+        document = document[wrapper]
+    if not isinstance(document, dict):
+        raise wrong(wrapper or "body", document, "It is not of type 'object'.")
+    _nothing_else(document, fields)
+    for name in required:
+        if name not in document:
+            raise Invalid(f"'{name}' is a required property")
+    return {name: fields[name](name, value) for name, value in document.items()}
+
+
+def _nothing_else(document: Mapping[str, Any], known: Iterable[str]) -> None:
+    extra = sorted(set(document) - set(known))
+    if extra:
+        raise Invalid(f"Additional properties are not allowed ({extra[0][:80]!r} was unexpected)")
+
+
+def query(
+    request: Request, fields: Mapping[str, Check], strict_since: int = STRICT_QUERIES
+) -> dict[str, Any]:
+    """The arguments of a query; from some version on, unknown ones are refused."""
+    found: dict[str, Any] = {}
+    for name, value in request.query:
+        if name in fields:
+            found[name] = fields[name](name, value)
+        elif request.version >= strict_since:
+            raise Invalid(f"Additional properties are not allowed ({name[:80]!r} was unexpected)")
+    return found
+
+
+limit = whole(0)
+
+
+def marker(name: str, value: Any) -> str:
+    """Where the last page ended."""
+    return str(value)
+
+
+def instant(text: str | None) -> str | None:
+    """A moment as these resources show it: without an offset."""
+    return None if text is None else text[:26]

@@ -1,0 +1,208 @@
+"""The addresses of hypervisors."""
+
+from typing import TYPE_CHECKING
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from siderite.compute.usecases import inventory
+from siderite.compute.usecases.inventory import Shown
+from siderite.compute.web import checks
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+CPU_OBJECT = 28
+PAGES = 33
+UUIDS = 53
+ALWAYS_SERVERS = 75
+NO_STATISTICS = 88
+
+
+def _key(found: Shown, version: int) -> int | str:
+    return found.hypervisor.uuid if version >= UUIDS else found.hypervisor.id
+
+
+def _brief(found: Shown, version: int) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": _key(found, version),
+        "hypervisor_hostname": found.hypervisor.node,
+        "state": "up" if found.service.is_up else "down",
+        "status": "disabled" if found.service.host.disabled else "enabled",
+    }
+    if found.servers is not None and (found.servers or version >= ALWAYS_SERVERS):
+        shown["servers"] = [{"uuid": row[1], "name": _name(row)} for row in found.servers]
+    return shown
+
+
+def _name(row: Any) -> str:
+    """What the host calls a server."""
+    return f"instance-{row[1][:8]}"
+
+
+def _full(found: Shown, version: int) -> dict[str, Any]:
+    one, service = found.hypervisor, found.service
+    shown = _brief(found, version) | {
+        "hypervisor_type": one.type,
+        "hypervisor_version": one.version,
+        "host_ip": one.address,
+        "service": {
+            "id": service.host.uuid if version >= UUIDS else service.number,
+            "host": service.host.name,
+            "disabled_reason": service.host.disabled_reason,
+        },
+    }
+    if version >= NO_STATISTICS:
+        return shown | {"uptime": None}
+    info: Any = one.cpu_info
+    if version >= CPU_OBJECT:
+        info = msgspec.json.decode(one.cpu_info) if one.cpu_info else {}
+    return shown | {"cpu_info": info} | _statistics(found)
+
+
+def _statistics(found: Shown) -> dict[str, int]:
+    one = found.hypervisor
+    return {
+        "vcpus": one.vcpus,
+        "vcpus_used": one.vcpus_used,
+        "memory_mb": one.ram_mib,
+        "memory_mb_used": one.ram_used,
+        "free_ram_mb": one.ram_mib - one.ram_used,
+        "local_gb": one.disk_gib,
+        "local_gb_used": one.disk_used,
+        "free_disk_gb": one.disk_gib - one.disk_used,
+        "disk_available_least": one.disk_gib - one.disk_used,
+        "running_vms": one.servers,
+        "current_workload": 0,
+    }
+
+
+async def index(service: "Service", request: Request) -> Response:
+    """GET /os-hypervisors"""
+    return await _listed(service, request, "os-hypervisors", detail=False)
+
+
+async def detail(service: "Service", request: Request) -> Response:
+    """GET /os-hypervisors/detail"""
+    return await _listed(service, request, "os-hypervisors/detail", detail=True)
+
+
+async def _listed(service: "Service", request: Request, path: str, *, detail: bool) -> Response:
+    version = request.version
+    fields: dict[str, checks.Check] = {}
+    if version >= PAGES:
+        fields |= {"limit": checks.limit, "marker": checks.marker}
+    if version >= UUIDS:
+        fields |= {"hypervisor_hostname_pattern": checks.text(), "with_servers": checks.flag}
+    asked = checks.query(request, fields)
+    pattern = asked.get("hypervisor_hostname_pattern")
+    if pattern is not None and ("limit" in asked or "marker" in asked):
+        raise Invalid("Paging over hypervisors with the hypervisor_hostname_pattern query is not"
+                      " supported.")  # fmt: skip
+    found = await inventory.hypervisors(
+        service.ctx, pattern=pattern, with_servers=asked.get("with_servers", False)
+    )
+    if pattern is not None and not found:
+        raise NotFound(f"No hypervisor matching '{pattern}' could be found.")
+    show = _full if detail else _brief
+    if version < PAGES:
+        return reply({"hypervisors": [show(one, version) for one in found]})
+    limit = min(asked.get("limit", service.ctx.settings.max_limit), service.ctx.settings.max_limit)
+    rest = _after(found, asked.get("marker"), version)
+    body: dict[str, Any] = {"hypervisors": [show(one, version) for one in rest[:limit]]}
+    if limit and len(rest) > limit:
+        pairs = {**dict(request.query), "marker": _key(rest[limit - 1], version)}
+        href = f"{service.base(request)}v2.1/{path}?{urlencode(pairs)}"
+        body["hypervisors_links"] = [{"rel": "next", "href": href}]
+    return reply(body)
+
+
+def _after(found: list[Shown], marker: str | None, version: int) -> list[Shown]:
+    if marker is None:
+        return found
+    for at, one in enumerate(found):
+        if str(_key(one, version)) == marker:
+            return found[at + 1 :]
+    raise Invalid(f"marker [{marker[:80]}] not found")
+
+
+async def _one(service: "Service", request: Request, *, with_servers: bool = False) -> Shown:
+    key, version = request.params[0], request.version
+    found = await inventory.hypervisor(service.ctx, key, with_servers=with_servers)
+    if str(_key(found, version)) != key:
+        raise NotFound(f"Hypervisor with ID '{key[:80]}' could not be found.")
+    return found
+
+
+async def show(service: "Service", request: Request) -> Response:
+    """GET /os-hypervisors/{id}"""
+    fields: dict[str, checks.Check] = {}
+    if request.version >= UUIDS:
+        fields["with_servers"] = checks.flag
+    asked = checks.query(request, fields)
+    found = await _one(service, request, with_servers=asked.get("with_servers", False))
+    return reply({"hypervisor": _full(found, request.version)})
+
+
+async def uptime(service: "Service", request: Request) -> Response:
+    """GET /os-hypervisors/{id}/uptime, below 2.88"""
+    _below(request, NO_STATISTICS)
+    await _one(service, request)
+    raise Invalid("Virt driver does not implement uptime function.")
+
+
+async def statistics(service: "Service", request: Request) -> Response:
+    """GET /os-hypervisors/statistics, below 2.88"""
+    _below(request, NO_STATISTICS)
+    found = [one for one in await inventory.hypervisors(service.ctx) if one.service.is_up]
+    every = [_statistics(one) for one in found if not one.service.host.disabled]
+    names = (
+        "vcpus", "vcpus_used", "memory_mb", "memory_mb_used", "free_ram_mb", "local_gb",
+        "local_gb_used", "free_disk_gb", "disk_available_least", "running_vms", "current_workload",
+    )  # fmt: skip
+    total = {name: sum(one[name] for one in every) for name in names}
+    return reply({"hypervisor_statistics": {"count": len(every), **total}})
+
+
+async def search(service: "Service", request: Request) -> Response:
+    """GET /os-hypervisors/{pattern}/search, below 2.53"""
+    return await _matching(service, request, with_servers=False)
+
+
+async def servers(service: "Service", request: Request) -> Response:
+    """GET /os-hypervisors/{pattern}/servers, below 2.53"""
+    return await _matching(service, request, with_servers=True)
+
+
+async def _matching(service: "Service", request: Request, *, with_servers: bool) -> Response:
+    _below(request, UUIDS)
+    pattern = request.params[0]
+    found = await inventory.hypervisors(service.ctx, pattern=pattern, with_servers=with_servers)
+    if not found:
+        raise NotFound(f"No hypervisor matching '{pattern[:80]}' could be found.")
+    return reply({"hypervisors": [_brief(one, request.version) for one in found]})
+
+
+def _below(request: Request, version: int) -> None:
+    if request.version >= version:
+        raise NotFound("The resource could not be found.")
+
+
+_ALL = "/v2.1/os-hypervisors"
+_POLICY = "hypervisors:read"
+ROUTES = (
+    Route("GET", _ALL, index, _POLICY),
+    Route("GET", _ALL + "/detail", detail, _POLICY),
+    Route("GET", _ALL + "/statistics", statistics, _POLICY),
+    Route("GET", _ALL + "/{id}", show, _POLICY),
+    Route("GET", _ALL + "/{id}/uptime", uptime, _POLICY),
+    Route("GET", _ALL + "/{id}/search", search, _POLICY),
+    Route("GET", _ALL + "/{id}/servers", servers, _POLICY),
+)

@@ -1,0 +1,1 @@
+"""What servers refer to: keypairs, quotas, groups, aggregates, hosts."""

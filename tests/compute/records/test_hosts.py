@@ -1,0 +1,197 @@
+"""Aggregates, zones, hypervisors, services: hosts as administrators see them."""
+
+from tests.compute.records.conftest import Tell
+from tests.compute.records.world import World
+
+AGGREGATE = {
+    "id", "name", "availability_zone", "created_at", "updated_at", "deleted", "deleted_at",
+}  # fmt: skip
+BRIEF = {"id", "hypervisor_hostname", "state", "status"}
+FULL = BRIEF | {"hypervisor_type", "hypervisor_version", "host_ip", "service"}
+STATISTICS = {
+    "vcpus", "vcpus_used", "memory_mb", "memory_mb_used", "free_ram_mb", "local_gb",
+    "local_gb_used", "free_disk_gb", "disk_available_least", "running_vms", "current_workload",
+}  # fmt: skip
+SERVICE = {"id", "binary", "host", "zone", "status", "state", "updated_at", "disabled_reason"}
+
+
+def test_an_aggregate_makes_a_zone_of_its_hosts(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        await here.host("h1")
+        await here.host("h2")
+        body = {"aggregate": {"name": "a", "availability_zone": "east"}}
+        made = await here.ask("POST", "/os-aggregates", body)
+        assert made.status == 200 and set(made.json["aggregate"]) == AGGREGATE
+        path = f"/os-aggregates/{made.json['aggregate']['id']}"
+        act = f"{path}/action"
+        added = await here.ask("POST", act, {"add_host": {"host": "h1"}})
+        assert added.json["aggregate"]["hosts"] == ["h1"]
+        assert (await here.ask("POST", act, {"add_host": {"host": "h1"}})).status == 409
+        assert (await here.ask("POST", act, {"add_host": {"host": "h9"}})).status == 404
+        zones = (await here.get("/os-availability-zone"))["availabilityZoneInfo"]
+        assert [zone["zoneName"] for zone in zones] == ["east", "nova"]
+        assert zones[0] == {"zoneName": "east", "zoneState": {"available": True}, "hosts": None}
+        detail = (await here.get("/os-availability-zone/detail"))["availabilityZoneInfo"]
+        assert detail[0]["hosts"]["h1"]["nova-compute"]["available"] is True
+        set_ = {"set_metadata": {"metadata": {"ssd": "true", "x": "y"}}}
+        await here.ask("POST", act, set_)
+        await here.ask("POST", act, {"set_metadata": {"metadata": {"x": None}}})
+        shown = (await here.get(path, 41))["aggregate"]
+        assert set(shown) == AGGREGATE | {"hosts", "metadata", "uuid"}
+        assert shown["metadata"] == {"availability_zone": "east", "ssd": "true"}
+        assert (await here.ask("DELETE", path)).status == 400
+        assert (await here.ask("POST", act, {"remove_host": {"host": "h1"}})).status == 200
+        assert (await here.ask("POST", act, {"remove_host": {"host": "h1"}})).status == 404
+        assert (await here.ask("DELETE", path)).status == 200
+        assert (await here.ask("GET", path)).status == 404
+
+    tell(story)
+
+
+def test_a_host_is_in_one_zone(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        await here.host("h1")
+        numbers = []
+        for name in ("east", "west"):
+            body = {"aggregate": {"name": name, "availability_zone": name}}
+            made = await here.ask("POST", "/os-aggregates", body)
+            numbers.append(made.json["aggregate"]["id"])
+        assert (await here.ask("POST", "/os-aggregates", body)).status == 409
+        host = {"add_host": {"host": "h1"}}
+        assert (await here.ask("POST", f"/os-aggregates/{numbers[0]}/action", host)).status == 200
+        refused = await here.ask("POST", f"/os-aggregates/{numbers[1]}/action", host)
+        assert refused.status == 409 and "east" in refused.body.decode()
+        renamed = {"aggregate": {"name": "west", "availability_zone": "east"}}
+        assert (await here.ask("PUT", f"/os-aggregates/{numbers[1]}", renamed)).status == 200
+        assert (await here.ask("POST", f"/os-aggregates/{numbers[1]}/action", host)).status == 200
+
+    tell(story)
+
+
+def test_what_aggregates_say_reaches_the_scheduler(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        await here.host("h1")
+        for name, metadata in (("a", {"ssd": "true"}), ("b", {"filter_tenant_id": "p1, p2"})):
+            made = await here.ask("POST", "/os-aggregates", {"aggregate": {"name": name}})
+            act = f"/os-aggregates/{made.json['aggregate']['id']}/action"
+            await here.ask("POST", act, {"set_metadata": {"metadata": metadata}})
+            await here.ask("POST", act, {"add_host": {"host": "h1"}})
+        place = (await here.app.program.compute.places.of_hosts())["h1"]
+        assert place.metadata["ssd"] == {"true"}
+        assert (place.zone, place.projects) == (None, {"p1", "p2"})
+
+    tell(story)
+
+
+def test_hypervisors_follow_the_version(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        host = await here.host("node-1")
+        await here.host("node-2", seen_ago=3600)
+        server = await here.server("p", host="node-1", node="node-1")
+        first = (await here.get("/os-hypervisors"))["hypervisors"]
+        assert [set(one) for one in first] == [BRIEF, BRIEF]
+        assert [one["state"] for one in first] == ["up", "down"]
+        assert isinstance(first[0]["id"], int)
+        full = (await here.get("/os-hypervisors/detail"))["hypervisors"][0]
+        assert set(full) == FULL | STATISTICS | {"cpu_info"}
+        assert isinstance(full["cpu_info"], str) and isinstance(full["service"]["id"], int)
+        full = (await here.get("/os-hypervisors/detail", 53))["hypervisors"][0]
+        assert full["cpu_info"] == {"arch": "x86_64"}
+        assert full["service"]["id"] == host.uuid
+        full = (await here.get("/os-hypervisors/detail", 88))["hypervisors"][0]
+        assert set(full) == FULL | {"uptime"}
+        path = f"/os-hypervisors/{full['id']}"
+        assert (await here.get(path, 88))["hypervisor"] == full
+        assert (await here.ask("GET", path, version=52)).status == 404
+        with_servers = (await here.get(f"{path}?with_servers=1", 53))["hypervisor"]
+        assert with_servers["servers"][0]["uuid"] == server.uuid
+        old = (await here.get("/os-hypervisors/node/servers", 52))["hypervisors"]
+        assert "servers" in old[0] and "servers" not in old[1]
+        always = (await here.get("/os-hypervisors?with_servers=1", 75))["hypervisors"]
+        assert always[1]["servers"] == []
+        named = "/os-hypervisors?hypervisor_hostname_pattern="
+        assert len((await here.get(f"{named}e-2", 53))["hypervisors"]) == 1
+        assert (await here.ask("GET", f"{named}e_2", version=53)).status == 404
+        assert (await here.ask("GET", "/os-hypervisors/node/search", version=53)).status == 404
+        totals = (await here.get("/os-hypervisors/statistics", 87))["hypervisor_statistics"]
+        assert (totals["count"], totals["vcpus"]) == (1, 8)
+        assert (await here.ask("GET", "/os-hypervisors/statistics", version=88)).status == 404
+        page = await here.get("/os-hypervisors?limit=1", 33)
+        assert len(page["hypervisors"]) == 1 and "hypervisors_links" in page
+        rest = await here.get(f"/os-hypervisors?limit=1&marker={first[0]['id']}", 33)
+        assert rest["hypervisors"][0]["id"] == first[1]["id"] and "hypervisors_links" not in rest
+
+    tell(story)
+
+
+def test_services_are_disabled_enabled_and_forced_down(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        host = await here.host("h1")
+        (one,) = (await here.get("/os-services"))["services"]
+        assert set(one) == SERVICE
+        assert (one["state"], one["status"], one["zone"]) == ("up", "enabled", "nova")
+        body = {"host": "h1", "binary": "nova-compute"}
+        done = await here.ask("PUT", "/os-services/disable", body)
+        assert done.json == {"service": {**body, "status": "disabled"}}
+        reason = {**body, "disabled_reason": "fan"}
+        await here.ask("PUT", "/os-services/disable-log-reason", reason)
+        (one,) = (await here.get("/os-services", 11))["services"]
+        assert (one["disabled_reason"], one["forced_down"]) == ("fan", False)
+        await here.ask("PUT", "/os-services/enable", body)
+        down = {**body, "forced_down": True}
+        assert (await here.ask("PUT", "/os-services/force-down", down, version=10)).status == 404
+        assert (await here.ask("PUT", "/os-services/force-down", down, version=11)).status == 200
+        (one,) = (await here.get("/os-services", 53))["services"]
+        assert (one["id"], one["state"], one["status"]) == (host.uuid, "down", "enabled")
+        path = f"/os-services/{host.uuid}"
+        body = {"status": "disabled", "disabled_reason": "x", "forced_down": False}
+        changed = (await here.ask("PUT", path, body, version=53)).json["service"]
+        assert (changed["status"], changed["state"]) == ("disabled", "up")
+        alone = {"disabled_reason": "x"}
+        assert (await here.ask("PUT", path, alone, version=53)).status == 400
+        assert (await here.ask("PUT", path, {}, version=53)).status == 400
+        assert (await here.get("/os-services?host=h2"))["services"] == []
+
+    tell(story)
+
+
+def test_hosts_are_for_administrators(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, token, _ = await here.app.person("member")
+        for path in (
+            "/os-aggregates", "/os-hypervisors", "/os-hypervisors/detail", "/os-services",
+            "/os-availability-zone/detail", "/os-simple-tenant-usage", "/os-hypervisors/1",
+        ):  # fmt: skip
+            assert (await here.ask("GET", path, token=token)).status == 403, path
+            assert (await here.ask("GET", path, token="")).status == 401, path
+        assert (await here.ask("GET", "/os-availability-zone", token=token)).status == 200
+
+    tell(story)
+
+
+def test_usage_adds_up_hours(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, token, project = await here.app.person("member")
+        await here.server(project, name="two hours")
+        await here.server("other")
+        mine = (await here.get(f"/os-simple-tenant-usage/{project}", token=token))["tenant_usage"]
+        assert round(mine["total_hours"], 2) == 2.0
+        assert round(mine["total_vcpus_usage"], 1) == 4.0
+        assert round(mine["total_memory_mb_usage"]) == 1024
+        (server,) = mine["server_usages"]
+        assert (server["name"], server["state"], server["flavor"]) == (
+            "two hours", "active", "m1.tiny",
+        )  # fmt: skip
+        every = (await here.get("/os-simple-tenant-usage?detailed=1"))["tenant_usages"]
+        assert [one["tenant_id"] for one in every] == [project, "other"]
+        assert all("server_usages" in one for one in every)
+        page = await here.get("/os-simple-tenant-usage?limit=1", 40)
+        assert len(page["tenant_usages"]) == 1 and "tenant_usages_links" in page
+        other = "/os-simple-tenant-usage/other"
+        assert (await here.ask("GET", other, token=token)).status == 403
+        past = f"/os-simple-tenant-usage/{project}?start=2020-01-01&end=2020-02-01"
+        assert (await here.get(past, token=token))["tenant_usage"] == {}
+        for query in ("start=x", "start=2021-01-01&end=2020-01-01"):
+            assert (await here.ask("GET", f"/os-simple-tenant-usage?{query}")).status == 400
+
+    tell(story)
