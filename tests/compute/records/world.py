@@ -67,8 +67,9 @@ class World:
         )  # fmt: skip
         made: dict[str, Any] = {
             "uuid": new_uuid(), "created_at": iso(now), "name": f"s{next(_names)}",
-            "hostname": "s", "project_id": project, "user_id": "u", "vm_state": "active", "power_state": 1,
-            "flavor": flavor, "request": Request(), "launched_at": iso(now - 7200), **fields,
+            "hostname": "s", "project_id": project, "user_id": "u", "vm_state": "active",
+            "power_state": 1, "flavor": flavor, "request": Request(),
+            "launched_at": iso(now - 7200), **fields,
         }  # fmt: skip
         server = Server(**made)
         await self.app.program.store.commit([SERVERS.insert(server)])

@@ -140,9 +140,8 @@ async def show(service: "Service", request: Request) -> Response:
         )
     asked = _asked(service, request)
     found, limit = await _used(service, request, asked, project)
-    body: dict[str, Any] = {
-        "tenant_usage": _total(project, found, asked, detailed=True) if found else {}
-    }
+    # Zeros where there is nothing: upstream's empty object makes `openstack usage show` crash.
+    body: dict[str, Any] = {"tenant_usage": _total(project, found, asked, detailed=True)}
     links = _next(service, request, f"os-simple-tenant-usage/{project}", found, limit)
     if links:
         body["tenant_usage_links"] = links
