@@ -21,6 +21,17 @@ Carry out work, on a PostgreSQL database (--db) that any number of such processe
 --listen it answers /healthz and /metrics there. On SIGTERM it takes no more work, finishes the
 steps under way and leaves the rest to others.
 """
+_BACKUP = """\
+Write the embedded database, as it is at one moment, with the images and clouds.yaml into an
+archive. The service may run meanwhile. A PostgreSQL database is backed up with pg_dump.
+"""
+_RESTORE = """\
+Put a backup into a new data directory, and check it.
+"""
+_COPY = """\
+Copy everything from the embedded database into an empty PostgreSQL database, in one transaction.
+The service must be stopped. The embedded database stays as it is.
+"""
 _DEMO = """\
 Stories with the simulated machines of `siderite up --demo`. They need the service running, and
 read its address and password from clouds.yaml in the data directory.
@@ -60,6 +71,8 @@ def parser() -> argparse.ArgumentParser:
         half = words.add_parser(word, help=what, description=text)
         _options(half)
         half.set_defaults(run="siderite.cli.up")
+
+    _keeping(words)
 
     config = words.add_parser("config", help="look at the configuration")
     verbs = config.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -111,6 +124,25 @@ def _image(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     bring.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
     bring.set_defaults(run="siderite.cli.image")
+
+
+def _keeping(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Backup, restore, and the move to PostgreSQL."""
+    backup = words.add_parser("backup", help="copy an embedded installation", description=_BACKUP)
+    backup.add_argument("file", metavar="FILE", help="the archive to write (tar)")
+    restore = words.add_parser("restore", help="put a backup back", description=_RESTORE)
+    restore.add_argument("file", metavar="FILE", help="an archive that `siderite backup` wrote")
+    for keep in (backup, restore):
+        keep.add_argument("--config", metavar="FILE", help="configuration file (TOML)")
+        keep.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
+        keep.set_defaults(run="siderite.cli.keep")
+    database = words.add_parser("db", help="move to another database")
+    verbs = database.add_subparsers(dest="verb", required=True, metavar="VERB")
+    copy = verbs.add_parser("copy", help="from SQLite to PostgreSQL", description=_COPY)
+    copy.add_argument("to", metavar="URL", help="an empty database: postgresql://user@host/name")
+    copy.add_argument("--config", metavar="FILE", help="configuration file (TOML)")
+    copy.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
+    copy.set_defaults(run="siderite.cli.keep")
 
 
 def _options(words: argparse.ArgumentParser) -> None:

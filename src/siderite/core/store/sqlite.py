@@ -11,9 +11,11 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -198,6 +200,16 @@ def _meaning(why: sqlite3.IntegrityError) -> Exception:
     if text.startswith("UNIQUE constraint failed: "):
         return Duplicate(text.removeprefix("UNIQUE constraint failed: ").split(",")[0])
     return why
+
+
+@contextmanager
+def sole_owner(path: str) -> Iterator[None]:
+    """While nobody else has the file, and none may open it: or an error that says who has."""
+    lock = _sole_owner(path)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def _sole_owner(path: str) -> int:

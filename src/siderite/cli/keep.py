@@ -1,0 +1,54 @@
+"""`siderite backup`, `siderite restore` and `siderite db copy`."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from siderite.cli.settings import loaded
+from siderite.wiring import keeping
+
+
+def run(said: argparse.Namespace) -> int:
+    """Do what was said; 1 with a sentence if it cannot be done."""
+    config = loaded(said).config
+    copied: dict[str, int] = {}
+    try:
+        with _shown() as progress:
+            if said.word == "backup":
+                keeping.back_up(Path(config.data), Path(said.file), progress)
+            elif said.word == "restore":
+                keeping.restore(Path(said.file), Path(config.data), progress)
+            else:
+                copied = asyncio.run(keeping.copy_to(config, said.to, progress))
+    except (keeping.CannotBackUp, keeping.CannotCopy, RuntimeError, OSError) as why:
+        print(f"siderite: {why}", file=sys.stderr)
+        return 1
+    if said.word == "backup":
+        print(f"{said.file} has the database and the files of {config.data}.")
+    elif said.word == "restore":
+        print(f"restored; start it with: siderite up --data {config.data}")
+    else:
+        print(f"copied {sum(copied.values())} rows of {len(copied)} tables.")
+        print("Start on the new database with --db; keep the old files until you trust it.")
+    return 0
+
+
+@contextmanager
+def _shown() -> Iterator[keeping.Progress]:
+    """A progress bar per thing that is copied, while somebody looks."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bars:
+        known = {}
+
+        def progress(what: str, done: int, total: int) -> None:
+            if what not in known:
+                known[what] = bars.add_task(what, total=total)
+            bars.update(known[what], completed=done, total=total)
+
+        yield progress

@@ -1,0 +1,109 @@
+"""A copy of an embedded installation while it runs, and back again.
+
+The database is copied page by page through SQLite's own backup, which sees one moment of it however
+busy it is; then the files that belong to it (images) are added. What was deleted meanwhile is left
+out: the copy of the database is what counts, and its records say so on restore.
+"""
+
+import os
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+DATABASE = "siderite.db"
+FILES = ("clouds.yaml", "images")
+"""What belongs to an installation beside its database, in the data directory."""
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being copied, how much of it is done, and how much there is."""
+
+
+class CannotBackUp(Exception):
+    """The text says why, and what to do."""
+
+
+def back_up(data: Path, into: Path, progress: Progress) -> None:
+    """Write the installation in `data` into a new archive."""
+    database = data / DATABASE
+    if not database.exists():
+        raise CannotBackUp(
+            f"there is no {DATABASE} in {data}; name the data directory with --data."
+            " A PostgreSQL database is backed up with pg_dump: see the how-to."
+        )
+    if into.exists():
+        raise CannotBackUp(f"{into} is there already; name a new file.")
+    part = into.with_name(into.name + ".part")
+    try:
+        with tempfile.TemporaryDirectory(dir=into.parent) as folder:
+            copy = Path(folder) / DATABASE
+            _copy(database, copy, progress)
+            with tarfile.open(part, "x") as archive:
+                archive.add(copy, DATABASE)
+                _add_files(archive, data, progress)
+        part.chmod(0o600)
+        with part.open("rb") as written:
+            os.fsync(written.fileno())
+        part.rename(into)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _copy(database: Path, copy: Path, progress: Progress) -> None:
+    def told(_status: int, left: int, total: int) -> None:
+        progress("database", total - left, total)
+
+    source = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    target = sqlite3.connect(copy)
+    try:
+        source.backup(target, pages=2000, progress=told, sleep=0.01)
+    finally:
+        target.close()
+        source.close()
+    copy.chmod(0o600)
+
+
+def _add_files(archive: tarfile.TarFile, data: Path, progress: Progress) -> None:
+    found = [
+        file
+        for name in FILES
+        for file in sorted([data / name, *(data / name).rglob("*")])
+        if file.is_file()
+    ]
+    for number, file in enumerate(found, 1):
+        try:
+            archive.add(file, str(file.relative_to(data)))
+        except FileNotFoundError:
+            continue  # deleted since
+        progress("files", number, len(found))
+
+
+def restore(archive: Path, data: Path, progress: Progress) -> None:
+    """Put an archive's installation into an empty or new data directory."""
+    if data.exists() and any(data.iterdir()):
+        raise CannotBackUp(f"{data} is not empty; restore into a new data directory with --data.")
+    try:
+        with tarfile.open(archive, "r") as found:
+            members = found.getmembers()
+            if DATABASE not in [member.name for member in members]:
+                raise CannotBackUp(f"{archive} is no backup of Siderite: it has no {DATABASE}.")
+            data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for number, member in enumerate(members, 1):
+                found.extract(member, data, filter="data")
+                progress("files", number, len(members))
+    except (tarfile.TarError, OSError) as why:
+        raise CannotBackUp(f"cannot read {archive}: {why}.") from why
+    _check(data / DATABASE)
+
+
+def _check(database: Path) -> None:
+    connection = sqlite3.connect(database)
+    try:
+        [answer] = connection.execute("PRAGMA integrity_check").fetchone()
+    except sqlite3.DatabaseError as why:
+        answer = str(why)
+    finally:
+        connection.close()
+    if answer != "ok":
+        raise CannotBackUp(f"the database in the backup is damaged: {answer}; use another backup.")

@@ -1,0 +1,118 @@
+"""From an embedded database to PostgreSQL: every row of every table, in one transaction.
+
+The schema is made by the migrations on both sides, so that tables and columns are the same; only
+the event log's keys differ (core/store/migrations/0001): its place in the log is its key in SQLite.
+Tables that are made anew from others (the search index) are left out.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from siderite.core.store.migrations import pending
+
+BATCH = 1000
+_OWN = {"migrations", "leases"}
+
+Progress = Callable[[str, int, int], None]
+
+
+class CannotCopy(Exception):
+    """The text says why, and what to do."""
+
+
+async def copy(source: Path, target: Any, progress: Progress) -> dict[str, int]:
+    """Copy all of a stopped service's database into an empty one that was migrated; rows by table.
+
+    `target` is a `PostgresStore`.
+    """
+    database = sqlite3.connect(f"file:{source}?mode=ro", uri=True)
+    try:
+        _check_schema(database, source)
+        async with target.pool.acquire() as connection, connection.transaction():
+            return await _copy_all(database, connection, progress)
+    finally:
+        database.close()
+
+
+def _check_schema(database: sqlite3.Connection, source: Path) -> None:
+    done = {name for (name,) in database.execute("SELECT name FROM migrations")}
+    missing = pending(done)
+    if missing:
+        raise CannotCopy(
+            f"{source} was written by an older release (it lacks {missing[0][0]}); start this"
+            " release once on it, stop it, and copy then."
+        )
+
+
+async def _copy_all(
+    database: sqlite3.Connection, connection: Any, progress: Progress
+) -> dict[str, int]:
+    copied: dict[str, int] = {}
+    tables = await _tables(connection)
+    for table in sorted(tables):
+        columns = _shared(database, table, tables[table])
+        if not columns:
+            continue
+        total = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        await _empty(connection, table, total)
+        done = 0
+        for rows in _batches(database, table, columns):
+            await connection.copy_records_to_table(table, records=rows, columns=columns)
+            done += len(rows)
+            progress(table, done, total)
+        copied[table] = done
+        await _go_on_counting(connection, table, columns)
+    if "events" in copied:
+        await connection.execute("UPDATE events SET id = seq")
+        await connection.execute(
+            "UPDATE event_head SET seq = (SELECT coalesce(max(seq), 0) FROM events)"
+        )
+        await _go_on_counting(connection, "events", ["id"])
+    await connection.execute("UPDATE work SET owner = NULL, lease_until = NULL")
+    return copied
+
+
+async def _tables(connection: Any) -> dict[str, list[str]]:
+    rows = await connection.fetch(
+        "SELECT table_name, column_name FROM information_schema.columns"
+        " WHERE table_schema = current_schema() AND is_generated = 'NEVER'"
+    )
+    tables: dict[str, list[str]] = {}
+    for row in rows:
+        if row[0] not in _OWN:
+            tables.setdefault(row[0], []).append(row[1])
+    return tables
+
+
+def _shared(database: sqlite3.Connection, table: str, columns: list[str]) -> list[str]:
+    ours = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+    return [column for column in columns if column in ours]
+
+
+async def _empty(connection: Any, table: str, coming: int) -> None:
+    there = await connection.fetchval(f"SELECT count(*) FROM {table}")
+    if there and coming:
+        # The migrations and a first start leave rows of their own: what comes takes their place.
+        await connection.execute(f"DELETE FROM {table}")
+
+
+def _batches(
+    database: sqlite3.Connection, table: str, columns: list[str]
+) -> Iterator[list[tuple[Any, ...]]]:
+    cursor = database.execute(f"SELECT {', '.join(columns)} FROM {table}")
+    while rows := cursor.fetchmany(BATCH):
+        yield rows
+
+
+async def _go_on_counting(connection: Any, table: str, columns: list[str]) -> None:
+    """A counter of the target goes on after the last number that was copied."""
+    if "id" not in columns:
+        return
+    name = await connection.fetchval("SELECT pg_get_serial_sequence($1, 'id')", table)
+    if name is not None:
+        await connection.fetchval(
+            f"SELECT setval('{name}', greatest((SELECT coalesce(max(id), 0) FROM {table}), 1))"
+        )

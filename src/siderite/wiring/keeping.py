@@ -1,0 +1,39 @@
+"""Backup, restore, and the move to PostgreSQL."""
+
+from pathlib import Path
+
+from siderite.core.config import Config
+from siderite.core.store import open_store
+from siderite.core.store.backup import CannotBackUp
+from siderite.core.store.backup import Progress
+from siderite.core.store.backup import back_up
+from siderite.core.store.backup import restore
+from siderite.core.store.copy import CannotCopy
+from siderite.core.store.copy import copy
+from siderite.core.store.migrations import migrate
+from siderite.core.store.sqlite import sole_owner
+
+__all__ = ["CannotBackUp", "CannotCopy", "Progress", "back_up", "copy_to", "restore"]
+
+
+async def copy_to(config: Config, url: str, progress: Progress) -> dict[str, int]:
+    """Copy the embedded database of a stopped service into a PostgreSQL database without users."""
+    source = Path(config.data) / "siderite.db"
+    if not source.exists():
+        raise CannotCopy(f"there is no siderite.db in {config.data}; name its place with --data.")
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise CannotCopy(
+            f"{url.split(':', maxsplit=1)[0]} is no PostgreSQL URL: postgresql://user@host/name."
+        )
+    with sole_owner(str(source)):
+        target = await open_store(url)
+        try:
+            await migrate(target)
+            if (await target.fetch("SELECT count(*) FROM identity_users"))[0][0]:
+                raise CannotCopy(
+                    "the PostgreSQL database has users already: it is in use, or was copied to"
+                    " before. Name an empty one."
+                )
+            return await copy(source, target, progress)
+        finally:
+            await target.close()

@@ -1,0 +1,120 @@
+"""A copy of a running installation, put back elsewhere; and the move to PostgreSQL."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from siderite.core.config import Config
+from siderite.core.store.backup import CannotBackUp
+from siderite.core.store.backup import back_up
+from siderite.core.store.backup import restore
+from siderite.core.store.copy import CannotCopy
+from siderite.wiring.keeping import copy_to
+from tests.support.app import PASSWORD
+from tests.support.app import running
+from tests.support.app import standing
+
+
+def told(what, done, total):
+    assert 0 <= done <= total
+
+
+def test_a_backup_of_a_busy_service_has_one_moment_of_it(tmp_path):
+    async def story():
+        async with running(tmp_path / "a", work=True) as app:
+            names = [f"n{n}" for n in range(30)]
+            (tmp_path / "a" / "images").mkdir(exist_ok=True)
+            (tmp_path / "a" / "images" / "one").write_bytes(b"x" * 100_000)
+            await asyncio.gather(*(app.make_node(name=name) for name in names[:20]))
+            later = asyncio.gather(*(app.make_node(name=name) for name in names[20:]))
+            await asyncio.to_thread(back_up, tmp_path / "a", tmp_path / "kept.tar", told)
+            await later
+
+    asyncio.run(story())
+    restore(tmp_path / "kept.tar", tmp_path / "b", told)
+    assert (tmp_path / "b" / "images" / "one").read_bytes() == b"x" * 100_000
+    with standing(tmp_path / "b") as again:
+        nodes = again.ask("GET", "/v1/nodes?limit=100").json["nodes"]
+        assert {node["name"] for node in nodes} >= {f"n{n}" for n in range(20)}
+        facts = again.ask("GET", "/events/v1/events?type=baremetal.node.create.end").json["events"]
+        assert len(facts) == len(nodes), "each node came with its fact, or not at all"
+
+
+def test_nothing_is_overwritten_by_a_backup_or_a_restore(tmp_path):
+    with standing(tmp_path / "a"):
+        pass
+    kept = tmp_path / "kept.tar"
+    back_up(tmp_path / "a", kept, told)
+    with pytest.raises(CannotBackUp, match="there already"):
+        back_up(tmp_path / "a", kept, told)
+    with pytest.raises(CannotBackUp, match="not empty"):
+        restore(kept, tmp_path / "a", told)
+    with pytest.raises(CannotBackUp, match="name the data directory"):
+        back_up(tmp_path / "nowhere", tmp_path / "other.tar", told)
+    (tmp_path / "junk.tar").write_bytes(b"no archive")
+    with pytest.raises(CannotBackUp, match="cannot read"):
+        restore(tmp_path / "junk.tar", tmp_path / "c", told)
+
+
+def test_everything_moves_to_postgresql(tmp_path, postgres_url):
+    async def before():
+        async with running(tmp_path / "a", work=True) as app:
+            uuid = await app.make_node(name="mine", extra={"rack": "ü"})
+            await app.ask("PUT", f"/v1/nodes/{uuid}/states/provision", {"target": "manage"})
+            while (await app.show(uuid))["provision_state"] != "manageable":
+                await asyncio.sleep(0.01)
+            events = (await app.ask("GET", "/events/v1/events")).json["events"]
+            return await app.show(uuid), [(one["seq"], one["message_id"]) for one in events]
+
+    async def after():
+        async with running(tmp_path / "b", postgres_url, work=True) as app:
+            shown = await app.show("mine")
+            events = (await app.ask("GET", "/events/v1/events")).json["events"]
+            seen = [(one["seq"], one["message_id"]) for one in events]
+            made = await app.make_node(name="another")
+            async with asyncio.timeout(20):
+                while len((await app.ask("GET", "/events/v1/events")).json["events"]) == len(seen):
+                    await asyncio.sleep(0.02)
+            last = (await app.ask("GET", "/events/v1/events")).json["events"][-1]
+            return shown, seen, made, last["seq"]
+
+    node, log = asyncio.run(before())
+    config = Config(data=str(tmp_path / "a"), admin_password=PASSWORD)
+    copied = asyncio.run(copy_to(config, postgres_url, told))
+    assert copied["nodes"] == 1
+    shown, seen, made, last = asyncio.run(after())
+    assert shown == node
+    assert seen == log
+    assert made != node["uuid"]
+    assert last > log[-1][0], "the log goes on counting"
+    with pytest.raises(CannotCopy, match="in use"):
+        asyncio.run(copy_to(config, postgres_url, told))
+
+
+def test_a_running_service_is_not_copied(tmp_path, postgres_url):
+    with standing(tmp_path / "a"), pytest.raises(RuntimeError, match="in use by another"):
+        asyncio.run(copy_to(Config(data=str(tmp_path / "a")), postgres_url, told))
+
+
+def test_the_commands_say_what_they_did_and_what_is_next(tmp_path):
+    with standing(tmp_path / "a"):
+        pass
+
+    def siderite(*words):
+        program = Path(sys.executable).with_name("siderite")
+        return subprocess.run(
+            [program, *words], check=False, capture_output=True, text=True, timeout=60, cwd=tmp_path
+        )
+
+    done = siderite("backup", "kept.tar", "--data", "a")
+    assert (done.returncode, done.stderr) == (0, ""), done
+    done = siderite("restore", "kept.tar", "--data", "b")
+    assert "siderite up --data b" in done.stdout, done
+    done = siderite("restore", "kept.tar", "--data", "b")
+    assert done.returncode == 1, done
+    assert "not empty" in done.stderr
+    done = siderite("db", "copy", "mysql://x", "--data", "b")
+    assert (done.returncode, "no PostgreSQL URL" in done.stderr) == (1, True), done
