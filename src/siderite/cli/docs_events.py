@@ -47,6 +47,14 @@ def _announced() -> Iterator[tuple[Fact, str]]:
         yield facts.provision_set(before, after, row.event), f"the machine moved: work {text}"
     for status in ("start", "end", "error"):
         yield facts.power_set(status, node, "power on"), "a power change that was asked for"
+    for action, when in (
+        ("console_set", "a console is switched on or off"),
+        ("console_restore", "a console is started anew: the process that carried it is gone"),
+    ):
+        for status in ("start", "end", "error"):
+            yield facts.console(action, status, node), when
+    for status in ("start", "end"):
+        yield facts.console("console_stop", status, node), "an instance ends, and its console"
     yield facts.power_corrected(node, None), "the record now says what the hardware says"
     matters = {
         Told.UNKNOWN: "the power cannot be read",

@@ -16,6 +16,7 @@ from siderite.baremetal.usecases.context import Settings
 from siderite.baremetal.web.boot import BootService
 from siderite.baremetal.web.service import BaremetalService
 from siderite.baremetal.workers.cleanup import CleanupAfterAbort
+from siderite.baremetal.workers.console import Consoles
 from siderite.baremetal.workers.firmware_settings import FirmwareSettings
 from siderite.baremetal.workers.hardware import DrivenHardware
 from siderite.baremetal.workers.power import Power
@@ -90,8 +91,10 @@ def baremetal(base: Base) -> Baremetal:
     handlers: dict[str, Handler] = dict.fromkeys(LANE_WORK, Steps(ctx, drivers).handle)
     handlers["power"] = Power(ctx, drivers).handle
     handlers["firmware_setting"] = FirmwareSettings(ctx, drivers).handle
+    consoles = Consoles(ctx, drivers)
+    handlers["console"] = consoles.handle
     handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
-    jobs: list[Job] = [partial(machines.call_back, partial(_called_back, ctx))]
+    jobs: list[Job] = [partial(machines.call_back, partial(_called_back, ctx)), consoles.run]
     jobs += _watches(base, ctx, drivers)
     if config.demo and base.role is Role.ALL:
         jobs.append(partial(fill, ctx, machines, config.demo_nodes))

@@ -222,3 +222,8 @@ def power_corrected(node: Node, from_power: str | None) -> Fact:
     data["from_power"] = from_power
     payload = _payload("NodeCorrectedPowerStatePayload", "1.17", data)
     return _fact("power_state_corrected", "success", node, payload, CONDUCTOR)
+
+
+def console(action: str, status: str, node: Node) -> Fact:
+    """console_set, console_restore or console_stop: start, end or error."""
+    return _fact(action, status, node, _payload("NodePayload", "1.17", _data(node)), CONDUCTOR)

@@ -7,6 +7,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import chassis
+from siderite.baremetal.usecases import console
 from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import portgroups
@@ -30,7 +31,7 @@ _DELETABLE = frozenset({P.MANAGEABLE, P.ENROLL, P.ADOPTFAIL})
 _OF_NODES: tuple[Records[Any], ...] = (
     ports.RECORDS, portgroups.RECORDS, volumes.CONNECTOR_RECORDS, volumes.TARGET_RECORDS,
 )  # fmt: skip
-LANES = ("provision", "power", "cleanup", "firmware")
+LANES = ("provision", "power", "cleanup", "firmware", "console")
 
 
 async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause: Cause) -> Node:
@@ -60,6 +61,8 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
             await chassis.put_node_into(ctx, change, node.chassis_uuid)
         change.put(NODES.insert(node))
         change.put(power_schedule.begin(node.uuid, change.now))
+        if node.console_enabled:
+            change.put(console.wanted(node.uuid))
         change.tell(*facts.node_crud_pair("create", node))
         return node
 
@@ -110,6 +113,9 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
             await kind.remove_all(ctx, change, node)
         change.put(details.forget(node.uuid))
         change.put(power_schedule.end(node.uuid))
+        if node.console_enabled:
+            change.put(console.forget(node.uuid))
+            change.tell(*(facts.console("console_set", s, node) for s in ("start", "end")))
         for lane in LANES:
             change.put(work.drop(node.uuid, lane))
         change.tell(*facts.node_crud_pair("delete", node))

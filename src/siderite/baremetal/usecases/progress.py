@@ -8,6 +8,7 @@ lost, so is the report, and `Lost` tells the worker to stop. If only the node ch
 
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from siderite.core import metrics
 from siderite.core import work
 from siderite.core.fact import Fact
 from siderite.core.store import Lost
+from siderite.core.store import Op
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.transition import apply
@@ -151,10 +153,11 @@ async def moved(
     *,
     changes: Callable[[Node], dict[str, Any]] = lambda node: {},
     facts: Callable[[Node], list[Fact]] = lambda node: [],
+    also: Sequence[Op] = (),
     reason: str | None = None,
     due_in: float = 0.0,
 ) -> Run:
-    """The machine moves: with it the job goes on, is parked, or ends."""
+    """The machine moves: with it the job goes on, is parked, or ends, and `also` becomes true."""
 
     def decide(change: Change, node: Node) -> Node:
         fields = with_power(changes(node))
@@ -165,6 +168,8 @@ async def moved(
             due_in=due_in, changes=fields,
         )  # fmt: skip
         change.tell(*facts(applied.value), *watch_facts.settled(node, applied.value))
+        for op in also:
+            change.put(op)
         return applied.value
 
     node = await _report(ctx, run, decide)

@@ -6,6 +6,7 @@ from typing import Any
 
 from siderite.baremetal.web import agent
 from siderite.baremetal.web import chassis
+from siderite.baremetal.web import console
 from siderite.baremetal.web import details
 from siderite.baremetal.web import firmware_states
 from siderite.baremetal.web import inspection_rules
@@ -91,6 +92,8 @@ _BOOT_DEVICE = "/nodes/{node}/management/boot_device"
 _LIGHTS = "/nodes/{node}/management/indicators"
 _VENDOR = "/nodes/{node}/vendor_passthru"
 _HARDWARE = (
+    Route("GET", "/nodes/{node}/states/console", console.show, "node:console"),
+    Route("PUT", "/nodes/{node}/states/console", console.switch, "node:console"),
     Route("PUT", "/nodes/{node}/states/boot_mode", firmware_states.set_boot_mode, _WRITE, 76),
     Route("PUT", "/nodes/{node}/states/secure_boot", firmware_states.set_secure_boot, _WRITE, 76),
     Route("PUT", "/nodes/{node}/states/raid", firmware_states.set_raid, _WRITE),

@@ -1,5 +1,6 @@
 """How each kind of provisioning work ends: what the node then shows, and which event is fired."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,15 +13,22 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.usecases import console
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.progress import Run
 from siderite.core.fact import Fact
 from siderite.core.ids import new_uuid
+from siderite.core.store import Op
 from siderite.core.times import iso
 
 _FAULTS = {Family.CLEAN: "clean failure", Family.SERVICE: "service failure"}
-_WIPED: dict[str, Any] = {"instance_info": {}, "instance_uuid": None, "instance_name": None}
+_WIPED: dict[str, Any] = {
+    "instance_info": {},
+    "instance_uuid": None,
+    "instance_name": None,
+    "console_enabled": False,
+}
 
 
 async def verified(ctx: Context, run: Run, power: PowerState, changes: dict[str, Any]) -> None:
@@ -47,6 +55,7 @@ async def finished(ctx: Context, run: Run, last: Done) -> Run | None:
             changes=lambda node: {
                 **changes, **progress.remembered(node, last.remember), **_WIPED, "deploy_step": {},
             },
+            facts=partial(_console_stopped, run), also=_no_console(run),
         )  # fmt: skip
     event = Event.DONE
     if run.family is Family.CLEAN and (
@@ -92,7 +101,24 @@ async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
             changes |= _WIPED
         return changes
 
+    if run.family is Family.TEARDOWN:
+        await progress.moved(
+            ctx, run, Event.FAIL, run.job, changes=fields, facts=partial(_console_stopped, run),
+            also=_no_console(run),
+        )  # fmt: skip
+        return
     await progress.moved(ctx, run, Event.FAIL, run.job, changes=fields)
+
+
+def _console_stopped(run: Run, node: Node) -> list[Fact]:
+    """An instance's console ends with it: whoever comes next does not find it open."""
+    if not run.node.console_enabled:
+        return []
+    return [facts.console("console_stop", status, node) for status in ("start", "end")]
+
+
+def _no_console(run: Run) -> list[Op]:
+    return [console.forget(run.node.uuid)]
 
 
 _WORDS = {

@@ -1,0 +1,36 @@
+"""The address of a node's console."""
+
+from typing import TYPE_CHECKING
+
+from siderite.baremetal.usecases import console
+from siderite.baremetal.web import forms
+from siderite.baremetal.web import policy
+from siderite.baremetal.web.address import ident
+from siderite.baremetal.web.bodies import object_of
+from siderite.core.errors import Invalid
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.baremetal.web.service import BaremetalService as Service
+
+
+async def show(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/states/console"""
+    guard = policy.guard("node:console", request.who)
+    enabled, info = await console.info(service.ctx, ident(request), request.who, guard)
+    return reply({"console_enabled": enabled, "console_info": info})
+
+
+async def switch(service: "Service", request: Request) -> Response:
+    """PUT /v1/nodes/{node}/states/console"""
+    wish = (await object_of(request, {"enabled": True}))["enabled"]
+    if wish is None:
+        raise Invalid("enabled must be true or false.")
+    await console.ask(
+        service.ctx, ident(request), enabled=forms.flag("enabled", wish), who=request.who,
+        cause=service.cause(request), guard=policy.guard("node:console", request.who),
+    )  # fmt: skip
+    place = f"{service.base(request)}v1/nodes/{ident(request)}/states/console"
+    return Response(b"", 202, [(b"location", place.encode())])

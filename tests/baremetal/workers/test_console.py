@@ -1,0 +1,209 @@
+"""Consoles are switched by durable work, and outlive the process that carried them."""
+
+import asyncio
+
+import pytest
+
+from tests.baremetal.workers.lives import lead
+from tests.baremetal.workers.lives import script
+from tests.support.app import running
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Homes look after their consoles all the time."""
+    monkeypatch.setattr("siderite.baremetal.workers.console.BEAT_S", 0.05)
+
+
+async def switch(app, uuid, enabled, status=202):
+    """Ask for the console to be on or off."""
+    path = f"/v1/nodes/{uuid}/states/console"
+    answer = await app.ask("PUT", path, {"enabled": enabled})
+    assert answer.status == status, answer
+    return answer
+
+
+async def shown(app, uuid):
+    """What the API says of the console."""
+    return (await app.ask("GET", f"/v1/nodes/{uuid}/states/console")).json
+
+
+async def until_on(app, uuid):
+    """The URL of a console once it is on."""
+    async with asyncio.timeout(30):
+        while not (now := await shown(app, uuid))["console_info"]:
+            await asyncio.sleep(0.01)
+    assert now["console_enabled"]
+    return now["console_info"]["url"]
+
+
+async def until_off(app, uuid):
+    """Once it is off."""
+    async with asyncio.timeout(30):
+        while (now := await shown(app, uuid))["console_enabled"]:
+            await asyncio.sleep(0.01)
+    assert now == {"console_enabled": False, "console_info": None}
+
+
+async def greeting(url):
+    """What a console says to whoever connects."""
+    host, _, port = url.removeprefix("tcp://").partition(":")
+    async with asyncio.timeout(30):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        text = await reader.readuntil(b"login: ")
+        writer.close()
+    return text.decode()
+
+
+async def told(app, uuid):
+    """The console facts of a node, in order."""
+    order = "seq" if app.program.store.dialect == "sqlite" else "id"
+    sql = f"SELECT event_type FROM events WHERE resource = ? ORDER BY {order}"
+    names = [str(row[0]) for row in await app.program.store.fetch(sql, (uuid,))]
+    return [name.removeprefix("baremetal.node.") for name in names if "console" in name]
+
+
+def test_a_console_is_switched_on_connected_to_and_off(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("active")
+            assert await shown(app, uuid) == {"console_enabled": False, "console_info": None}
+            answer = await switch(app, uuid, True)
+            assert answer.headers["location"].endswith(f"/v1/nodes/{uuid}/states/console")
+            url = await until_on(app, uuid)
+            assert uuid in await greeting(url)
+            await switch(app, uuid, True)  # it is on already: nothing happens
+            await switch(app, uuid, False)
+            await until_off(app, uuid)
+            with pytest.raises(OSError, match="onnect"):
+                await greeting(url)
+            await switch(app, uuid, False)
+            assert await told(app, uuid) == [f"console_set.{s}" for s in ("start", "end")] * 2
+
+    asyncio.run(story())
+
+
+def test_a_console_that_fails_is_an_error_and_stays_as_it_was(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("active")
+            script(app, f"node:{uuid}", fail={"console.start": "no serial line"})
+            await switch(app, uuid, True)
+            async with asyncio.timeout(30):
+                while (node := await app.node(uuid)).last_error is None:
+                    await asyncio.sleep(0.01)
+            assert "Failed to start the console" in node.last_error
+            assert "no serial line" in node.last_error
+            assert not node.console_enabled
+            assert await told(app, uuid) == ["console_set.start", "console_set.error"]
+
+    asyncio.run(story())
+
+
+def test_a_node_without_a_console_refuses(tmp_path):
+    async def story():
+        async with running(tmp_path) as app:
+            uuid = await app.plant("active", console_interface="no-console")
+            answer = await switch(app, uuid, True, status=400)
+            assert "does not support console" in answer.sentence
+            other = await app.plant("active")
+            await switch(app, other, True)
+            busy = await switch(app, other, True, status=409)
+            assert "switched on" in busy.sentence
+            for body in ({}, {"enabled": None}, {"enabled": "perhaps"}, [], {"enabled": 1, "x": 1}):
+                wrong = await app.ask("PUT", f"/v1/nodes/{other}/states/console", body)
+                assert wrong.status == 400, wrong
+
+    asyncio.run(story())
+
+
+def test_consoles_are_restored_when_the_program_starts(tmp_path, database_url):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid, gone = await app.plant("active"), await app.make_node()
+            first = {}
+            for node in (uuid, gone):
+                await switch(app, node, True)
+                first[node] = await until_on(app, node)
+            assert (await app.ask("DELETE", f"/v1/nodes/{gone}")).status == 204
+            ends = ["console_set.start", "console_set.end"]
+            assert await told(app, gone) == ends * 2
+            async with asyncio.timeout(30):
+                while True:
+                    try:
+                        await greeting(first[gone])
+                    except OSError:
+                        break
+                    await asyncio.sleep(0.05)
+        async with running(tmp_path, database_url, work=True) as app:
+            assert uuid in await greeting(await until_on(app, uuid))
+            restored = ["console_restore.start", "console_restore.end"]
+            assert await told(app, uuid) == ends + restored
+
+    asyncio.run(story())
+
+
+def test_a_console_that_cannot_be_restored_is_off_and_says_why(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("active")
+            await switch(app, uuid, True)
+            await until_on(app, uuid)
+            script(app, f"node:{uuid}", fail={"console": "BMC was replaced"})
+        async with running(tmp_path, work=True) as app:
+            await until_off(app, uuid)
+            assert "BMC was replaced" in (await app.node(uuid)).last_error
+            assert (await told(app, uuid))[-2:] == [
+                "console_restore.start",
+                "console_restore.error",
+            ]
+
+    asyncio.run(story())
+
+
+def test_a_node_made_with_its_console_on_gets_it(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(console_enabled=True)
+            assert uuid in await greeting(await until_on(app, uuid))
+
+    asyncio.run(story())
+
+
+def test_an_instances_console_ends_with_it(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide", "active")
+            await switch(app, uuid, True)
+            await until_on(app, uuid)
+            node = await lead(app, uuid, "deleted")
+            assert not node.console_enabled
+            assert (await told(app, uuid))[-2:] == ["console_stop.start", "console_stop.end"]
+
+    asyncio.run(story())
+
+
+def test_a_console_moves_to_a_process_that_lives_once(tmp_path, postgres_url, monkeypatch):
+    monkeypatch.setattr("siderite.baremetal.workers.console.SILENT_S", 1.0)
+
+    async def story():
+        async with (
+            running(tmp_path / "a", postgres_url, work=True) as one,
+            running(tmp_path / "b", postgres_url, work=True) as two,
+        ):
+            uuid = await one.plant("active")
+            await switch(one, uuid, True)
+            await until_on(two, uuid)
+            # Its home falls silent for ever: a process that was killed leaves such a row behind.
+            sql = "UPDATE consoles SET home = 'elsewhere:1:x'"
+            await one.program.store.write(sql + " RETURNING node_uuid", ())
+            async with asyncio.timeout(30):
+                while len(await told(one, uuid)) < 4:
+                    await asyncio.sleep(0.02)
+            assert uuid in await greeting(await until_on(two, uuid))
+            await asyncio.sleep(0.3)
+            expected = [f"console_{a}.{s}" for a in ("set", "restore") for s in ("start", "end")]
+            assert await told(one, uuid) == expected
+
+    asyncio.run(story())
