@@ -44,6 +44,12 @@ class FolderOfImages:
         source.rename(self.folder / image)
         return image
 
+    def copy(self, source: Path) -> str:
+        """Take a copy of a file; its id."""
+        image = str(uuids.uuid4())
+        shutil.copy(source, self.folder / image)
+        return image
+
     async def local(self, image: str) -> Path | Wait | Failed:
         path = self.folder / image
         return path if path.exists() else Failed(f"there is no image {image}")
@@ -94,19 +100,19 @@ class World:
         assert self.driver.console_log is not None
         return self.run(self.driver.console_log.log(at, guest, None))
 
-    def until(self, holds: Callable[[], bool], complaint: str) -> None:
+    def until(self, holds: Callable[[], bool], complaint: Callable[[], str]) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not holds():
-            assert time.monotonic() < deadline, complaint
+            assert time.monotonic() < deadline, complaint()
             self.run(asyncio.sleep(0.03))
 
     def wait_for_state(self, at: At, guest: Guest, power: Power) -> None:
-        self.until(lambda: self.state(at, guest) is power, f"not {power!r}")
+        self.until(lambda: self.state(at, guest) is power, lambda: f"not {power!r}")
 
     def wait_for_words(self, at: At, guest: Guest, words: str, times: int = 1) -> None:
         self.until(
             lambda: self.log(at, guest).count(words) >= times,
-            f"no {words!r} in {self.log(at, guest)!r}",
+            lambda: f"no {words!r} in {self.log(at, guest)!r}",
         )
 
     def tiny_image(self, mode: Mode = Mode.GRACEFUL, *, tag: str = "tiny", delay_s: int = 1) -> str:
@@ -114,9 +120,11 @@ class World:
         return self.images.add(disk)
 
     def spawn(self, at: At, mode: Mode = Mode.GRACEFUL, **fields: Any) -> Guest:
-        """A guest of 512 bytes that runs."""
+        """A guest of 512 bytes that runs, and has said so."""
         guest = new_guest(self.tiny_image(mode), **fields)
         self.done(self.driver.life.spawn, at, guest)
+        if guest.is_running:
+            self.wait_for_words(at, guest, "ready")
         return guest
 
 

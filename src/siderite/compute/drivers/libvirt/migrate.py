@@ -4,6 +4,7 @@ The other host gets the cached image, the config drive and an empty disk first; 
 the guest wrote along with its memory. On shared storage only the memory moves.
 """
 
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -58,11 +59,16 @@ def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
         if arrived is None or not arrived.isActive():
             raise Refused(f"the guest of server {guest.uuid} does not run on host {host.name}")
     else:
-        if not is_shared:
-            top = current(connection, host, guest).disk
-            _prepare(pair, guest, top, lambda doing: _tell(run, doing, target))
-        run.doing = f"domain {guest.name} is moving to host {target.name}"
-        _send(domain, road, is_shared=is_shared)
+        to = _address(target)
+        try:
+            if not is_shared:
+                top = current(connection, host, guest).disk
+                _prepare(pair, guest, top, lambda doing: _tell(run, doing, target))
+            run.doing = f"domain {guest.name} is moving to host {target.name}"
+            _send(domain, road.arrival, to, is_shared=is_shared)
+        except BaseException:
+            _clear(road, guest, keep_disks=is_shared)
+            raise
     # It runs there now; what is left here is in nobody's use.
     domains.remove(connection, host, guest.uuid, keep_disks=is_shared)
     pair.target.refresh()
@@ -87,7 +93,15 @@ def _tell(run: Run, doing: str, target: Host) -> None:
     run.doing = f"{doing} to host {target.name}"
 
 
-def _send(domain: Any, road: Road, *, is_shared: bool) -> None:
+def _clear(road: Road, guest: Guest, *, keep_disks: bool) -> None:
+    """Leave nothing on a host that the guest did not reach."""
+    with suppress(library().libvirtError):
+        arrived = domains.find(road.arrival, guest.uuid)
+        if arrived is None or not arrived.isActive():
+            domains.remove(road.arrival, road.target, guest.uuid, keep_disks=keep_disks)
+
+
+def _send(domain: Any, arrival: Any, to: str, *, is_shared: bool) -> None:
     libvirt = library()
     flags = (
         libvirt.VIR_MIGRATE_LIVE
@@ -97,8 +111,7 @@ def _send(domain: Any, road: Road, *, is_shared: bool) -> None:
     )
     if not is_shared:
         flags |= libvirt.VIR_MIGRATE_NON_SHARED_INC
-    to = {libvirt.VIR_MIGRATE_PARAM_URI: f"tcp://{_address(road.target)}"}
-    domain.migrate3(road.arrival, to, flags)
+    domain.migrate3(arrival, {libvirt.VIR_MIGRATE_PARAM_URI: f"tcp://{to}"}, flags)
 
 
 def _address(target: Host) -> str:

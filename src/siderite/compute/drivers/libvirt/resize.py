@@ -167,7 +167,7 @@ def _revert(connection: Any, host: Host, guest: Guest, token: str) -> None:
     back = names.way_back_of(guest.uuid, volumes)
     known = current(connection, host, guest)
     domain = domains.find(connection, guest.uuid)
-    if domain is None or known.token != token:
+    if domain is None or back not in (None, known.disk):
         if domain is not None:
             domains.stop(domain)
         marked = replace(known, token=token, disk=back or known.disk)

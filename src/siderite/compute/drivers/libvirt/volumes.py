@@ -248,7 +248,7 @@ def _pool(connection: Any, name: str, path: str) -> Any:
             raise
         pool = _make(connection, name, path)
     if not pool.isActive():
-        pool.create(library().VIR_STORAGE_POOL_CREATE_WITH_BUILD)
+        pool.create(0)
     return pool
 
 
@@ -261,6 +261,7 @@ def _make(connection: Any, name: str, path: str) -> Any:
     Xml.SubElement(permissions, "mode").text = "0711"
     try:
         pool = connection.storagePoolDefineXML(Xml.tostring(root, encoding="unicode"), 0)
+        pool.build(0)
         pool.setAutostart(1)
     except library().libvirtError:
         # Two of us may have come at once; then it is there now.

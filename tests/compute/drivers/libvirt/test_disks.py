@@ -1,0 +1,184 @@
+"""Disks of real guests: rescue, resize and back, snapshots; screens and interfaces too."""
+
+import asyncio
+import socket
+import subprocess
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import ConsoleAddress
+from siderite.compute.drivers.contract import Nic
+from siderite.compute.drivers.libvirt.interfaces import LibvirtInterfaces
+from siderite.compute.drivers.libvirt.site import Site
+from tests.compute.drivers.libvirt.world import World
+from tests.compute.drivers.libvirt.world import new_guest
+from tests.lab import LabHost
+
+
+def _disks(lab: LabHost, uuid: str) -> list[str]:
+    description = lab.connection().lookupByUUIDString(uuid).XMLDesc()
+    sources = Xml.fromstring(description).findall("devices/disk[@device='disk']/source")
+    return [Path(source.get("file", "")).name for source in sources]
+
+
+def _pool(lab: LabHost) -> Path:
+    return lab.folder / "lib" / "siderite"
+
+
+def test_a_rescued_guest_runs_another_image_with_its_own_disk_second(
+    lab: LabHost, at: At, world: World
+) -> None:
+    rescue = world.driver.rescue
+    assert rescue is not None
+    guest = world.spawn(at)
+    world.done(world.driver.power.off, at, guest)
+    image = world.tiny_image(tag="rescue system")
+    world.done(rescue.rescue, at, guest, image)
+    world.wait_for_words(at, guest, "TINY GUEST ready rescue system")
+    assert _disks(lab, guest.uuid) == [
+        f"{guest.uuid}.rescue.qcow2",
+        f"{guest.uuid}.disk-1.qcow2",
+    ]
+    world.done(world.driver.power.reset, at, guest)  # it stays rescued
+    world.wait_for_words(at, guest, "TINY GUEST ready rescue system", times=2)
+    world.done(world.driver.power.off, at, guest)
+    world.done(rescue.unrescue, at, guest)
+    world.wait_for_words(at, guest, "TINY GUEST ready tiny", times=2)
+    assert _disks(lab, guest.uuid) == [f"{guest.uuid}.disk-1.qcow2"]
+    assert not (_pool(lab) / f"{guest.uuid}.rescue.qcow2").exists()
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_a_resize_on_one_host_can_be_reverted_and_confirmed(
+    lab: LabHost, at: At, world: World
+) -> None:
+    resize = world.driver.resize
+    assert resize is not None
+    small = world.spawn(at)
+    large = replace(small, vcpus=2, ram_mib=32, disk_gib=1)
+    for last in ("revert", "confirm"):
+        world.done(world.driver.power.off, at, small)
+        world.done(resize.prepare, at, small, at)
+        world.done(resize.finish, at, large, at)
+        world.wait_for_words(at, large, "ready", times=2 if last == "revert" else 4)
+        domain = lab.connection().lookupByUUIDString(small.uuid)
+        assert domain.info()[1:4:2] == [32 << 10, 2]
+        assert domain.blockInfo("vda")[0] == 1 << 30
+        assert _disks(lab, small.uuid) == [f"{small.uuid}.disk-2.qcow2"]
+        if last == "confirm":
+            break
+        world.done(world.driver.power.off, at, large)
+        for _ in range(2):  # the second time there is nothing to go back to
+            world.done(resize.revert, at, small, at)
+            domain = lab.connection().lookupByUUIDString(small.uuid)
+            assert domain.info()[1:4:2] == [16 << 10, 1]
+            assert domain.blockInfo("vda")[0] == 1 << 20
+            assert _disks(lab, small.uuid) == [f"{small.uuid}.disk-1.qcow2"]
+            world.wait_for_words(at, small, "ready", times=3)
+    for _ in range(2):
+        world.done(resize.confirm, at, large)
+    assert world.state(at, large) is Power.RUNNING
+    assert list(_pool(lab).glob(f"{small.uuid}.back-to*")) == []
+    world.done(world.driver.life.destroy, at, large)
+    assert list(_pool(lab).glob(f"{small.uuid}*")) == []
+
+
+def test_a_snapshot_is_a_bootable_image_of_a_guest_on_or_off(at: At, world: World) -> None:
+    snapshot = world.driver.snapshot
+    assert snapshot is not None
+    guest = world.spawn(at)
+    for is_on in (True, False):
+        image = str(uuid.uuid4())
+        world.done(snapshot.snapshot, at, guest, image)
+        info = ["qemu-img", "info", world.images.stored[image]]
+        told = subprocess.run(info, check=True, capture_output=True, text=True).stdout
+        assert "file format: qcow2" in told
+        assert "backing file" not in told
+        assert world.state(at, guest) is (Power.RUNNING if is_on else Power.SHUTDOWN)
+        again = new_guest(image)
+        world.done(world.driver.life.spawn, at, again)
+        world.wait_for_words(at, again, "TINY GUEST ready tiny")
+        world.done(world.driver.life.destroy, at, again)
+        world.done(world.driver.power.off, at, guest)
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_a_screen_speaks_vnc(at: At, world: World) -> None:
+    console = world.driver.console
+    assert console is not None
+    guest = world.spawn(at)
+    address = world.run(console.console(at, guest, "vnc"))
+    assert isinstance(address, ConsoleAddress)
+    with socket.create_connection((address.host, address.port), timeout=30) as screen:
+        assert screen.recv(12) == b"RFB 003.008\n"
+    world.done(world.driver.power.off, at, guest)
+    refused = world.run(console.console(at, guest, "vnc"))
+    assert isinstance(refused, Failed)
+    assert "does not run" in refused.reason
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_the_end_of_the_console_log_can_be_asked_for(at: At, world: World) -> None:
+    log = world.driver.console_log
+    assert log is not None
+    guest = world.spawn(at)
+    world.wait_for_words(at, guest, "armed")
+    assert world.run(log.log(at, guest, 1)) == "armed\n"
+    assert world.run(log.log(at, guest, 0)) == ""
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_an_interface_is_attached_and_detached(lab: LabHost, at: At, world: World) -> None:
+    interfaces = world.driver.interfaces
+    assert interfaces is not None
+    guest = world.spawn(at)
+    nic = Nic("port", "net", "user", "", "fa:16:3e:00:00:04", "10.0.2.15", 24)
+    for _ in range(2):
+        world.done(interfaces.attach, at, guest, nic)
+    assert _macs(lab, guest.uuid) == [nic.mac]
+    impatient = LibvirtInterfaces(_site(interfaces), release_s=0.5)
+    refused = world.outcome(impatient.detach, at, guest, nic)
+    assert isinstance(refused, Failed)  # 512 bytes know nothing of hot-plug
+    assert "does not let go" in refused.reason
+    world.done(world.driver.power.off, at, guest)
+    for _ in range(2):
+        world.done(interfaces.detach, at, guest, nic)
+    assert _macs(lab, guest.uuid) == []
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def _macs(lab: LabHost, uuid: str) -> list[str | None]:
+    description = lab.connection().lookupByUUIDString(uuid).XMLDesc()
+    found = Xml.fromstring(description).findall("devices/interface/mac")
+    return [mac.get("address") for mac in found]
+
+
+def _site(part: Any) -> Site:
+    site: Site = part._site
+    return site
+
+
+def test_many_guests_at_once_hold_up_nobody(at: At, world: World) -> None:
+    image = world.tiny_image()
+    guests = [new_guest(image, is_running=False) for _ in range(20)]
+
+    async def each(guest: Any) -> None:
+        while isinstance(await world.driver.life.spawn(at, guest, guest.uuid), Wait):
+            await asyncio.sleep(0.05)
+
+    async def together() -> None:
+        await asyncio.gather(*map(each, guests))
+
+    world.run(together())
+    states = world.run(world.driver.life.states(at))
+    assert states is not None
+    assert {guest.uuid for guest in guests} <= set(states)
+    for guest in guests:
+        world.done(world.driver.life.destroy, at, guest)

@@ -1,0 +1,121 @@
+"""Guests that move between two real hosts: cold with a way back, and live."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import At
+from tests.compute.drivers.libvirt.world import World
+from tests.compute.drivers.libvirt.world import at_lab
+from tests.lab import LabHost
+from tests.lab import lab_host
+
+
+@pytest.fixture(scope="module")
+def second() -> Iterator[LabHost]:
+    with lab_host("second") as host:
+        yield host
+
+
+@pytest.fixture
+def to(second: LabHost) -> At:
+    return at_lab(second)
+
+
+def _files(lab: LabHost, uuid: str) -> list[Path]:
+    return sorted((lab.folder / "lib" / "siderite").glob(f"{uuid}*"))
+
+
+def test_a_guest_is_resized_to_another_host_and_back(
+    lab: LabHost, second: LabHost, at: At, to: At, world: World
+) -> None:
+    resize = world.driver.resize
+    assert resize is not None
+    guest = world.spawn(at)
+    world.done(world.driver.power.off, at, guest)
+    world.done(resize.prepare, at, guest, to)
+    large = replace(guest, ram_mib=32, disk_gib=1)
+    world.done(resize.finish, to, large, at)
+    world.wait_for_words(to, guest, "TINY GUEST ready tiny", times=2)  # the log came along
+    assert world.state(at, guest) is None
+    assert second.connection().lookupByUUIDString(guest.uuid).blockInfo("vda")[0] == 1 << 30
+    world.done(world.driver.power.off, to, large)
+    world.done(resize.revert, at, guest, to)
+    world.wait_for_words(at, guest, "TINY GUEST ready tiny", times=2)
+    assert world.state(to, guest) is None
+    assert _files(second, guest.uuid) == []
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_a_cold_migration_is_confirmed_and_leaves_the_source_empty(
+    lab: LabHost, at: At, to: At, world: World
+) -> None:
+    resize = world.driver.resize
+    assert resize is not None
+    guest = world.spawn(at)
+    world.done(world.driver.power.off, at, guest)
+    world.done(resize.prepare, at, guest, to)
+    world.done(resize.finish, to, guest, at)
+    for _ in range(2):
+        world.done(resize.confirm, at, guest)
+    assert _files(lab, guest.uuid) == []
+    assert world.state(to, guest) is Power.RUNNING
+    world.done(world.driver.life.destroy, to, guest)
+
+
+def test_a_guest_migrates_live_with_its_disk(
+    lab: LabHost, second: LabHost, at: At, to: At, world: World
+) -> None:
+    live = world.driver.live_migrate
+    assert live is not None
+    guest = world.spawn(at, disk_gib=1)
+    world.wait_for_words(at, guest, "armed")
+    for _ in range(2):  # asked again, it finds that it is there
+        world.done(live.live_migrate, at, guest, to)
+        assert world.state(at, guest) is None
+        assert world.state(to, guest) is Power.RUNNING
+    assert _files(lab, guest.uuid) == []
+    assert world.log(to, guest).count("TINY GUEST ready") == 1  # it never stopped
+    world.done(world.driver.power.signal, to, guest)
+    world.wait_for_state(to, guest, Power.SHUTDOWN)
+    world.done(world.driver.power.on, to, guest)  # its disk is whole
+    world.wait_for_words(to, guest, "TINY GUEST ready", times=2)
+    world.done(world.driver.life.destroy, to, guest)
+
+
+def test_a_guest_that_was_resized_before_migrates_live(at: At, to: At, world: World) -> None:
+    live, resize = world.driver.live_migrate, world.driver.resize
+    assert live is not None
+    assert resize is not None
+    guest = world.spawn(at)
+    world.done(world.driver.power.off, at, guest)
+    world.done(resize.prepare, at, guest, at)
+    guest = replace(guest, disk_gib=1)
+    world.done(resize.finish, at, guest, at)
+    world.done(resize.confirm, at, guest)
+    world.wait_for_words(at, guest, "armed", times=2)
+    world.done(live.live_migrate, at, guest, to)
+    world.done(world.driver.power.reset, to, guest)
+    world.wait_for_words(to, guest, "TINY GUEST ready", times=3)
+    world.done(world.driver.life.destroy, to, guest)
+
+
+def test_a_guest_that_cannot_get_to_the_other_host_stays(
+    at: At, second: LabHost, world: World
+) -> None:
+    live = world.driver.live_migrate
+    assert live is not None
+    guest = world.spawn(at)
+    refused = world.outcome(live.live_migrate, at, guest, At("second", second.uri))
+    assert isinstance(refused, Failed)
+    assert "migration_address" in refused.reason
+    assert world.state(at, guest) is Power.RUNNING
+    nowhere = At("second", second.uri, {"migration_address": "127.0.0.1:1"})
+    assert isinstance(world.outcome(live.live_migrate, at, guest, nowhere), Failed)
+    assert world.state(at, guest) is Power.RUNNING
+    assert _files(second, guest.uuid) == []
+    world.done(world.driver.life.destroy, at, guest)

@@ -1,0 +1,56 @@
+"""What happens to guests without us is heard."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import At
+from tests.compute.drivers.libvirt.world import World
+from tests.lab import LabHost
+from tests.lab import Mode
+
+
+class Heard(list[tuple[str, Power]]):
+    """What the driver told."""
+
+    async def tell(self, uuid: str, power: Power) -> None:
+        self.append((uuid, power))
+
+
+@contextmanager
+def _listening(world: World, at: At) -> Iterator[Heard]:
+    heard = Heard()
+    watch = world.driver.watch
+    assert watch is not None
+
+    async def begin() -> asyncio.Task[None]:
+        task = asyncio.create_task(watch.watch(at, heard.tell))
+        await asyncio.sleep(0.2)
+        return task
+
+    async def end() -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    task = world.run(begin())
+    try:
+        yield heard
+    finally:
+        world.run(end())
+
+
+def test_a_guest_that_powers_itself_off_is_heard(at: At, world: World) -> None:
+    with _listening(world, at) as heard:
+        guest = world.spawn(at, Mode.SELFOFF)
+        world.until(lambda: (guest.uuid, Power.RUNNING) in heard, lambda: f"heard {heard}")
+        world.until(lambda: (guest.uuid, Power.SHUTDOWN) in heard, lambda: f"heard {heard}")
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_a_domain_destroyed_by_hand_is_heard(lab: LabHost, at: At, world: World) -> None:
+    guest = world.spawn(at)
+    with _listening(world, at) as heard:
+        lab.connection().lookupByUUIDString(guest.uuid).destroy()
+        world.until(lambda: (guest.uuid, Power.SHUTDOWN) in heard, lambda: f"heard {heard}")
+    world.done(world.driver.life.destroy, at, guest)
