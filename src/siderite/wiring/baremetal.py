@@ -10,6 +10,8 @@ from siderite.baremetal.domain.power_truth import Policy
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.drivers.simulated import SimulatorService
+from siderite.baremetal.usecases import allocate
+from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import callback
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.context import Settings
@@ -22,6 +24,7 @@ from siderite.baremetal.workers.hardware import DrivenHardware
 from siderite.baremetal.workers.power import Power
 from siderite.baremetal.workers.power_watch import PowerWatch
 from siderite.baremetal.workers.power_watch import Rhythm
+from siderite.baremetal.workers.presence import stay
 from siderite.baremetal.workers.steps import Steps
 from siderite.core.config import Config
 from siderite.core.singleton import Singleton
@@ -94,8 +97,9 @@ def baremetal(base: Base) -> Baremetal:
     consoles = Consoles(ctx, drivers)
     handlers["console"] = consoles.handle
     handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
+    handlers[allocations.KIND] = partial(allocate.search, ctx)
     jobs: list[Job] = [partial(machines.call_back, partial(_called_back, ctx)), consoles.run]
-    jobs += _watches(base, ctx, drivers)
+    jobs += [partial(stay, ctx, config.worker_groups), *_watches(base, ctx, drivers)]
     if config.demo and base.role is Role.ALL:
         jobs.append(partial(fill, ctx, machines, config.demo_nodes))
     authenticated = None if config.baremetal_auth == "none" else base.identity

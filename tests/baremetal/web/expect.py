@@ -73,7 +73,7 @@ def footprint(app: Standing) -> list[Any]:
     async def read() -> list[Any]:
         store = app.app.program.store
         nodes = "SELECT count(*), sum(version), max(id), max(updated_at) FROM nodes"
-        work = "SELECT count(*), max(fence), max(id), max(deadline), max(due) FROM work"
+        work = "SELECT count(*), min(fence), max(fence), max(deadline), max(due) FROM work"
         chassis = "SELECT sum(taken) FROM chassis"
         records = [f"SELECT count(*), sum(version), max(id) FROM {name}" for name in RECORDS]
         asked = (nodes, work, chassis, *records)

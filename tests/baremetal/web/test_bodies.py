@@ -260,7 +260,7 @@ def test_what_must_be_unique_is_not_given_twice(app: Standing, field: str) -> No
         ({"target": "clean", "clean_steps": []}, "Invalid clean_steps"),
         ({"target": "clean", "clean_steps": [1]}, "Invalid clean_steps"),
         ({"target": "clean", "clean_steps": [{}]}, "Invalid clean_steps"),
-        ({"target": "clean", "runbook": "bogus"}, "no runbook"),
+        ({"target": "clean", "runbook": "bogus"}, "could not be found"),
         ({"target": "service"}, '"service_steps" is required'),
         ({"target": "rescue"}, "rescue_password"),
         ({"target": "rescue", "rescue_password": " "}, "rescue_password"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import field
 from typing import Any
 
 from siderite.baremetal.domain.node import INTERFACES
@@ -18,6 +19,8 @@ class DriverCard:
     required: tuple[str, ...] = ()
     lacks: Callable[[Node, str], str | None] | None = None
     """What a node lacks, apart from what is required, for its interface of a kind to be used."""
+    properties: dict[str, str] = field(default_factory=dict)
+    """What a node's driver_info may say to it, each with what that means."""
 
     def fill_in(self, wanted: dict[str, Any]) -> dict[str, str]:
         """The interfaces of a node that asked for these; Invalid if the driver lacks one."""
@@ -49,3 +52,14 @@ class DriverCard:
         """Whether the node's interface of this kind does anything."""
         chosen = getattr(node, f"{kind}_interface") or self.interfaces[kind][0]
         return not str(chosen).startswith("no-")
+
+    @property
+    def described(self) -> dict[str, str]:
+        """All that driver_info may say, the required ones first."""
+        needed = {key: self.properties.get(key, "") for key in self.required}
+        told = {key: f"{text} Required.".strip() for key, text in needed.items()}
+        return told | {key: text for key, text in self.properties.items() if key not in told}
+
+    def has(self, kind: str) -> bool:
+        """Whether any interface of this kind does anything."""
+        return any(not name.startswith("no-") for name in self.interfaces[kind])

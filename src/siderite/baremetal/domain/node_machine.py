@@ -264,3 +264,10 @@ def legal_verbs(state: str) -> list[str]:
     if state == P.CLEANING:
         events.discard(Event.MANAGE)  # how a manual clean ends; not a client's to ask
     return [v for v, e in VERBS.items() if e in events and v not in ("deploy", "undeploy")]
+
+
+CHANGEABLE_WHILE_MOVING = frozenset({
+    P.DEPLOYFAIL, P.INSPECTING, P.INSPECTFAIL, P.INSPECTWAIT, P.CLEANFAIL, P.ERROR, P.VERIFYING,
+    P.ADOPTFAIL, P.RESCUEFAIL, P.UNRESCUEFAIL, P.SERVICEHOLD, P.SERVICEFAIL,
+})  # fmt: skip
+"""States with a target in which a node may still be changed."""

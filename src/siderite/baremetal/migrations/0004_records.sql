@@ -105,7 +105,7 @@ CREATE UNIQUE INDEX allocations_uuid_key ON allocations (uuid);
 CREATE UNIQUE INDEX allocations_name_key ON allocations (name) WHERE name IS NOT NULL;
 CREATE UNIQUE INDEX allocations_node_uuid_key ON allocations (node_uuid) WHERE node_uuid IS NOT NULL;
 -- What an allocation chooses from.
-CREATE INDEX nodes_free ON nodes (resource_class, id)
+CREATE INDEX nodes_free ON nodes (resource_class, uuid)
   WHERE provision_state = 'available' AND instance_uuid IS NULL AND maintenance = 0;
 -- The processes of the service that carry out work, as they say themselves now and then.
 CREATE TABLE conductors (

@@ -6,6 +6,7 @@ from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import chassis
 from siderite.baremetal.usecases import console
 from siderite.baremetal.usecases import details
@@ -56,7 +57,7 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
         }
         node = Node(**made)
         if node.parent_node is not None:
-            await _check_parent(ctx, node)
+            await check_parent(ctx, node.uuid, node.parent_node)
         if node.chassis_uuid is not None:
             await chassis.put_node_into(ctx, change, node.chassis_uuid)
         change.put(NODES.insert(node))
@@ -74,10 +75,10 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
         raise duplicate(clash, node) from clash
 
 
-async def _check_parent(ctx: Context, node: Node) -> None:
-    parent = await NODES.get(ctx.door.store, str(node.parent_node))
-    if parent is None or parent.uuid == node.uuid:
-        raise Invalid(f"parent_node {node.parent_node} is not the UUID of another node.")
+async def check_parent(ctx: Context, node: str, parent: str) -> None:
+    """A node's parent is another node, which must be there."""
+    if parent == node or await NODES.get(ctx.door.store, parent) is None:
+        raise Invalid(f"parent_node {parent} is not the UUID of another node.")
 
 
 def duplicate(clash: Duplicate, node: Node) -> Conflict:
@@ -116,6 +117,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
         if node.console_enabled:
             change.put(console.forget(node.uuid))
             change.tell(*(facts.console("console_set", s, node) for s in ("start", "end")))
+        await allocations.end_with(ctx, change, node)
         for lane in LANES:
             change.put(work.drop(node.uuid, lane))
         change.tell(*facts.node_crud_pair("delete", node))

@@ -72,3 +72,18 @@ async def page(
     if page.marker is not None:
         await node(ctx, page.marker, who)
     return await NODES.select(ctx.door.store, what, conditions, page)
+
+
+async def children(ctx: Context, parent: Node, who: Who) -> list[str]:
+    """The UUIDs of a node's children that the caller may see."""
+    sql, args = "SELECT uuid FROM nodes WHERE parent_node = ?", [parent.uuid]
+    if not who.sees_all:
+        sql += " AND (owner = ? OR lessee = ?)"
+        args += [str(who.project_id)] * 2
+    return [str(row[0]) for row in await ctx.door.store.fetch(f"{sql} ORDER BY id", args)]
+
+
+async def shards(ctx: Context) -> list[tuple[str | None, int]]:
+    """How many nodes each shard has, and how many are in none."""
+    sql = "SELECT shard, count(*) FROM nodes GROUP BY shard ORDER BY count(*) DESC, shard"
+    return [(row[0], int(row[1] or 0)) for row in await ctx.door.store.fetch(sql)]  # type: ignore[misc]

@@ -6,9 +6,9 @@ lost, so is the report, and `Lost` tells the worker to stop. If only the node ch
 (somebody patched its description), the report is decided again on the node as it is now.
 """
 
+from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +29,13 @@ from siderite.core import metrics
 from siderite.core import work
 from siderite.core.fact import Fact
 from siderite.core.store import Lost
-from siderite.core.store import Op
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.transition import apply
 from siderite.core.work import Work
+
+Decide = Callable[[Change, Node], Awaitable[Node]]
+"""What becomes of the node, put into the change."""
 
 _FAMILIES = {family.value: family for family in Family}
 
@@ -57,17 +59,17 @@ async def load(ctx: Context, machine: str) -> Node | None:
     return await NODES.get(ctx.door.store, machine)
 
 
-async def _report(ctx: Context, run: Run, decide: Callable[[Change, Node], Node]) -> Node:
+async def _report(ctx: Context, run: Run, decide: Decide) -> Node:
     """Commit what `decide` says of the node; again if only the node has changed."""
     async with ctx.door.turns.of(run.held.machine):
         return await _report_in_turn(ctx, run, decide)
 
 
-async def _report_in_turn(ctx: Context, run: Run, decide: Callable[[Change, Node], Node]) -> Node:
+async def _report_in_turn(ctx: Context, run: Run, decide: Decide) -> Node:
     node = run.node
     while True:
         change = ctx.door.change(Cause(run.held.request_id))
-        after = decide(change, node)
+        after = await decide(change, node)
         try:
             await ctx.door.commit(change)
         except Lost:
@@ -130,7 +132,7 @@ def after_step(family: Family, job: Job, node: Node, outcome: Done | Wait) -> di
 async def step_on(ctx: Context, run: Run, job: Job, outcome: Done) -> Run:
     """A step ended: the next one begins."""
 
-    def decide(change: Change, node: Node) -> Node:
+    async def decide(change: Change, node: Node) -> Node:
         fields = with_power(after_step(run.family, job, node, outcome))
         after = node
         if fields:
@@ -153,13 +155,15 @@ async def moved(
     *,
     changes: Callable[[Node], dict[str, Any]] = lambda node: {},
     facts: Callable[[Node], list[Fact]] = lambda node: [],
-    also: Sequence[Op] = (),
+    also: Callable[[Change, Node], Awaitable[None]] | None = None,
     reason: str | None = None,
     due_in: float = 0.0,
 ) -> Run:
-    """The machine moves: with it the job goes on, is parked, or ends, and `also` becomes true."""
+    """The machine moves: with it the job goes on, is parked, or ends; `also` adds what else
+    becomes true with it.
+    """
 
-    def decide(change: Change, node: Node) -> Node:
+    async def decide(change: Change, node: Node) -> Node:
         fields = with_power(changes(node))
         if reason is not None:
             fields = {"wait_reason": reason, **fields}
@@ -168,8 +172,8 @@ async def moved(
             due_in=due_in, changes=fields,
         )  # fmt: skip
         change.tell(*facts(applied.value), *watch_facts.settled(node, applied.value))
-        for op in also:
-            change.put(op)
+        if also is not None:
+            await also(change, node)
         return applied.value
 
     node = await _report(ctx, run, decide)
@@ -187,7 +191,7 @@ async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
     """Nothing moves yet: let go of the lease for a while, and show why."""
     reason = outcome.reason
 
-    def decide(change: Change, node: Node) -> Node:
+    async def decide(change: Change, node: Node) -> Node:
         after = node
         shown = {"wait_reason": reason, **after_step(run.family, job, node, outcome)}
         if any(getattr(node, name) != value for name, value in shown.items()):
@@ -205,7 +209,7 @@ async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
 async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
     """Still waiting for a call back; one has come, so the time it may be silent begins anew."""
 
-    def decide(change: Change, node: Node) -> Node:
+    async def decide(change: Change, node: Node) -> Node:
         after = node
         memory = remembered(node, outcome.remember)
         if memory or node.wait_reason != outcome.reason:

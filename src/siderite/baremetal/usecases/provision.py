@@ -18,6 +18,7 @@ from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.usecases import abort
 from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases import runbooks
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
@@ -49,6 +50,8 @@ class Ask:
     configdrive: str | Json | None = None
     rescue_password: str | None = field(default=None, repr=False)
     disable_ramdisk: bool = False
+    runbook: str | None = None
+    """The runbook, by UUID or name, whose steps are asked for."""
 
     @property
     def event(self) -> Event:
@@ -68,10 +71,14 @@ async def ask(
             return await abort.abort(ctx, change, node)
         if wish.event is Event.UNHOLD:
             return await _unhold(ctx, change, node)
+        steps, disable_ramdisk = wish.steps, wish.disable_ramdisk
+        if wish.runbook is not None:
+            runbook = await runbooks.for_node(ctx, wish.runbook, node, who)
+            steps, disable_ramdisk = runbook.in_order, disable_ramdisk or runbook.disable_ramdisk
         job = Job(
             op=new_uuid(),
-            asked=list(wish.steps) or None,
-            args={"disable_ramdisk": True} if wish.disable_ramdisk else {},
+            asked=list(steps) or None,
+            args={"disable_ramdisk": True} if disable_ramdisk else {},
         )
         changes = {"last_error": None, **_recorded(node, wish, change.now)}
         return apply(change, ctx.rules, node, wish.event, job=job_text(job), changes=changes).value

@@ -7,13 +7,16 @@ from typing import Any
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import CHANGEABLE_WHILE_MOVING
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import chassis
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.enrol import announce_failure
+from siderite.baremetal.usecases.enrol import check_parent
 from siderite.baremetal.usecases.enrol import duplicate
 from siderite.baremetal.usecases.find import Guard
 from siderite.core.errors import Conflict
@@ -24,12 +27,6 @@ from siderite.core.store import Duplicate
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
-
-CHANGEABLE_WHILE_MOVING = frozenset({
-    P.DEPLOYFAIL, P.INSPECTING, P.INSPECTFAIL, P.INSPECTWAIT, P.CLEANFAIL, P.ERROR, P.VERIFYING,
-    P.ADOPTFAIL, P.RESCUEFAIL, P.UNRESCUEFAIL, P.SERVICEHOLD, P.SERVICEFAIL,
-})  # fmt: skip
-"""States with a target in which a node may still be changed."""
 
 HARMLESS = frozenset({"extra", "description", "name"})
 """Fields that no work reads: they may be changed in any state."""
@@ -75,6 +72,10 @@ async def update(
             return node
         if changes.get("chassis_uuid") is not None:
             await chassis.put_node_into(ctx, change, changes["chassis_uuid"])
+        if changes.get("parent_node") is not None:
+            await check_parent(ctx, node.uuid, changes["parent_node"])
+        if node.allocation_uuid is not None:
+            changes |= await _check_allocated(ctx, change, node, changes)
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
         if _READ_AGAIN & set(changes):
@@ -89,6 +90,26 @@ async def update(
         node = await find.node(ctx, ident, who)
         await announce_failure(ctx, cause, "update", node)
         raise duplicate(clash, node.changed(0, ask.changes(node))) from clash
+
+
+async def _check_allocated(
+    ctx: Context, change: Change, node: Node, changes: dict[str, Any]
+) -> dict[str, Any]:
+    """An allocation ends with the instance_uuid that it gave, and keeps the owner it chose by."""
+    allocation = await allocations.of_node(ctx, node)
+    owner = None if allocation is None else allocation.owner
+    if "owner" in changes and owner not in (None, changes["owner"]):
+        raise Conflict(
+            f"Node {node.uuid} is allocated to its owner {owner}; remove allocation"
+            f" {node.allocation_uuid} before the owner is changed."
+        )
+    if "instance_uuid" not in changes:
+        return {}
+    refusal = allocations.why_not_freed(str(node.allocation_uuid), node)
+    if refusal is not None:
+        raise refusal
+    await allocations.end_with(ctx, change, node)
+    return {"allocation_uuid": None}
 
 
 def _check(ctx: Context, node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:

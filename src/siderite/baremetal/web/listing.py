@@ -130,11 +130,11 @@ def parse(rules: Rules, request: Request, *, detail: bool, max_limit: int) -> Li
         if key not in _NOT_REPEATED:
             listing.kept.append((key, value))
         if key == "limit":
-            listing.limit = _limit(value, max_limit)
+            listing.limit = limit(value, max_limit)
         elif key == "marker":
             listing.marker = uuid(key, value)
         elif key == "sort_dir":
-            listing.descending = _is_descending(value)
+            listing.descending = is_descending(value)
         elif key == "sort_key":
             listing.sort = rules.sort_key(value, request.version)
         elif key == "fields":
@@ -148,7 +148,8 @@ def parse(rules: Rules, request: Request, *, detail: bool, max_limit: int) -> Li
     return listing
 
 
-def _is_descending(value: str) -> bool:
+def is_descending(value: str) -> bool:
+    """Which way a list goes."""
     if value not in ("asc", "desc"):
         raise Invalid(
             f"Invalid sort direction: {value[:40]}. Acceptable values are 'asc' or 'desc'."
@@ -156,7 +157,8 @@ def _is_descending(value: str) -> bool:
     return value == "desc"
 
 
-def _limit(value: str, most: int) -> int:
+def limit(value: str, most: int) -> int:
+    """How long a page may be."""
     if not _WHOLE.match(value) or not value.strip("0"):
         raise Invalid(f"limit must be a positive whole number, not {value[:40]!r}.")
     return most if len(value) > _MANY_DIGITS else min(int(value), most)

@@ -53,6 +53,8 @@ RULES = {
     "runbook:create": Rule("member"),
     "runbook:update": Rule("member"),
     "runbook:delete": Rule("member"),
+    "runbook_trait:read": Rule("reader"),
+    "runbook_trait:update": Rule("member"),
     "allocation:read": Rule("reader"),
     "allocation:create": Rule("member"),
     "allocation:update": Rule("member"),

@@ -71,17 +71,33 @@ def parse(document: Any, version: int) -> Ask:
     target = verb(document, version)
     given = {key: value for key, value in document.items() if value is not None}
     configdrive = _configdrive(given.get("configdrive"), target, version)
-    if "runbook" in given:
-        if version < 92:  # noqa: PLR2004
-            raise NotAcceptable(f"runbook needs API version 1.92; this request has 1.{version}.")
-        raise Invalid(f"There is no runbook {str(given['runbook'])[:80]!r}.")
+    runbook = _runbook(given, target, version)
     return Ask(
         target,
-        steps=_steps(given, target, version),
+        runbook=runbook,
+        steps=() if runbook is not None else _steps(given, target, version),
         configdrive=configdrive,
         rescue_password=_rescue_password(given, target),
         disable_ramdisk=_disable_ramdisk(given, target, version),
     )
+
+
+def _runbook(given: Json, target: str, version: int) -> str | None:
+    runbook = given.get("runbook")
+    if runbook is None:
+        return None
+    if version < 92:  # noqa: PLR2004
+        raise NotAcceptable(f"runbook needs API version 1.92; this request has 1.{version}.")
+    if target not in ("clean", "service"):
+        raise Invalid(
+            '"runbook" is only valid when setting target provision state to clean or service'
+        )
+    if not isinstance(runbook, str) or not runbook:
+        raise Invalid("runbook must be the UUID or the name of a runbook.")
+    steps = next((key for key in given if key.endswith("_steps")), None)
+    if steps is not None:
+        raise Invalid(f"A request takes a runbook or {steps}, not both: leave one of them out.")
+    return runbook
 
 
 def _configdrive(value: Any, target: str, version: int) -> str | Json | None:

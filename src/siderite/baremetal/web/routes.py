@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.baremetal.web import agent
+from siderite.baremetal.web import allocations
 from siderite.baremetal.web import chassis
 from siderite.baremetal.web import console
 from siderite.baremetal.web import details
+from siderite.baremetal.web import drivers
 from siderite.baremetal.web import firmware_states
+from siderite.baremetal.web import fleet
 from siderite.baremetal.web import inspection_rules
 from siderite.baremetal.web import management
 from siderite.baremetal.web import nodes
@@ -16,6 +19,8 @@ from siderite.baremetal.web import ports
 from siderite.baremetal.web import runbooks
 from siderite.baremetal.web import states
 from siderite.baremetal.web import templates
+from siderite.baremetal.web import traits
+from siderite.baremetal.web import vifs
 from siderite.baremetal.web import volumes
 from siderite.baremetal.web.versions import RANGE
 from siderite.core.http import Request
@@ -29,8 +34,9 @@ if TYPE_CHECKING:
 
 
 KINDS = {
-    "nodes": 1, "ports": 1, "chassis": 1, "portgroups": 23, "volume": 32, "deploy_templates": 55,
-    "runbooks": 92, "inspection_rules": 96,
+    "nodes": 1, "ports": 1, "chassis": 1, "drivers": 1, "portgroups": 23, "volume": 32,
+    "conductors": 49, "allocations": 52, "deploy_templates": 55, "shards": 82, "runbooks": 92,
+    "inspection_rules": 96,
 }  # fmt: skip
 """What the root of the API links to, since which version."""
 
@@ -134,6 +140,13 @@ _V1 = (
     Route("GET", "/nodes/{node}/validate", nodes.validation, "node:read"),
     *_HARDWARE,
     *_AGENT,
+    *traits.OF_NODES.routes(),
+    Route("GET", "/nodes/{node}/vifs", vifs.index, "vif:read", vifs.SINCE),
+    Route("POST", "/nodes/{node}/vifs", vifs.attach, "vif:update", vifs.SINCE),
+    Route("DELETE", "/nodes/{node}/vifs/{vif}", vifs.detach, "vif:update", vifs.SINCE),
+    Route("GET", "/nodes/{node}/allocation", allocations.of_node, "allocation:read", 52),
+    Route("DELETE", "/nodes/{node}/allocation", allocations.free_node, "allocation:delete", 52),
+    Route("GET", "/nodes/{node}/children", fleet.children, "node:read", fleet.CHILDREN_SINCE),
     *ports.PORTS.routes_below_nodes(1),
     *ports.PORTGROUPS.routes_below_nodes(24),
     *volumes.CONNECTORS.routes_below_nodes(volumes.SINCE),
@@ -154,7 +167,17 @@ _V1 = (
     *templates.TEMPLATES.routes(),
     *runbooks.RUNBOOKS.routes(),
     *inspection_rules.RULES.routes(),
-)
+    *traits.OF_RUNBOOKS.routes(),
+    *allocations.ALLOCATIONS.routes(),
+    Route("GET", "/conductors", fleet.conductor_index, "conductor:read", fleet.CONDUCTORS_SINCE),
+    Route("GET", "/conductors/{host}", fleet.conductor, "conductor:read", fleet.CONDUCTORS_SINCE),
+    Route("GET", "/shards", fleet.shards, "shard:read", fleet.SHARDS_SINCE),
+    Route("GET", "/drivers", drivers.index, "driver:read"),
+    Route("GET", "/drivers/{driver}", drivers.show, "driver:read"),
+    Route("GET", "/drivers/{driver}/properties", drivers.properties, "driver:read"),
+    Route("GET", "/drivers/{driver}/raid/logical_disk_properties", drivers.raid_properties,
+          "driver:read"),
+)  # fmt: skip
 
 ROUTES = (
     Route("GET", "/", root),

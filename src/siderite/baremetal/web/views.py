@@ -25,6 +25,7 @@ _INSPECT_WAIT = f'"provision_state":"{P.INSPECTWAIT}"'
 _POWER_NULL = re.compile(r'\A("provision_state":"[a-z -]+","uuid":"[0-9a-f-]+","power_state":)null')
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
+URL_BYTES = URL.encode()
 
 STATES = (
     ("console_enabled", 1), ("last_error", 1), ("power_state", 1), ("provision_state", 1),
@@ -119,7 +120,7 @@ class View:
             item = dict(zip(names, row, strict=True)) if short is None else short(row, version)
             item["links"] = links(kind, str(item["uuid"]))
             items.append(_encode(item))
-        text = b",".join(items).replace(URL.encode(), base.encode())
+        text = b",".join(items).replace(URL_BYTES, base.encode())
         return collection(self.fields.items.encode(), text, following)
 
 
@@ -160,6 +161,11 @@ TEMPLATE = View(wire.TEMPLATE_FIELDS)
 RUNBOOK = View(wire.RUNBOOK_FIELDS)
 INSPECTION_RULE = View(wire.INSPECTION_RULE_FIELDS)
 ALLOCATION = View(wire.ALLOCATION_FIELDS)
+
+
+def with_links(value: Any, base: str) -> bytes:
+    """A value that has links in it."""
+    return _encode(value).replace(URL_BYTES, base.encode())
 
 
 def collection(name: bytes, items: bytes, following: str | None) -> bytes:

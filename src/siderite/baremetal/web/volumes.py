@@ -2,9 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from siderite.baremetal.domain.fields import URL
 from siderite.baremetal.domain.fields import links
 from siderite.baremetal.domain.volume import CONNECTOR_TYPES
 from siderite.baremetal.usecases import find
@@ -78,8 +75,7 @@ def _contents(service: "Service", request: Request, root: str) -> Response:
     above, _, end = root.rpartition("/")
     parts = {"links": links(above, end) if above else links(end, "")}
     parts |= {kind: links(root, kind) for kind in ("connectors", "targets")}
-    text = msgspec.json.encode(parts).decode()
-    return raw(text.replace(URL, service.base(request)).encode())
+    return raw(views.with_links(parts, service.base(request)))
 
 
 async def index(service: "Service", request: Request) -> Response:

@@ -13,14 +13,16 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import console
 from siderite.baremetal.usecases import progress
+from siderite.baremetal.usecases import vifs
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.progress import Run
 from siderite.core.fact import Fact
 from siderite.core.ids import new_uuid
-from siderite.core.store import Op
 from siderite.core.times import iso
+from siderite.core.transition import Change
 
 _FAULTS = {Family.CLEAN: "clean failure", Family.SERVICE: "service failure"}
 _WIPED: dict[str, Any] = {
@@ -28,6 +30,7 @@ _WIPED: dict[str, Any] = {
     "instance_uuid": None,
     "instance_name": None,
     "console_enabled": False,
+    "allocation_uuid": None,
 }
 
 
@@ -55,7 +58,7 @@ async def finished(ctx: Context, run: Run, last: Done) -> Run | None:
             changes=lambda node: {
                 **changes, **progress.remembered(node, last.remember), **_WIPED, "deploy_step": {},
             },
-            facts=partial(_console_stopped, run), also=_no_console(run),
+            facts=partial(_console_stopped, run), also=partial(_released, ctx),
         )  # fmt: skip
     event = Event.DONE
     if run.family is Family.CLEAN and (
@@ -104,10 +107,17 @@ async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
     if run.family is Family.TEARDOWN:
         await progress.moved(
             ctx, run, Event.FAIL, run.job, changes=fields, facts=partial(_console_stopped, run),
-            also=_no_console(run),
+            also=partial(_released, ctx),
         )  # fmt: skip
         return
     await progress.moved(ctx, run, Event.FAIL, run.job, changes=fields)
+
+
+async def _released(ctx: Context, change: Change, node: Node) -> None:
+    """The instance is gone: so are its allocation, its virtual interfaces and its console."""
+    await allocations.end_with(ctx, change, node)
+    await vifs.release_all(ctx, change, node)
+    change.put(console.forget(node.uuid))
 
 
 def _console_stopped(run: Run, node: Node) -> list[Fact]:
@@ -115,10 +125,6 @@ def _console_stopped(run: Run, node: Node) -> list[Fact]:
     if not run.node.console_enabled:
         return []
     return [facts.console("console_stop", status, node) for status in ("start", "end")]
-
-
-def _no_console(run: Run) -> list[Op]:
-    return [console.forget(run.node.uuid)]
 
 
 _WORDS = {

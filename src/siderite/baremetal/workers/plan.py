@@ -3,12 +3,14 @@
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.domain.steps import UnknownStep
 from siderite.baremetal.domain.steps import asked_for
 from siderite.baremetal.domain.steps import in_order
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.usecases import templates
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.progress import Run
 
@@ -19,12 +21,22 @@ async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:
         return []
     at = Endpoint.of(run.node)
     known = await driver.steps.steps(at, run.family)
-    if run.job.asked is None:
+    asked = run.job.asked
+    if run.family is Family.DEPLOY:
+        asked = _together(await templates.steps_for(ctx, run.node), asked)
+    if asked is None:
         return await driver.steps.frame(at, run.family, in_order(known))
-    chosen = asked_for(known, run.job.asked, merge=run.family is Family.DEPLOY)
+    chosen = asked_for(known, asked, merge=run.family is Family.DEPLOY)
     if isinstance(chosen, UnknownStep):
         return Failed(str(chosen))
     return await driver.steps.frame(at, run.family, chosen)
+
+
+def _together(templates: list[Json], asked: list[Json] | None) -> list[Json] | None:
+    """What the templates say and what the client says, whose word is the last on a step."""
+    steps = [*templates, *(asked or [])]
+    by_name = {(step["interface"], step["step"]): step for step in steps}
+    return list(by_name.values()) or None
 
 
 def _wants_cleaning(ctx: Context, run: Run) -> bool:

@@ -1,0 +1,161 @@
+"""Drivers, conductors, shards, parents and children."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siderite.baremetal.domain.node import INTERFACES
+from siderite.baremetal.usecases import conductors
+from siderite.core.store import Op
+from tests.baremetal.web import odd
+from tests.baremetal.web.expect import refused
+from tests.baremetal.web.test_any_request import check
+from tests.baremetal.web.test_any_request import repeatable
+from tests.support.app import Standing
+from tests.support.app import standing
+
+NEWER = {"storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
+
+
+def interfaces(version: int) -> set[str]:
+    kinds = [kind for kind in INTERFACES if NEWER.get(kind, 30) <= version]
+    names = [f"default_{k}_interface" for k in kinds] + [f"enabled_{k}_interfaces" for k in kinds]
+    return set(names)
+
+
+@pytest.mark.parametrize("version", [1, 13, 14, 29, 30, 32, 33, 37, 38, 39, 40, 85, 86, 115])
+def test_drivers_show_what_their_version_has(lite: Standing, version: int) -> None:
+    expected = {"name", "hosts", "links"}
+    if version >= 14:
+        expected |= {"properties"}
+    if version >= 30:
+        expected |= {"type"}
+    driver = lite.ask("GET", "/v1/drivers", version=version).json["drivers"][0]
+    assert (driver["name"], set(driver)) == ("fake-hardware", expected)
+    whole = lite.ask("GET", "/v1/drivers/fake-hardware", version=version).json
+    assert set(whole) == expected | (interfaces(version) if version >= 30 else set())
+    if version < 30:
+        refused(lite.ask("GET", "/v1/drivers?detail=true", version=version), 406, "1.30")
+        return
+    detailed = lite.ask("GET", "/v1/drivers?detail=true", version=version).json["drivers"]
+    assert detailed == [whole]
+    assert whole["type"] == "dynamic"
+    assert whole["default_deploy_interface"] == whole["enabled_deploy_interfaces"][0]
+    assert lite.ask("GET", "/v1/drivers?type=classic", version=version).json == {"drivers": []}
+
+
+def test_fields_of_drivers_came_with_1_77(lite: Standing) -> None:
+    for path in ("/v1/drivers", "/v1/drivers/fake-hardware"):
+        refused(lite.ask("GET", f"{path}?fields=name", version=76), 406, "1.77")
+        refused(lite.ask("GET", f"{path}?fields=bogus"), 400, "bogus")
+        refused(lite.ask("GET", f"{path}?bogus=1"), 400, "bogus")
+    one = lite.ask("GET", "/v1/drivers/fake-hardware?fields=name,type", version=77).json
+    assert set(one) == {"name", "type", "links"}
+    some = lite.ask("GET", "/v1/drivers?fields=hosts").json["drivers"]
+    assert all(set(driver) == {"hosts", "links"} for driver in some)
+    refused(lite.ask("GET", "/v1/drivers?fields=hosts&detail=true"), 400, "detail")
+    refused(lite.ask("GET", "/v1/drivers?type=x"), 400, "type")
+
+
+def test_properties_of_drivers_are_described(lite: Standing) -> None:
+    found = lite.ask("GET", "/v1/drivers/fake-hardware/properties").json
+    assert all(isinstance(text, str) and text for text in found.values())
+    path = "/v1/drivers/fake-hardware/raid/logical_disk_properties"
+    assert "Required" in lite.ask("GET", path).json["raid_level"]
+    refused(lite.ask("GET", path, version=11), 406, "1.12")
+    for end in ("", "/properties", "/raid/logical_disk_properties"):
+        refused(lite.ask("GET", f"/v1/drivers/bogus{end}"), 404, "bogus", "fake-hardware")
+
+
+def test_living_hosts_are_conductors(tmp_path: Path) -> None:
+    with standing(tmp_path) as app:
+        ctx = app.app.program.baremetal
+        assert app.ask("GET", "/v1/conductors").json == {"conductors": []}
+        app.run(conductors.beat(ctx))
+        other = "INSERT INTO conductors (hostname, conductor_group, drivers, created_at,"
+        other += " updated_at, seen_at) VALUES ('there', '', 'x', 'c', 'u', 7)"
+        app.run(app.app.program.store.commit([Op(other)]))
+        listed = app.ask("GET", "/v1/conductors").json["conductors"]
+        href = "http://cloud.test/baremetal/v1/conductors/here"
+        assert listed[0]["links"][0] == {"href": href, "rel": "self"}
+        brief = [(c["hostname"], c["conductor_group"], c["alive"]) for c in listed]
+        assert brief == [("here", "", True), ("there", "", False)]
+        assert set(listed[0]) == {"hostname", "conductor_group", "alive", "links"}
+        one = app.ask("GET", "/v1/conductors/here").json
+        assert one["drivers"] == sorted(ctx.cards)
+        assert set(one) == {
+            "hostname", "conductor_group", "alive", "drivers", "created_at", "updated_at", "links",
+        }  # fmt: skip
+        full = app.ask("GET", "/v1/conductors?detail=true").json["conductors"]
+        assert full[0] == one
+        driver = app.ask("GET", "/v1/drivers/fake-hardware").json
+        assert driver["hosts"] == ["here"]
+        page = app.ask("GET", "/v1/conductors?limit=1&sort_key=hostname&sort_dir=desc").json
+        assert [c["hostname"] for c in page["conductors"]] == ["there"]
+        where = page["next"].removeprefix("http://cloud.test/baremetal")
+        page = app.ask("GET", where).json
+        assert [c["hostname"] for c in page["conductors"]] == ["here"]
+        refused(app.ask("GET", "/v1/conductors/nowhere"), 404, "nowhere")
+        refused(app.ask("GET", "/v1/conductors?marker=nowhere"), 404, "nowhere")
+        for query in ("sort_key=alive", "fields=bogus", "bogus=1", "limit=0"):
+            refused(app.ask("GET", f"/v1/conductors?{query}"), 400)
+        refused(app.ask("GET", "/v1/conductors", version=48), 404, "1.49")
+        app.run(conductors.beat(ctx))
+        app.run(conductors.leave(ctx))
+        assert app.ask("GET", "/v1/conductors/here").json["alive"] is False
+        assert app.ask("GET", "/v1/drivers/fake-hardware").json["hosts"] == []
+
+
+def test_shards_are_counted(app: Standing) -> None:
+    for shard in ("s-2", "s-1", "s-2", None):
+        app.make_node(**({} if shard is None else {"shard": shard}))
+    shards = app.ask("GET", "/v1/shards").json["shards"]
+    counts = {shard["name"]: shard["count"] for shard in shards}
+    assert (counts["s-1"], counts["s-2"], counts["None"]) == (1, 2, 1)
+    refused(app.ask("GET", "/v1/shards", version=81), 404, "1.82")
+    refused(app.ask("GET", "/v1/shards?x=1"), 400, "x")
+
+
+def test_children_are_found_by_their_parent(app: Standing) -> None:
+    parent = app.make_node()
+    child, other = app.make_node(parent_node=parent), app.make_node()
+
+    def patch(value: Any) -> Any:
+        body = [{"op": "add", "path": "/parent_node", "value": value}]
+        return app.ask("PATCH", f"/v1/nodes/{other}", body)
+
+    refused(patch(odd.UUID), 400, odd.UUID)
+    refused(patch(other), 400, other)
+    assert patch(parent).status == 200
+    found = app.ask("GET", f"/v1/nodes/{parent}/children").json
+    assert found["children"] == [child, other]
+    refused(app.ask("GET", f"/v1/nodes/{parent}/children", version=82), 404, "1.83")
+
+    def listed(query: str) -> set[str]:
+        return {node["uuid"] for node in app.ask("GET", f"/v1/nodes?{query}").json["nodes"]}
+
+    assert not {child, other} & listed("")
+    assert {child, other, parent} <= listed("include_children=true")
+    assert listed(f"parent_node={parent}") == {child, other}
+    _, token, project = app.person("reader")
+    mine = app.plant("enroll", owner=project)
+    hidden, seen = app.plant("enroll", parent_node=mine), None
+    seen = app.plant("enroll", parent_node=mine, owner=project)
+    answer = app.ask("GET", f"/v1/nodes/{mine}/children", token=token)
+    assert answer.json["children"] == [seen]
+    assert hidden not in json.dumps(answer.json)
+
+
+@repeatable
+@given(data=st.data())
+def test_no_query_is_a_server_error(lite: Standing, data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(
+        ["drivers", "drivers/fake-hardware", "conductors", "conductors/here", "shards", "volume",
+         "drivers/fake-hardware/properties", "drivers/fake-hardware/raid/logical_disk_properties"]
+    ))  # fmt: skip
+    query = data.draw(odd.QUERIES)
+    check(lite, "GET", f"/v1/{path}?{query}", version=data.draw(st.just("1.115") | odd.VERSIONS))

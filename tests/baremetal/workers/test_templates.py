@@ -1,0 +1,101 @@
+"""Steps that were written down beforehand: deploy templates and runbooks, when they are run."""
+
+import asyncio
+
+from tests.baremetal.workers.lives import lead
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import verb
+from tests.support.app import running
+
+RESET = {"interface": "bios", "step": "factory_reset", "args": {}, "priority": 95}
+
+
+async def runs(app, uuid):
+    """What the simulated machine was told to do, in order."""
+    rows = app.program.machines._db.execute("SELECT what FROM runs ORDER BY rowid").fetchall()
+    return [row[0] for row in rows]
+
+
+async def template(app, name, *steps):
+    body = {"name": name, "steps": list(steps)}
+    answer = await app.ask("POST", "/v1/deploy_templates", body)
+    assert answer.status == 201, answer
+
+
+async def deployed(app, traits, **more):
+    """A node whose instance asked for these traits, and what was done to it."""
+    uuid = await app.make_node()
+    await lead(app, uuid, "manage", "provide")
+    every = {"traits": ["CUSTOM_A", "CUSTOM_B"]}
+    assert (await app.ask("PUT", f"/v1/nodes/{uuid}/traits", every)).status == 204
+    patch = [{"op": "add", "path": "/instance_info/traits", "value": traits}]
+    assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
+    before = len(await runs(app, uuid))
+    await verb(app, uuid, "active", **more)
+    node = await until(app, uuid, "active", "deploy failed")
+    return node, (await runs(app, uuid))[before:]
+
+
+def test_a_deployment_takes_the_steps_of_the_traits_asked_for(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            await template(app, "CUSTOM_A", RESET)
+            await template(app, "CUSTOM_B", {**RESET, "step": "apply_configuration"})
+            node, done = await deployed(app, ["CUSTOM_A"])
+            assert node.provision_state == "active", node.last_error
+            assert done == ["bios.factory_reset", "deploy.write_image"]
+            _, done = await deployed(app, [])
+            assert done == ["deploy.write_image"]
+            # The client's own word on a step is the last one.
+            own = {**RESET, "priority": 0}
+            _, done = await deployed(app, ["CUSTOM_A", "CUSTOM_B"], deploy_steps=[own])
+            assert done == ["bios.apply_configuration", "deploy.write_image"]
+
+    asyncio.run(story())
+
+
+def test_a_template_with_an_unknown_step_fails_the_deployment_in_words(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            await template(app, "CUSTOM_A", {**RESET, "step": "brew"})
+            node, _ = await deployed(app, ["CUSTOM_A"])
+            assert node.provision_state == "deploy failed"
+            assert "bios.brew" in node.last_error
+
+    asyncio.run(story())
+
+
+def test_a_runbook_is_run_where_the_nodes_traits_approve(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            step = {"interface": "bios", "args": {}}
+            steps = [{**step, "step": "apply_configuration", "order": 2},
+                     {**step, "step": "factory_reset", "order": 1}]  # fmt: skip
+            body = {"name": "tidy-up", "steps": steps, "public": True}
+            made = await app.ask("POST", "/v1/runbooks", body)
+            assert made.status == 201, made
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            refused = await verb(app, uuid, "clean", 400, runbook="tidy-up")
+            assert "not approved" in refused.sentence
+            both = {"runbook": "tidy-up", "clean_steps": [{"interface": "bios", "step": "x"}]}
+            assert "not both" in (await verb(app, uuid, "clean", 400, **both)).sentence
+            assert (
+                "clean or service"
+                in (await verb(app, uuid, "provide", 400, runbook="tidy-up")).sentence
+            )
+            path = f"/v1/runbooks/{made.json['uuid']}/traits/CUSTOM_TIDY"
+            assert (await app.ask("PUT", path)).status == 204
+            assert (await app.ask("PUT", f"/v1/nodes/{uuid}/traits/CUSTOM_TIDY")).status == 204
+            before = len(await runs(app, uuid))
+            await verb(app, uuid, "clean", runbook="tidy-up")
+            await until(app, uuid, "manageable")
+            expected = ["bios.factory_reset", "bios.apply_configuration"]
+            assert (await runs(app, uuid))[before:] == expected
+            await lead(app, uuid, "provide", "active")
+            before = len(await runs(app, uuid))
+            await verb(app, uuid, "service", runbook=made.json["uuid"])
+            await until(app, uuid, "active")
+            assert (await runs(app, uuid))[before:] == expected
+
+    asyncio.run(story())
