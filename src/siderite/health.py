@@ -1,5 +1,9 @@
 """The addresses outside every API: whether the process is well, and its metrics."""
 
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Sequence
+
 from siderite.core import metrics
 from siderite.core import work
 from siderite.core.errors import SideriteError
@@ -16,8 +20,11 @@ class HealthService:
 
     name = "root"
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self, store: Store, measures: Sequence[Callable[[], Awaitable[None]]] = ()
+    ) -> None:
         self._store = store
+        self._measures = measures
         self.routes = Routes(
             [
                 Route("GET", "/", HealthService.root),
@@ -54,5 +61,7 @@ class HealthService:
     async def metrics(self, request: Request) -> Response:
         """GET /metrics, as Prometheus reads it."""
         metrics.queue(*await work.depth(self._store))
+        for measure in self._measures:
+            await measure()
         body, kind = metrics.page()
         return Response(body, 200, [(b"content-type", kind.encode())])

@@ -1,8 +1,9 @@
-"""`siderite events tail`, as an operator runs it."""
+"""`siderite events tail` and `monitor`, as an operator runs them."""
 
 import json
 import signal
 import subprocess
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -125,3 +126,41 @@ def test_it_ends_when_nobody_reads_what_it_prints(server):
         assert process.wait(30) == 141
         assert process.stderr.read() == ""
         process.stdout = None
+
+
+def monitored(server, *words):
+    return subprocess.run(
+        [command("siderite"), "events", "monitor", "--data", server.data, *words],
+        env=clean_environment(), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_the_monitor_counts_what_began_and_ended(server):
+    newest = log_of(server)[-1]["seq"]
+    deadline = time.monotonic() + 30
+    while True:
+        done = monitored(server, "-o", "json")
+        assert (done.returncode, done.stderr) == (0, "")
+        report = json.loads(done.stdout)
+        if report["current_to"] >= newest:
+            break
+        assert time.monotonic() < deadline
+    made = next(r for r in report["operations"] if r["operation"] == "baremetal.node.create")
+    assert made["started"] == made["ended"] >= 3
+    text = monitored(server).stdout
+    assert "baremetal.node.create" in text
+    assert f"current to event {report['current_to']}" in text
+
+
+def test_the_monitor_ends_with_2_if_something_is_overdue(tmp_path):
+    with running_server(tmp_path, options={"operation_overdue_s": "0"}) as server:
+        server.script("all", latency_s={"*": 3600})
+        uuid = make_node(server, name="slow")
+        verb = f"/baremetal/v1/nodes/{uuid}/states/provision"
+        reply = server.api.put(verb, json={"target": "manage"}, headers=server.headers("1.109"))
+        assert reply.status_code == 202
+        deadline = time.monotonic() + 30
+        while (done := monitored(server)).returncode == 0:
+            assert time.monotonic() < deadline
+        assert done.returncode == 2
+        assert f"overdue: baremetal.node.provision_set of node {uuid}" in done.stdout

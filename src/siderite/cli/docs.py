@@ -43,7 +43,7 @@ from siderite.core.http import Route
 from siderite.core.machine import KEEP
 from siderite.core.machine import Row
 from siderite.core.machine import State
-from siderite.events import EventsService
+from siderite.events.service import ROUTES as EVENTS_ROUTES
 from siderite.health import HealthService
 from siderite.identity.web.routes import ROUTES as IDENTITY_ROUTES
 from siderite.image.web.policy import RULES as IMAGE_RULES
@@ -233,7 +233,7 @@ def _routes() -> str:
         "## The event log: `/events`",
         "See [follow events](../how-to/follow-events.md). Callers see the events of their project;"
         " administrators, services and readers of the system see all.",
-        _route_table(EventsService(nobody, nobody, known=(), webhooks=nobody).routes.routes),
+        _route_table(EVENTS_ROUTES),
         "## Simulated machines: `/simulator`",
         "See [script the simulator](../how-to/script-the-simulator.md).",
         _route_table(SimulatorService(nobody, nobody).routes.routes, policy="admin"),

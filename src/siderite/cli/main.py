@@ -48,6 +48,10 @@ _TAIL = """\
 Print the log, then each event as it comes, until Ctrl-C. After a lost connection it goes on where
 it was.
 """
+_MONITOR = """\
+Per operation, how many began, ended, failed and are open, counted from the event log; and those
+that have shown no progress for too long. Ends with 2 if there are any.
+"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -108,6 +112,13 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     tail.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
     tail.set_defaults(run="siderite.cli.events")
+    monitor = verbs.add_parser("monitor", help="what began and has not ended", description=_MONITOR)
+    monitor.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", metavar="FORM",
+        help="text (default), or json",
+    )  # fmt: skip
+    monitor.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
+    monitor.set_defaults(run="siderite.cli.events_monitor")
     return top
 
 

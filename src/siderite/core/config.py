@@ -47,6 +47,14 @@ class Config:
     notification_queues: str = _option(
         "durable", "How missing exchanges and queues are made: durable, quorum or transient."
     )
+    events_keep_s: float = _option(2592000.0, "How long the event log is kept; 0: for ever.")
+    events_keep_unread_s: float = _option(
+        7776000.0, "How long what a bus, webhook or index has not had is kept; 0: for ever."
+    )
+    operation_overdue_s: float = _option(
+        7200.0, "After how long without progress the monitor calls an operation overdue."
+    )
+    webhook_history_s: float = _option(604800.0, "How long past deliveries are shown for.")
     webhook_allow: str = _option(
         "", "Networks, such as 127.0.0.0/8, that webhooks may call though they are this machine's."
     )

@@ -1,6 +1,7 @@
 """Every metric there is, in one place. No per-node labels: they would grow without bound."""
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import contextmanager
 
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -49,6 +50,37 @@ _WEBHOOKS = Counter(
     "siderite_webhook_deliveries",
     "Attempts to deliver an event to a webhook: delivered or failed, and those given up: dead.",
     ("outcome",),
+    registry=registry,
+)
+
+_OPERATIONS = Gauge(
+    "siderite_operations",
+    "Operations that the event log tells of, by name and by what became of them so far.",
+    ("operation", "outcome"),
+    registry=registry,
+)
+_LOG = Gauge(
+    "siderite_event_log",
+    "The oldest and the newest number in the event log.",
+    ("end",),
+    registry=registry,
+)
+_LOG_BEHIND = Gauge(
+    "siderite_event_log_behind",
+    "Events that a reader with a place in the log has not had yet; of webhooks, the one that is"
+    " furthest behind.",
+    ("reader",),
+    registry=registry,
+)
+_LOG_LOST = Gauge(
+    "siderite_event_log_lost",
+    "Events that were pruned before such a reader had them.",
+    ("reader",),
+    registry=registry,
+)
+_PRUNED_UNREAD = Counter(
+    "siderite_events_pruned_unread",
+    "Events that this process pruned although a reader had not had them.",
     registry=registry,
 )
 
@@ -108,6 +140,29 @@ def stream_cut() -> None:
 def webhook(outcome: str) -> None:
     """A delivery was attempted, or given up."""
     _WEBHOOKS.labels(outcome).inc()
+
+
+def operation(name: str, counts: Mapping[str, int]) -> None:
+    """How many operations of a name there were, by what became of them."""
+    for outcome, count in counts.items():
+        _OPERATIONS.labels(name, outcome).set(count)
+
+
+def log_span(oldest: int, newest: int) -> None:
+    """What the event log holds."""
+    _LOG.labels("oldest").set(oldest)
+    _LOG.labels("newest").set(newest)
+
+
+def log_reader(name: str, *, behind: int, lost: int) -> None:
+    """How far a reader of the event log is behind."""
+    _LOG_BEHIND.labels(name).set(behind)
+    _LOG_LOST.labels(name).set(lost)
+
+
+def events_pruned_unread(count: int) -> None:
+    """Events are gone that somebody was to have."""
+    _PRUNED_UNREAD.inc(count)
 
 
 def queue(total: int, leased: int) -> None:

@@ -77,13 +77,21 @@ class Follower:
             if self._let_go is not None:
                 await self._let_go()
 
+    async def _place(self) -> int:
+        if self._from_start:
+            begin_at = await eventlog.oldest(self._store) - 1
+        else:
+            begin_at = await eventlog.newest(self._store)
+        return await place.seq(self._store, self.name, begin_at=begin_at, now=self._clock())
+
     async def _follow(self) -> None:
-        begin_at = 0 if self._from_start else await eventlog.newest(self._store)
-        seq = await place.seq(self._store, self.name, begin_at=begin_at, now=self._clock())
+        seq = await self._place()
         while True:
             self._woken.clear()
             reached = await self._step(seq)
             self._tries = 0
+            if reached == seq:
+                reached = await self._place()  # it may have been told to begin again
             if reached == seq:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(POLL_S[self._store.dialect]):
@@ -95,7 +103,7 @@ class Follower:
         entries = await eventlog.read(self._store, after=seq, limit=self._batch)
         if not entries:
             return seq
-        lost = entries[0].seq - seq - 1
+        lost = entries[0].seq - seq - 1 if seq else 0
         if lost:
             log.warning("facts were pruned unread", follower=self.name, after=seq, count=lost)
         ops = await self._deal(entries)

@@ -35,6 +35,17 @@ async def seq(store: Store, name: str, *, begin_at: int, now: float) -> int:
     return int(rows[0][0] or 0)
 
 
+async def seq_of(store: Store, name: str) -> int:
+    """How far a name is; 0 if it has not begun."""
+    rows = await store.fetch("SELECT seq FROM event_followers WHERE name = ?", (name,))
+    return int(rows[0][0] or 0) if rows else 0
+
+
+def restarted(name: str) -> Op:
+    """A name begins again with what there is."""
+    return Op("UPDATE event_followers SET seq = 0 WHERE name = ?", (name,))
+
+
 def moved(name: str, *, before: int, after: int, now: float, lost: int = 0) -> Op:
     """All up to a number was dealt with."""
     return Op(

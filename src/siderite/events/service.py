@@ -1,6 +1,7 @@
 """The event log over HTTP: pages of it, and the same as server-sent events."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from siderite.core import eventlog
 from siderite.core.auth import identify
@@ -16,8 +17,12 @@ from siderite.core.http import raw
 from siderite.core.http import reply
 from siderite.core.who import Authenticator
 from siderite.events import query
+from siderite.events import reports
 from siderite.events import views
 from siderite.events.hub import Hub
+from siderite.events.monitor import Monitor
+from siderite.events.retention import Retention
+from siderite.events.search import Search
 from siderite.events.stream import KEEP_ALIVE_S
 from siderite.events.stream import follow
 from siderite.events.webhooks import web
@@ -25,6 +30,16 @@ from siderite.events.webhooks.web import Webhooks
 
 _READERS = frozenset({"reader", "member", "admin", "service"})
 _STREAM = "text/event-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The ways out of the log that keep something of their own."""
+
+    webhooks: Webhooks
+    monitor: Monitor
+    search: Search
+    retention: Retention
 
 
 class EventsService:
@@ -38,17 +53,18 @@ class EventsService:
         who: Authenticator,
         *,
         known: Sequence[str],
-        webhooks: Webhooks,
+        ways: Ways,
         keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
         self._hub = hub
         self._who = who
         self._known = known
         self._keep_alive_s = keep_alive_s
-        self.webhooks = webhooks
-        self.routes = Routes(
-            [Route("GET", "/v1/events", EventsService.events, "reader"), *web.ROUTES]
-        )
+        self.webhooks = ways.webhooks
+        self.monitor = ways.monitor
+        self.search = ways.search
+        self.retention = ways.retention
+        self.routes = Routes(ROUTES)
 
     async def prepare(self, request: Request, route: Route) -> None:
         request.who = await identify(request, self._who, basic=True)
@@ -112,3 +128,10 @@ class EventsService:
             keep_alive_s=self._keep_alive_s,
         )
         return response
+
+
+ROUTES = (
+    Route("GET", "/v1/events", EventsService.events, "reader"),
+    *reports.ROUTES,
+    *web.ROUTES,
+)

@@ -11,10 +11,16 @@ from siderite.core.config import Config
 from siderite.core.log import get_logger
 from siderite.core.singleton import Singleton
 from siderite.events import EventsService
+from siderite.events import Ways
+from siderite.events import monitor
 from siderite.events import place
+from siderite.events import search
 from siderite.events.envelope import Sorter
 from siderite.events.envelope import Topic
 from siderite.events.follower import Follower
+from siderite.events.monitor import Monitor
+from siderite.events.retention import Retention
+from siderite.events.search import Search
 from siderite.events.webhooks.guard import Guard
 from siderite.events.webhooks.guard import networks
 from siderite.events.webhooks.sender import Sender
@@ -27,6 +33,8 @@ log = get_logger("wiring")
 
 FACTS = "siderite_facts"
 """The signal to other processes that the log has grown."""
+GATHER_S = 0.25
+"""How long the index and the monitor wait for more facts: they can be a little late."""
 
 
 async def events(base: Base, rooms: Sequence[Part]) -> Part:
@@ -40,10 +48,35 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
         jobs.append(_followed(base, _bus(base, rooms)))
     else:
         await base.store.commit([place.forgotten("bus")])
-    webhooks = _webhooks(base, known)
-    jobs.append(Singleton(base.store, "events.webhooks", webhooks.sender.run).run)
-    service = EventsService(base.hub, base.identity, known=known, webhooks=webhooks)
-    return Part(services={"events": service}, jobs=jobs, serving=serving)
+    ways = _ways(base, known)
+    jobs += _kept_up(base, ways)
+    service = EventsService(base.hub, base.identity, known=known, ways=ways)
+    measures = (ways.monitor.measure, ways.retention.measure)
+    return Part(services={"events": service}, jobs=jobs, serving=serving, measures=measures)
+
+
+def _ways(base: Base, known: Sequence[str]) -> Ways:
+    config = base.config
+    retention = Retention(
+        base.store,
+        keep_s=config.events_keep_s,
+        keep_unread_s=config.events_keep_unread_s,
+        history_s=config.webhook_history_s,
+    )
+    watching = Monitor(base.store, overdue_s=config.operation_overdue_s)
+    return Ways(_webhooks(base, known), watching, Search(base.store), retention)
+
+
+def _kept_up(base: Base, ways: Ways) -> list[Job]:
+    """What the ways out do beside answering."""
+    store = base.store
+    kept = ((search.NAME, ways.search.deal), (monitor.NAME, ways.monitor.deal))
+    followers = [Follower(store, name, deal, gather_s=GATHER_S) for name, deal in kept]
+    return [
+        *(_followed(base, follower) for follower in followers),
+        Singleton(store, "events.webhooks", ways.webhooks.sender.run).run,
+        Singleton(store, "events.retention", ways.retention.run).run,
+    ]
 
 
 def _webhooks(base: Base, known: Sequence[str]) -> Webhooks:

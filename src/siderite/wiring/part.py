@@ -1,5 +1,6 @@
 """What a room gives to the program, and what it is given."""
 
+from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Coroutine
 from collections.abc import Mapping
@@ -70,4 +71,6 @@ class Part:
     """Globs of the facts it records."""
     topic: tuple[str, str] | None = None
     """Exchange and topic on the notification bus for all of them."""
+    measures: Sequence[Callable[[], Awaitable[None]]] = ()
+    """What brings figures up to date before Prometheus reads them."""
     close: Callable[[], None] | None = None

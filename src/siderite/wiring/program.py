@@ -151,7 +151,7 @@ def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:
             region=base.config.region,
             catalog=catalog,
         ),
-        "": HealthService(base.store),
+        "": HealthService(base.store, [measure for part in parts for measure in part.measures]),
     }
     for part in parts:
         services |= part.services

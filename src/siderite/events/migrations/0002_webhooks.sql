@@ -39,4 +39,3 @@ CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook, id);
 CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (webhook, id) WHERE state = 'dead';
 CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (webhook, resource, id)
   WHERE state = 'pending';
-CREATE INDEX webhook_deliveries_floor ON webhook_deliveries (seq) WHERE state = 'pending';

@@ -175,10 +175,12 @@ async def counts(store: Store) -> dict[str, dict[str, int]]:
     return found
 
 
-async def floor(store: Store) -> int | None:
-    """The oldest fact that is yet to be delivered."""
-    rows = await store.fetch("SELECT min(seq) FROM webhook_deliveries WHERE state = 'pending'")
-    return rows[0][0]  # type: ignore[return-value]
+async def first_pending(store: Store) -> dict[str, int]:
+    """Per webhook, the oldest fact that is yet to be delivered."""
+    rows = await store.fetch(
+        "SELECT webhook, min(seq) FROM webhook_deliveries WHERE state = 'pending' GROUP BY webhook"
+    )
+    return {str(row[0]): int(row[1] or 0) for row in rows}
 
 
 async def one(store: Store, webhook: str, id: int) -> Delivery | None:

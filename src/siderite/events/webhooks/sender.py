@@ -148,7 +148,7 @@ class Sender:
         if before is None or end <= before:
             return False
         oldest = await eventlog.oldest(self._store)
-        lost = max(0, oldest - 1 - before)
+        lost = max(0, oldest - 1 - before) if before else 0
         if lost:
             log.warning("facts were pruned unsent", webhook=webhook.uuid, count=lost)
         entries, reached = await eventlog.page(

@@ -1,0 +1,156 @@
+"""What the log keeps: everything for a while, and longer what a reader with a place has not had.
+
+Only whole beginnings of the log are removed, so that it has no gaps. The newest fact always stays:
+numbers go on from it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from siderite.core import eventlog
+from siderite.core import metrics
+from siderite.core.clock import now as wall_clock
+from siderite.core.log import get_logger
+from siderite.core.store import Op
+from siderite.core.store import Store
+from siderite.core.times import iso
+from siderite.events import place
+from siderite.events.webhooks import deliveries
+
+log = get_logger("retention")
+
+EVERY_S = 60.0
+CHUNK = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A reader with a place: it must have a fact before that may be removed."""
+
+    name: str
+    seq: int
+    lost: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What one pruning did; `unread` of them some reader had not had."""
+
+    removed: int = 0
+    unread: int = 0
+
+
+class Retention:
+    """Prunes, and tells about it. Times of 0 are for ever."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        keep_s: float,
+        keep_unread_s: float,
+        history_s: float,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
+        self._store = store
+        self._keep_s = keep_s
+        self._keep_unread_s = keep_unread_s
+        self._history_s = history_s
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Now and then, until cancelled."""
+        while True:
+            try:
+                await self.prune()
+            except Exception as why:
+                log.warning("cannot prune the log", error=repr(why))
+            await asyncio.sleep(EVERY_S)
+
+    async def readers(self) -> list[Reader]:
+        """Everyone with a place, and how far they are."""
+        found = [
+            Reader(each.name, each.seq, each.lost, each.problem)
+            for each in await place.standings(self._store)
+        ]
+        webhooks = await deliveries.places(self._store)
+        pending = await deliveries.first_pending(self._store)  # after: nothing slips in between
+        for webhook, (seq, lost) in webhooks.items():
+            first = pending.get(webhook)
+            had = seq if first is None else min(seq, first - 1)
+            found.append(Reader(f"webhook {webhook}", had, lost))
+        return found
+
+    async def prune(self) -> Pruned:
+        """Remove what need not be kept."""
+        await self._store.commit([deliveries.old_forgotten(self._clock() - self._history_s)])
+        if not self._keep_s:
+            return Pruned()
+        floor = min((reader.seq for reader in await self.readers()), default=None)
+        newest = await eventlog.newest(self._store)
+        removed = unread = 0
+        while True:
+            rows = await self._store.fetch(
+                "SELECT seq, at FROM events WHERE seq < ? ORDER BY seq LIMIT ?", (newest, CHUNK)
+            )
+            going = 0
+            for seq, at in rows:
+                if not self._may_go(int(seq or 0), float(at or 0), floor):
+                    break
+                going = int(seq or 0)
+                removed += 1
+                unread += floor is not None and going > floor
+            if not going:
+                break
+            await self._store.commit([Op("DELETE FROM events WHERE seq <= ?", (going,))])
+            await asyncio.sleep(0)
+        if removed:
+            log.info("pruned the log", removed=removed)
+        if unread:
+            metrics.events_pruned_unread(unread)
+            log.warning("pruned events that a reader has not had", count=unread)
+        return Pruned(removed, unread)
+
+    def _may_go(self, seq: int, at: float, floor: int | None) -> bool:
+        age = self._clock() - at
+        if floor is None or seq <= floor:
+            return age > self._keep_s
+        return bool(self._keep_unread_s) and age > max(self._keep_unread_s, self._keep_s)
+
+    async def report(self) -> dict[str, object]:
+        """What the log holds, for how long, and who holds it back."""
+        oldest, newest = await eventlog.oldest(self._store), await eventlog.newest(self._store)
+        rows = await self._store.fetch("SELECT at FROM events WHERE seq = ?", (oldest,))
+        readers = await self.readers()
+        return {
+            "oldest": oldest,
+            "newest": newest,
+            "oldest_at": iso(float(rows[0][0] or 0)) if rows else None,
+            "keep_s": self._keep_s,
+            "keep_unread_s": self._keep_unread_s,
+            "readers": [
+                {
+                    "name": reader.name,
+                    "at": reader.seq,
+                    "behind": max(0, newest - reader.seq),
+                    "lost": reader.lost,
+                    "problem": reader.problem,
+                }
+                for reader in readers
+            ],
+        }
+
+    async def measure(self) -> None:
+        """Give the figures to Prometheus; webhooks come and go, so that they are counted as one."""
+        newest = await eventlog.newest(self._store)
+        metrics.log_span(await eventlog.oldest(self._store), newest)
+        behind: dict[str, int] = {}
+        lost: dict[str, int] = {}
+        for reader in await self.readers():
+            name = reader.name.split(" ", maxsplit=1)[0]
+            behind[name] = max(behind.get(name, 0), newest - reader.seq)
+            lost[name] = lost.get(name, 0) + reader.lost
+        for name, count in behind.items():
+            metrics.log_reader(name, behind=count, lost=lost[name])

@@ -1,0 +1,133 @@
+"""Pruning: old facts go, unless a reader with a place has not had them, and then not for ever."""
+
+import asyncio
+
+import pytest
+
+from siderite.core import eventlog
+from siderite.events import place
+from siderite.events.follower import Follower
+from siderite.events.retention import Retention
+from tests.events.log import ADDRESS
+from tests.events.log import fact
+from tests.events.log import tell
+from tests.support.app import running
+
+DAY = 86400.0
+
+
+@pytest.fixture
+def run(tmp_path, database_url):
+    def begin(story):
+        async def all_of_it():
+            async with running(tmp_path, database_url) as app:
+                await story(app)
+
+        asyncio.run(all_of_it())
+
+    return begin
+
+
+def later(app, days, *, keep=30.0, unread=90.0):
+    """Retention as it will be in so many days."""
+    return Retention(
+        app.program.store,
+        keep_s=keep * DAY,
+        keep_unread_s=unread * DAY,
+        history_s=7 * DAY,
+        clock=lambda: app.program.door.clock() + days * DAY,
+    )
+
+
+async def numbers(app):
+    return [entry.seq for entry in await eventlog.read(app.program.store)]
+
+
+async def at(app, name, seq):
+    """A reader with a place."""
+    store = app.program.store
+    before = await place.seq(store, name, begin_at=0, now=0.0)
+    await store.commit([place.moved(name, before=before, after=seq, now=0.0)])
+
+
+def test_old_facts_go_and_the_newest_stays(run):
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        assert (await later(app, 29).prune()).removed == 0
+        assert (await later(app, 31).prune()).removed == 4
+        assert await numbers(app) == [5]
+        await tell(app, fact(6))
+        assert await numbers(app) == [5, 6]
+        assert (await later(app, 999, keep=0.0).prune()).removed == 0
+
+    run(story)
+
+
+def test_what_a_reader_has_not_had_stays_up_to_a_limit_and_that_is_told(run):
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        await at(app, "bus", 2)
+        await at(app, "search", 5)
+        pruned = await later(app, 31).prune()
+        assert (pruned.removed, pruned.unread) == (2, 0)
+        assert await numbers(app) == [3, 4, 5]
+        assert (await later(app, 9999, unread=0.0).prune()).removed == 0
+        pruned = await later(app, 91).prune()
+        assert (pruned.removed, pruned.unread) == (2, 2)
+        assert await numbers(app) == [5]
+
+    run(story)
+
+
+def test_a_reader_that_lost_something_goes_on_and_says_so(run):
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        await at(app, "bus", 2)
+        await later(app, 91).prune()
+        seen = []
+
+        async def deal(entries):
+            seen.extend(entry.seq for entry in entries)
+            return []
+
+        task = asyncio.create_task(Follower(app.program.store, "bus", deal).run())
+        async with asyncio.timeout(30):
+            while await place.seq_of(app.program.store, "bus") != 5:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        assert seen == [5]
+        report = (await app.ask("GET", "/events/v1/log")).json
+        (bus,) = report["readers"]
+        assert (bus["name"], bus["at"], bus["behind"], bus["lost"]) == ("bus", 5, 0, 2)
+        assert (report["oldest"], report["newest"]) == (5, 5)
+
+    run(story)
+
+
+def test_an_undelivered_webhook_keeps_its_facts(run):
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        made = await app.ask(
+            "POST", "/events/v1/webhooks", {"url": "https://192.0.2.1/", "after": 3}
+        )
+        assert made.status == 201
+        assert (await later(app, 31).prune()).removed == 3
+        (reader,) = await later(app, 31).readers()
+        assert (reader.name, reader.seq) == (f"webhook {made.json['id']}", 3)
+        assert (await app.ask("DELETE", f"/events/v1/webhooks/{made.json['id']}")).status == 204
+        assert (await later(app, 31).prune()).removed == 1
+
+    run(story)
+
+
+def test_who_asks_for_what_is_gone_is_told(run):
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        await later(app, 31).prune()
+        for accept in ("application/json", "text/event-stream"):
+            answer = await app.ask("GET", f"{ADDRESS}?after=2", headers={"Accept": accept})
+            assert (answer.status, "begins with 5" in answer.sentence) == (410, True)
+        for after in (0, 4, 5):
+            assert (await app.ask("GET", f"{ADDRESS}?after={after}")).status == 200
+
+    run(story)

@@ -1,0 +1,194 @@
+"""The search index: what the log last said of each resource, by words and by fields."""
+
+import asyncio
+
+import pytest
+
+from siderite.core.store import Op
+from siderite.events import words
+from tests.events.log import tell
+from tests.support.app import running
+
+ADDRESS = "/events/v1/search"
+
+
+@pytest.fixture
+def run(tmp_path, database_url):
+    def begin(story, **options):
+        async def all_of_it():
+            async with running(tmp_path, database_url, work=True, **options) as app:
+                await story(app)
+
+        asyncio.run(all_of_it())
+
+    return begin
+
+
+async def current(app):
+    """Wait until the index has all there is."""
+    await tell(app)
+    newest = (await app.ask("GET", "/events/v1/events?limit=1000")).json["next"]
+    async with asyncio.timeout(30):
+        while (await app.ask("GET", f"{ADDRESS}?limit=1")).json["current_to"] != newest:
+            await asyncio.sleep(0.02)
+    return newest
+
+
+async def found(app, query, **how):
+    answer = await app.ask("GET", f"{ADDRESS}?{query}", **how)
+    assert answer.status == 200, answer
+    return sorted(result["data"].get("name") or result["type"] for result in answer.json["results"])
+
+
+async def fleet(app):
+    chassis = await app.ask("POST", "/v1/chassis", {"description": "Rack r01, row A"})
+    assert chassis.status == 201
+    one = await app.make_node(
+        name="r01-n01", resource_class="gold", properties={"cpu_arch": "x86_64", "cpus": 8},
+        extra={"note": "replaced the fan"}, driver_info={"password": "hunter2"},
+    )  # fmt: skip
+    two = await app.make_node(name="r01-n02", resource_class="silver", properties={"cpus": 16})
+    port = await app.ask(
+        "POST", "/v1/ports", {"node_uuid": two, "address": "52:54:00:aa:bb:cc", "name": "eth"}
+    )
+    assert port.status == 201, port
+    return one, two
+
+
+def test_things_are_found_by_words_and_by_fields(run):
+    async def story(app):
+        one, two = await fleet(app)
+        newest = await current(app)
+        for query, names in (
+            ("", ["chassis", "eth", "r01-n01", "r01-n02"]),
+            ("q=r01", ["chassis", "r01-n01", "r01-n02"]),
+            ("q=r01-n01", ["r01-n01"]),
+            ("q=R01-N0", ["r01-n01", "r01-n02"]),
+            ("q=row%20rack", ["chassis"]),
+            ("q=replaced%20fan", ["r01-n01"]),
+            ("q=replaced%20silver", []),
+            (f"q={one[:13]}", ["r01-n01"]),
+            (f"q={two}", ["eth", "r01-n02"]),
+            ("q=52:54:00:AA:bb", ["eth"]),
+            ("q=hunter2", []),
+            ("type=node", ["r01-n01", "r01-n02"]),
+            ("type=node&resource_class=gold", ["r01-n01"]),
+            ("properties.cpus=16", ["r01-n02"]),
+            ("properties.cpus=1", []),
+            ("properties.cpu_arch=X86_64&q=fan", ["r01-n01"]),
+            ("maintenance=false&resource_class=silver", ["r01-n02"]),
+            ("instance_uuid=null", ["r01-n01", "r01-n02"]),
+            (f"type=port&node_uuid={two}", ["eth"]),
+        ):
+            assert await found(app, query) == names, query
+        answer = (await app.ask("GET", f"{ADDRESS}?q=eth")).json
+        (result,) = answer["results"]
+        assert (result["type"], answer["current_to"], answer["next"]) == ("port", newest, None)
+        assert result["seq"] == newest
+
+    run(story)
+
+
+def test_it_follows_what_happens(run):
+    async def story(app):
+        one, two = await fleet(app)
+        patch = [{"op": "replace", "path": "/name", "value": "spare"}]
+        assert (await app.ask("PATCH", f"/v1/nodes/{one}", patch)).status == 200
+        path = f"/v1/nodes/{one}/maintenance"
+        assert (await app.ask("PUT", path, {"reason": "smoke"})).status == 202
+        assert (await app.ask("DELETE", f"/v1/nodes/{two}")).status == 204
+        refused = await app.ask("POST", "/v1/nodes", {"driver": "fake-hardware", "name": "spare"})
+        assert refused.status == 409
+        await current(app)
+        assert await found(app, "q=r01-n01") == []
+        assert await found(app, "type=node") == ["spare"]
+        assert await found(app, "maintenance=true&maintenance_reason=smoke") == ["spare"]
+        assert await found(app, "resource_class=gold&maintenance=true") == ["spare"]
+        assert await found(app, "q=eth") == []
+
+    run(story)
+
+
+def test_it_is_built_anew_from_the_log(run):
+    async def story(app):
+        await fleet(app)
+        newest = await current(app)
+        before = (await app.ask("GET", ADDRESS)).json
+        gone = [Op("DELETE FROM search_docs")]
+        if app.program.store.dialect == "sqlite":
+            gone.append(Op("DELETE FROM search_words"))
+        await app.program.store.commit(gone)
+        assert (await app.ask("POST", f"{ADDRESS}/rebuild")).status == 202
+        async with asyncio.timeout(30):
+            while True:
+                again = (await app.ask("GET", ADDRESS)).json
+                if again["current_to"] == newest and again["results"]:
+                    break
+                await asyncio.sleep(0.02)
+        for answer in (before, again):
+            answer["results"].sort(key=lambda result: result["id"])
+        assert again == before
+
+    run(story)
+
+
+def test_pages_lead_to_the_end(run):
+    async def story(app):
+        await fleet(app)
+        await current(app)
+        seen, after = [], 0
+        while after is not None:
+            answer = (await app.ask("GET", f"{ADDRESS}?limit=3&after={after}")).json
+            seen += [result["id"] for result in answer["results"]]
+            after = answer["next"]
+        assert len(seen) == len(set(seen)) == 4
+
+    run(story)
+
+
+def test_a_project_finds_its_own_things_only(run):
+    async def story(app):
+        _, token, project = await app.person("reader")
+        await app.make_node(name="ours", owner=project)
+        await app.make_node(name="theirs", owner="x")
+        await current(app)
+        assert await found(app, "", token=token) == ["ours"]
+        assert await found(app, "q=theirs", token=token) == []
+        assert (await app.ask("GET", f"{ADDRESS}?project=x", token=token)).status == 403
+        assert (await app.ask("POST", f"{ADDRESS}/rebuild", token=token)).status == 403
+
+    run(story)
+
+
+def test_what_cannot_be_is_said(run):
+    async def story(app):
+        await app.make_node(name="n1")
+        await current(app)
+        for query, word in (
+            ("provison_state=active", "Nothing has a field 'provison_state'"),
+            ("q=" + "x" * 500, "at most 400"),
+            ("q=a&q=b", "given twice"),
+            ("type=Node", "type must be a word"),
+            ("limit=0", "from 1 to 1000"),
+            ("after=x", "must be a number"),
+            ("name=" + "x" * 500, "over 400 characters"),
+            ("&".join(f"extra.{n}=1" for n in range(30)), "At most 20"),
+        ):
+            answer = await app.ask("GET", f"{ADDRESS}?{query}")
+            assert (answer.status, word in answer.sentence) == (400, True), (query, answer)
+        for text in ("%22", "*", "a*b", "'", "a%26b%7C!()", "%E2%82%AC", "AND%20OR%20NEAR(x)"):
+            assert (await app.ask("GET", f"{ADDRESS}?q={text}")).status == 200, text
+
+    run(story)
+
+
+def test_objects_inside_a_payload_are_unwrapped():
+    payload = {
+        "nova_object.name": "InstancePayload",
+        "nova_object.data": {
+            "uuid": "u",
+            "flavor": {"nova_object.name": "F", "nova_object.data": {"vcpus": 2}},
+        },
+    }
+    assert words.data(payload) == {"uuid": "u", "flavor": {"vcpus": 2}}
+    assert words.of_field("flavor.vcpus", 2) in words.of(words.data(payload)).split()
