@@ -1,12 +1,18 @@
 """The compute room."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from siderite.compute.domain import network
 from siderite.compute.domain.facts import EVENT_TYPES
 from siderite.compute.domain.image import ImageSource
 from siderite.compute.domain.record_facts import EVENT_TYPES as RECORD_EVENT_TYPES
 from siderite.compute.drivers.contract import Drivers
+from siderite.compute.drivers.contract import ImageFiles
+from siderite.compute.drivers.simulated import Guests
+from siderite.compute.drivers.simulated import SimulatedHostsService
+from siderite.compute.drivers.simulated import simulated_driver
 from siderite.compute.usecases.aggregates import StoredPlaces
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.context import Settings
@@ -15,7 +21,13 @@ from siderite.compute.usecases.keypairs import StoredKeys
 from siderite.compute.usecases.quotas import StoredQuotas
 from siderite.compute.usecases.server_groups import StoredGroups
 from siderite.compute.web.service import ComputeService
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.host_watch import HostWatch
+from siderite.compute.workers.plans import PLANS
+from siderite.compute.workers.servers import ServerWork
+from siderite.compute.workers.talk import DriverTalk
 from siderite.core.config import Config
+from siderite.core.worker import Handler
 from siderite.identity import CatalogEntry
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
@@ -27,6 +39,8 @@ class Compute:
 
     part: Part
     context: Context
+    guests: Guests
+    watch: HostWatch
 
 
 def settings(config: Config) -> Settings:
@@ -53,10 +67,15 @@ def limits(config: Config) -> Limits:
     )
 
 
-def compute(base: Base, images: ImageSource) -> Compute:
+class Images(ImageSource, ImageFiles, Protocol):
+    """Images for users, for servers and for drivers."""
+
+
+def compute(base: Base, images: Images) -> Compute:
     """Servers, flavors, hosts; their API, drivers and workers."""
     config = base.config
-    drivers: Drivers = {}
+    guests = Guests(str(base.data / "simulated-guests.db"))
+    drivers: Drivers = {"simulated": simulated_driver(guests, images)}
     cards = {name: driver.card for name, driver in drivers.items()}
     ctx = Context(
         base.door, cards, settings(config),
@@ -65,10 +84,25 @@ def compute(base: Base, images: ImageSource) -> Compute:
         places=StoredPlaces(base.store),
         groups=StoredGroups(base.store),
     )  # fmt: skip
+    hands = Hands(ctx, drivers, images)
+    watch = HostWatch(hands)
+    handlers: dict[str, Handler] = {f"server.{kind}": ServerWork(hands).handle for kind in PLANS}
     part = Part(
-        services={"compute": ComputeService(ctx, base.identity, images)},
+        services={
+            "compute": ComputeService(ctx, base.identity, images, DriverTalk(hands)),
+            "simulated-hosts": SimulatedHostsService(guests, base.identity),
+        },
         catalog=(CatalogEntry("compute", "siderite-compute", "/compute/v2.1"),),
         event_types=(*EVENT_TYPES, *RECORD_EVENT_TYPES),
         topic=("nova", "versioned_notifications"),
+        handlers=handlers,
+        jobs=[watch.run],
+        close=partial(_close, drivers),
     )
-    return Compute(part, ctx)
+    return Compute(part, ctx, guests, watch)
+
+
+def _close(drivers: Drivers) -> None:
+    for driver in drivers.values():
+        if driver.close is not None:
+            driver.close()

@@ -1,6 +1,7 @@
 """The image room as compute and its drivers see it."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,10 @@ class OwnImages:
                 await self._images.remove(image, who=SYSTEM, cause=Cause())
         except NotFound:
             return
+
+    async def remove(self, image: str) -> None:
+        with contextlib.suppress(NotFound):
+            await self._images.remove(image, who=SYSTEM, cause=Cause())
 
     async def local(self, image: str) -> Path | Wait | Failed:
         try:

@@ -13,7 +13,6 @@ from pathlib import Path
 from siderite import clouds
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.usecases.context import Context
-from siderite.compute.usecases.context import Context as ComputeContext
 from siderite.core import work
 from siderite.core.config import Config
 from siderite.core.http import App
@@ -32,6 +31,7 @@ from siderite.health import HealthService
 from siderite.identity import Identity
 from siderite.identity import IdentityService
 from siderite.wiring.baremetal import baremetal
+from siderite.wiring.compute import Compute
 from siderite.wiring.compute import compute
 from siderite.wiring.events import FACTS
 from siderite.wiring.events import events
@@ -55,7 +55,7 @@ class Program:
     identity: Identity
     baremetal: Context
     machines: Machines
-    compute: ComputeContext
+    compute: Compute
     worker: Worker
     hub: Hub
     app: App
@@ -81,7 +81,7 @@ async def build(config: Config, role: Role = Role.ALL) -> Program:
     app = App(_services(base, parts), config.url)
     return Program(
         config, base.store, base.door, base.identity, iron.context, iron.machines,
-        stars.context, worker, base.hub, app,
+        stars, worker, base.hub, app,
         jobs=tuple(_jobs(base, worker, parts)),
         closers=tuple(part.close for part in parts if part.close),
     )  # fmt: skip

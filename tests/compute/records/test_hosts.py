@@ -76,7 +76,7 @@ def test_what_aggregates_say_reaches_the_scheduler(tell: Tell) -> None:
             act = f"/os-aggregates/{made.json['aggregate']['id']}/action"
             await here.ask("POST", act, {"set_metadata": {"metadata": metadata}})
             await here.ask("POST", act, {"add_host": {"host": "h1"}})
-        place = (await here.app.program.compute.places.of_hosts())["h1"]
+        place = (await here.app.program.compute.context.places.of_hosts())["h1"]
         assert place.metadata["ssd"] == {"true"}
         assert (place.zone, place.projects) == (None, {"p1", "p2"})
 

@@ -45,6 +45,10 @@ class ImageSource(Protocol):
         """The contents of an image that was made will not come."""
         ...
 
+    async def remove(self, image: str) -> None:
+        """An image that a server was kept in is not needed any more."""
+        ...
+
 
 def usable(image: Image, ram_mib: int, disk_gib: int) -> None:
     """Refuse an image that a flavor of this size cannot boot."""

@@ -62,6 +62,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str
     source_host: str
     source_node: str
+    old_claim: str | None = None
     old_vm_state: str
     old_flavor: Flavor
     new_flavor: Flavor
@@ -86,7 +87,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     vm_state: str
     task_state: str | None = None
-    power_state: int = Power.NOSTATE
+    power_state: int = 0
     progress: int = 0
     host: str | None = None
     node: str | None = None

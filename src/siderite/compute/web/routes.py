@@ -4,11 +4,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.compute.web import actions
 from siderite.compute.web import aggregates
+from siderite.compute.web import flavor_extras
+from siderite.compute.web import flavors
 from siderite.compute.web import hypervisors
+from siderite.compute.web import instance_actions
 from siderite.compute.web import keypairs
 from siderite.compute.web import quotas
 from siderite.compute.web import server_groups
+from siderite.compute.web import server_parts
+from siderite.compute.web import servers
 from siderite.compute.web import services
 from siderite.compute.web import usage
 from siderite.compute.web.versions import RANGE
@@ -71,5 +77,11 @@ ROUTES: tuple[Route, ...] = (
     *hypervisors.ROUTES,
     *services.ROUTES,
     *usage.ROUTES,
+    *servers.ROUTES,
+    *actions.ROUTES,
+    *server_parts.ROUTES,
+    *instance_actions.ROUTES,
+    *flavors.ROUTES,
+    *flavor_extras.ROUTES,
 )
 """Each module of the web has its own ROUTES; they are put together here."""

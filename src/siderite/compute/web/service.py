@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from siderite.compute.domain.image import ImageSource
+from siderite.compute.domain.talk import Consoles
+from siderite.compute.domain.talk import Talk
 from siderite.compute.usecases.context import Context
 from siderite.compute.web import policy
 from siderite.compute.web import versions
@@ -42,9 +44,18 @@ class ComputeService:
 
     name = "compute"
 
-    def __init__(self, ctx: Context, who: Authenticator, images: ImageSource) -> None:
+    def __init__(
+        self,
+        ctx: Context,
+        who: Authenticator,
+        images: ImageSource,
+        talk: Talk,
+        consoles: Consoles | None = None,
+    ) -> None:
         self.ctx = ctx
         self.images = images
+        self.talk = talk
+        self.consoles = consoles
         self._who = who
         self.routes = Routes(
             [*ROUTES, *(in_project(route) for route in ROUTES if route.policy != "public")]

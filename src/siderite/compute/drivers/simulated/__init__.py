@@ -1,5 +1,7 @@
 """Simulated hosts and guests: a product of their own, for demonstrations and people's tests."""
 
-from siderite.compute.drivers.simulated.images import SimulatedImages
+from siderite.compute.drivers.simulated.control import SimulatedHostsService
+from siderite.compute.drivers.simulated.driver import simulated_driver
+from siderite.compute.drivers.simulated.guests import Guests
 
-__all__ = ["SimulatedImages"]
+__all__ = ["Guests", "SimulatedHostsService", "simulated_driver"]

@@ -1,0 +1,212 @@
+"""Where a server can go: candidates in, ranked places and a reason for each refusal out. Pure."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+
+from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.host import Amount
+from siderite.compute.domain.host import Hypervisor
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a server needs of the place it goes to."""
+
+    amount: Amount
+    project: str
+    resource_class: str | None = None
+    required_traits: frozenset[str] = frozenset()
+    forbidden_traits: frozenset[str] = frozenset()
+    zone: str | None = None
+    host: str | None = None
+    node: str | None = None
+    is_forced: bool = False
+    """The host was named by an administrator: only its room counts."""
+    driver: str | None = None
+    """Only hosts of this driver: a server that has been made moves among its like."""
+    avoid: Mapping[str, str] = field(default_factory=dict)
+    """Hosts not to go to, and why."""
+    same_host: frozenset[str] | None = None
+    different_host: frozenset[str] = frozenset()
+    policy: str | None = None
+    members: Mapping[str, int] = field(default_factory=dict)
+    """How many members of its group are on each host."""
+    max_server_per_host: int = 1
+    aggregate_specs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The places that would do, best first, and why the others would not."""
+
+    ranked: tuple[Hypervisor, ...]
+    refusals: Mapping[str, str]
+
+    @property
+    def sentence(self) -> str:
+        """What a user is told when there is no place."""
+        if not self.refusals:
+            return "No valid host was found. There is no host of the kind that this server needs."
+        reasons: dict[str, int] = {}
+        for reason in self.refusals.values():
+            kind = reason.split(":", maxsplit=1)[0]
+            reasons[kind] = reasons.get(kind, 0) + 1
+        told = ", ".join(f"{count} {kind}" for kind, count in sorted(reasons.items()))
+        return f"No valid host was found. Of {len(self.refusals)} hosts: {told}."
+
+
+Check = Callable[[Wanted, Hypervisor], str | None]
+_ANTI = ("anti-affinity", "soft-anti-affinity")
+
+
+def _enabled(wanted: Wanted, at: Hypervisor) -> str | None:
+    if at.disabled:
+        return f"disabled: {at.disabled_reason or 'no reason was given'}"
+    if not at.is_available:
+        return f"not available: {at.why_not or 'it says so itself'}"
+    return None
+
+
+def _named(wanted: Wanted, at: Hypervisor) -> str | None:
+    if wanted.host is not None and at.host != wanted.host:
+        return f"not the host that was asked for: {wanted.host}"
+    if wanted.node is not None and wanted.node not in (at.node, at.uuid):
+        return f"not the node that was asked for: {wanted.node}"
+    return None
+
+
+def _avoided(wanted: Wanted, at: Hypervisor) -> str | None:
+    return wanted.avoid.get(at.host)
+
+
+def _kind(wanted: Wanted, at: Hypervisor) -> str | None:
+    if wanted.resource_class != at.resource_class:
+        return f"of another resource class: {at.resource_class or 'virtual'}"
+    if wanted.driver is not None and at.driver != wanted.driver:
+        return f"of another driver: {at.driver}"
+    return None
+
+
+def _traits(wanted: Wanted, at: Hypervisor) -> str | None:
+    missing = wanted.required_traits - at.traits
+    if missing:
+        return f"without a required trait: {', '.join(sorted(missing))}"
+    there = wanted.forbidden_traits & at.traits
+    if there:
+        return f"with a forbidden trait: {', '.join(sorted(there))}"
+    return None
+
+
+def _zone(wanted: Wanted, at: Hypervisor) -> str | None:
+    if wanted.zone is not None and at.zone != wanted.zone:
+        return f"in another availability zone: {at.zone}"
+    return None
+
+
+def _aggregates(wanted: Wanted, at: Hypervisor) -> str | None:
+    for key, value in wanted.aggregate_specs.items():
+        if value not in at.aggregate_metadata.get(key, frozenset()):
+            return f"in no aggregate with what the flavor asks for: {key}={value}"
+    tenants = at.aggregate_metadata.get("filter_tenant_id")
+    if tenants is not None and not any(wanted.project in text.split(",") for text in tenants):
+        return "reserved: for other projects"
+    return None
+
+
+def _hints(wanted: Wanted, at: Hypervisor) -> str | None:
+    if wanted.same_host is not None and at.host not in wanted.same_host:
+        return "not beside the servers that were named: same_host"
+    if at.host in wanted.different_host:
+        return "beside a server that was named: different_host"
+    return None
+
+
+def _group(wanted: Wanted, at: Hypervisor) -> str | None:
+    if wanted.policy == "affinity" and wanted.members and at.host not in wanted.members:
+        return "without the other members of its group: affinity"
+    if (
+        wanted.policy == "anti-affinity"
+        and wanted.members.get(at.host, 0) >= wanted.max_server_per_host
+    ):
+        return "with other members of its group: anti-affinity"
+    return None
+
+
+def _room(wanted: Wanted, at: Hypervisor) -> str | None:
+    if at.resource_class is not None:
+        return "in use: by another server" if at.servers else None
+    amount = wanted.amount
+    for what, used, more, limit in (
+        ("vCPUs", at.vcpus_used, amount.vcpus, at.vcpus_limit),
+        ("MiB of memory", at.ram_used, amount.ram_mib, at.ram_limit),
+        ("GiB of disk", at.disk_used, amount.disk_gib, at.disk_limit),
+    ):
+        if used + more > limit:
+            return f"without room: {more} {what} wanted, {max(0, limit - used)} of {limit} left"
+    return None
+
+
+CHECKS: tuple[Check, ...] = (
+    _named, _kind, _enabled, _avoided, _zone, _traits, _aggregates, _hints, _group, _room,
+)  # fmt: skip
+_FORCED: tuple[Check, ...] = (_named, _kind, _avoided, _room)
+
+
+def place(
+    wanted: Wanted, candidates: Sequence[Hypervisor], *, now: float, patience_s: float
+) -> Placement:
+    """Rank the candidates that will do; say of the others why they will not."""
+    checks = _FORCED if wanted.is_forced else CHECKS
+    ranked, refusals = [], {}
+    for at in candidates:
+        reason = None if at.is_up(now, patience_s) else "down: it has not been heard of lately"
+        for check in checks:
+            reason = check(wanted, at) or reason
+            if reason is not None:
+                refusals[at.node] = reason
+                break
+        else:
+            ranked.append((-_weight(wanted, at), at.id, at))
+    ranked.sort(key=lambda item: item[:2])
+    return Placement(tuple(item[2] for item in ranked), refusals)
+
+
+def _weight(wanted: Wanted, at: Hypervisor) -> float:
+    """The more room, the better; soft group policies weigh more than room."""
+    room = sum(
+        (limit - used) / limit
+        for used, limit in (
+            (at.vcpus_used, at.vcpus_limit),
+            (at.ram_used, at.ram_limit),
+            (at.disk_used, at.disk_limit),
+        )
+        if limit
+    )
+    beside = wanted.members.get(at.host, 0)
+    if wanted.policy == "soft-affinity":
+        return room + 10 * beside
+    if wanted.policy == "soft-anti-affinity":
+        return room - 10 * beside
+    return room
+
+
+def traits_of(flavor: Flavor, value: str) -> frozenset[str]:
+    """The traits that a flavor's extra specs call `required` or `forbidden`."""
+    return frozenset(
+        key.removeprefix("trait:")
+        for key, said in flavor.extra_specs.items()
+        if key.startswith("trait:") and said == value
+    )
+
+
+def aggregate_specs_of(flavor: Flavor) -> dict[str, str]:
+    """What a flavor's extra specs ask of its host's aggregates."""
+    scope = "aggregate_instance_extra_specs:"
+    return {
+        key.removeprefix(scope): value
+        for key, value in flavor.extra_specs.items()
+        if key.startswith(scope)
+    }

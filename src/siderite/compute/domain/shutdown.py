@@ -1,0 +1,77 @@
+"""A clean shutdown: when to signal the guest, when to pull the plug. Pure timing.
+
+The worker asks `decide` each time it looks; what was done so far is part of its job, so that a
+restart goes on with the time that is left.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from siderite.compute.domain.power import Power
+
+POLL_S = 1.0
+"""How often a guest that has been signalled is looked at."""
+
+
+class Shutdown(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a shutdown is to be done, and how far it is."""
+
+    timeout_s: float = 60.0
+    interval_s: float = 10.0
+    began: float | None = None
+    signals: int = 0
+    ended: str | None = None
+    """`clean`, `forced`, `hard`, or `was off`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Ask the guest to shut down, now."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullPlug:
+    """Power it off; `how` is what is told of it."""
+
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Look again in so many seconds."""
+
+    again_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class Down:
+    """Nothing runs any more."""
+
+    how: str
+
+
+def decide(shutdown: Shutdown, power: Power, now: float) -> Signal | PullPlug | Look | Down:
+    """What to do next about a guest that should be down."""
+    if power.is_down:
+        return Down("clean" if shutdown.signals else "was off")
+    if shutdown.timeout_s <= 0 or power in (Power.PAUSED, Power.SUSPENDED):
+        return PullPlug("hard")
+    if shutdown.began is None:
+        return Signal()
+    elapsed = now - shutdown.began
+    if elapsed >= shutdown.timeout_s:
+        return PullPlug("forced")
+    following = shutdown.signals * shutdown.interval_s
+    if elapsed >= following:
+        return Signal()
+    return Look(max(0.01, min(POLL_S, following - elapsed, shutdown.timeout_s - elapsed)))
+
+
+def timeout_of(properties: dict[str, str], default_s: float) -> float:
+    """The image's own `os_shutdown_timeout`, where it has a usable one."""
+    text = properties.get("os_shutdown_timeout")
+    try:
+        return default_s if text is None else max(0.0, float(int(text)))
+    except ValueError:
+        return default_s

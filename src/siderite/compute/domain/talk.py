@@ -1,0 +1,27 @@
+"""What the API asks of a running guest while the client waits: Protocols, so that the web needs to
+know no driver.
+"""
+
+from typing import Protocol
+
+from siderite.compute.domain.server import Server
+
+
+class Talk(Protocol):
+    """Asks a server's driver, and waits for no longer than a request may take."""
+
+    async def console_log(self, server: Server, lines: int | None) -> str:
+        """What the guest printed; the last lines, or all."""
+        ...
+
+    async def crash_dump(self, server: Server) -> None:
+        """Have the guest dump itself."""
+        ...
+
+
+class Consoles(Protocol):
+    """Ways to a server's screen or serial line."""
+
+    async def open(self, server: Server, protocol: str, kind: str, base: str) -> str | None:
+        """The URL of a new way in, good for a while; None if there is no console of this kind."""
+        ...

@@ -1,0 +1,230 @@
+"""Something is asked of a server: the machine moves, the action is recorded and the work follows,
+in one commit.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+from siderite.compute import store as rows
+from siderite.compute.domain import facts
+from siderite.compute.domain.job import ActionEvent
+from siderite.compute.domain.job import Job
+from siderite.compute.domain.job import events_text
+from siderite.compute.domain.job import job_text
+from siderite.compute.domain.server import Actor
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import SERVER
+from siderite.compute.domain.server_machine import joined
+from siderite.compute.domain.shutdown import Shutdown
+from siderite.compute.domain.shutdown import timeout_of
+from siderite.compute.usecases import find
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import Busy
+from siderite.core.errors import Conflict
+from siderite.core.errors import SideriteError
+from siderite.core.ids import new_request_id
+from siderite.core.ids import new_uuid
+from siderite.core.store import Op
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.transition import apply
+from siderite.core.who import Who
+
+
+class Unsupported(SideriteError):
+    """The host of this server cannot do that."""
+
+    code = "compute.unsupported"
+    status = 501
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of action: the machine's event, the work, and what it is called where.
+
+    `action` is its name in the list of actions, `word` in refusals, `event` in the action's list of
+    events, `fact` in announcements. `ability` is what the driver must be able to do.
+    """
+
+    event: str
+    action: str
+    compute_event: str
+    fact: str | None = None
+    word: str | None = None
+    ability: str | None = None
+    ignores_lock: bool = False
+    needs_host: bool = True
+    clean: bool = False
+
+
+KINDS = {
+    "start": Kind("start", "start", "compute_start_instance", "power_on"),
+    "stop": Kind("stop", "stop", "compute_stop_instance", "power_off", clean=True),
+    "reboot": Kind("reboot", "reboot", "compute_reboot_instance", "reboot"),
+    "reboot_hard": Kind("reboot_hard", "reboot", "compute_reboot_instance", "reboot", "reboot"),
+    "pause": Kind("pause", "pause", "compute_pause_instance", "pause", ability="pause"),
+    "unpause": Kind("unpause", "unpause", "compute_unpause_instance", "unpause", ability="pause"),
+    "suspend": Kind("suspend", "suspend", "compute_suspend_instance", "suspend", ability="suspend"),
+    "resume": Kind("resume", "resume", "compute_resume_instance", "resume", ability="suspend"),
+    "rescue": Kind("rescue", "rescue", "compute_rescue_instance", "rescue", ability="rescue",
+                   clean=True),
+    "unrescue": Kind("unrescue", "unrescue", "compute_unrescue_instance", "unrescue",
+                     ability="rescue"),
+    "rebuild": Kind("rebuild", "rebuild", "compute_rebuild_instance", "rebuild", clean=True),
+    "evacuate": Kind("evacuate", "evacuate", "compute_rebuild_instance", "evacuate"),
+    "resize": Kind("resize", "resize", "compute_resize_instance", "resize", ability="resize",
+                   clean=True),
+    "migrate": Kind("resize", "migrate", "compute_resize_instance", "resize", "migrate",
+                    ability="resize", clean=True),
+    "confirm_resize": Kind("confirm_resize", "confirmResize", "compute_confirm_resize",
+                           "resize_confirm", "confirmResize"),
+    "revert_resize": Kind("revert_resize", "revertResize", "compute_revert_resize",
+                          "resize_revert", "revertResize"),
+    "live_migrate": Kind("live_migrate", "live-migration", "compute_live_migration",
+                         "live_migration", "os-migrateLive", ability="live_migrate"),
+    "create_image": Kind("create_image", "createImage", "compute_snapshot_instance", "snapshot",
+                         "createImage", ability="snapshot", ignores_lock=True),
+    "create_backup": Kind("create_backup", "createBackup", "compute_backup_instance", "snapshot",
+                          "createBackup", ability="snapshot"),
+    "shelve": Kind("shelve", "shelve", "compute_shelve_instance", "shelve", ability="snapshot",
+                   clean=True),
+    "shelve_offload": Kind("shelve_offload", "shelveOffload", "compute_shelve_offload_instance",
+                           "shelve_offload", "shelveOffload"),
+    "unshelve": Kind("unshelve", "unshelve", "compute_unshelve_instance", "unshelve",
+                     needs_host=False),
+    "change_password": Kind("change_password", "changePassword", "compute_set_admin_password",
+                            "change_password", "changePassword", ability="password"),
+    "restore": Kind("restore", "restore", "compute_restore_instance", "restore"),
+    "soft_delete": Kind("soft_delete", "delete", "compute_soft_delete_instance", "soft_delete",
+                        "delete", needs_host=False),
+    "delete": Kind("delete", "delete", "compute_terminate_instance", "delete", needs_host=False),
+}  # fmt: skip
+"""By the kind of work, which is also what the worker finds its plan by."""
+
+
+def work_kind(kind: str) -> str:
+    """What work of this kind is called in its row."""
+    return "server." + kind
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request. `prepare` looks at the server as it is and gives the changes that go with the
+    move, what the work must know, and further rows.
+    """
+
+    kind: str
+    args: dict[str, Any] = field(default_factory=dict)
+    prepare: Callable[[Server, Change], tuple[dict[str, Any], dict[str, Any], list[Op]]] | None = (
+        None
+    )
+    is_hard: bool = False
+    """No clean shutdown."""
+    check: Callable[[Server], None] = lambda server: None
+
+
+async def ask(ctx: Context, uuid: str, wish: Ask, *, who: Who, cause: Cause) -> Server:
+    """Have something done to a server; the work follows."""
+
+    async def decide(change: Change) -> Server:
+        server = await find.server(ctx, uuid, who)
+        kind = KINDS[wish.kind]
+        if not kind.ignores_lock:
+            check_lock(server, who)
+        wish.check(server)
+        check_state(server, kind.event, kind.word or kind.action)
+        check_place(ctx, server, kind)
+        return begin(ctx, change, server, wish)
+
+    return await ctx.door.attempt(cause, uuid, decide)
+
+
+def check_lock(server: Server, who: Who) -> None:
+    """A locked server is for administrators only."""
+    if server.locked and not who.is_admin:
+        raise Conflict(f"Instance {server.uuid} is locked")
+
+
+def check_state(server: Server, event: str, word: str) -> None:
+    """Refuse what the machine's table does not allow, in the words that clients know."""
+    if SERVER.can(server.state, event):
+        return
+    if server.task_state is not None and SERVER.can(joined(server.vm_state, None), event):
+        raise Busy(
+            f"Cannot '{word}' instance {server.uuid} while it is in task_state {server.task_state}"
+        )
+    raise Conflict(
+        f"Cannot '{word}' instance {server.uuid} while it is in vm_state {server.vm_state}"
+    )
+
+
+def check_place(ctx: Context, server: Server, kind: Kind) -> None:
+    """Refuse what takes a host if there is none, or one that cannot do it."""
+    if kind.needs_host and server.host is None:
+        raise Conflict(f"Instance {server.uuid} is not ready")
+    card = ctx.cards.get(server.driver or "")
+    if kind.ability is not None and card is not None and not card.can(kind.ability):
+        raise Unsupported(
+            f"Driver {card.name} of instance {server.uuid} cannot {kind.word or kind.action}."
+        )
+
+
+def begin(ctx: Context, change: Change, server: Server, wish: Ask) -> Server:
+    """The move, the action, the start fact and the work, put into the change."""
+    kind = KINDS[wish.kind]
+    cause = change.cause
+    request_id = cause.request_id or new_request_id()
+    changes, more_args, ops = wish.prepare(server, change) if wish.prepare else ({}, {}, [])
+    at = iso(change.now)
+    job = Job(
+        op=new_uuid(), action=kind.action, request_id=request_id, began=at,
+        args={**wish.args, **more_args},
+        shutdown=shutdown_of(ctx, server, wish),
+        events=[ActionEvent(kind.compute_event, at, host=server.host)],
+    )  # fmt: skip
+    changes = {
+        "by": Actor(cause.request_id, cause.user, cause.project),
+        "wait_reason": f"{kind.action} was asked for",
+        **changes,
+    }
+    applied = apply(
+        change, ctx.rules, server, kind.event, job=job_text(job), kind=work_kind(wish.kind),
+        changes=changes, reason=changes["wait_reason"],
+    )  # fmt: skip
+    for op in ops:
+        change.put(op)
+    change.put(
+        rows.action_begins(
+            server.uuid, request_id=request_id, action=kind.action, user=cause.user,
+            project=cause.project, at=at, events=events_text(job.events),
+        )
+    )  # fmt: skip
+    if kind.fact is not None:
+        change.tell(facts.phase(kind.fact, "start", applied.value))
+    return applied.value
+
+
+def shutdown_of(ctx: Context, server: Server, wish: Ask) -> Shutdown | None:
+    """How a server is to be shut down, if it is: by its image's word, else by the options."""
+    settings = ctx.settings
+    interval = settings.shutdown_retry_interval_s
+    if wish.kind == "reboot":
+        return Shutdown(timeout_s=settings.soft_reboot_timeout_s, interval_s=interval)
+    if not KINDS[wish.kind].clean:
+        return None
+    properties = {} if server.image is None else server.image.properties
+    timeout = 0.0 if wish.is_hard else timeout_of(properties, settings.shutdown_timeout_s)
+    return Shutdown(timeout_s=timeout, interval_s=interval)
+
+
+def note(ctx: Context, change: Change, server: Server, action: str, event: str | None = None) -> Op:
+    """An action that is over in its own commit, for the list of actions."""
+    at = iso(change.now)
+    events = [] if event is None else [ActionEvent(event, at, at, "Success", server.host)]
+    return rows.action_begins(
+        server.uuid, request_id=change.cause.request_id or new_request_id(), action=action,
+        user=change.cause.user, project=change.cause.project, at=at, events=events_text(events),
+    )  # fmt: skip

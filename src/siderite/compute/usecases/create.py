@@ -1,0 +1,233 @@
+"""New servers: checked, counted against the quota, recorded with all that it takes to make them."""
+
+import re
+from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from siderite.compute import store as rows
+from siderite.compute.domain import facts
+from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.host import DEFAULT_ZONE
+from siderite.compute.domain.image import Image
+from siderite.compute.domain.image import usable
+from siderite.compute.domain.job import ActionEvent
+from siderite.compute.domain.job import Job
+from siderite.compute.domain.job import events_text
+from siderite.compute.domain.job import job_text
+from siderite.compute.domain.network import Network
+from siderite.compute.domain.network import Port
+from siderite.compute.domain.network import mac_of
+from siderite.compute.domain.server import Actor
+from siderite.compute.domain.server import Request
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import BUILD_S
+from siderite.compute.domain.server_machine import V
+from siderite.compute.store import SERVERS
+from siderite.compute.usecases import flavors
+from siderite.compute.usecases import quota
+from siderite.compute.usecases.acting import work_kind
+from siderite.compute.usecases.context import Context
+from siderite.core import work
+from siderite.core.errors import Busy
+from siderite.core.errors import Invalid
+from siderite.core.ids import new_request_id
+from siderite.core.ids import new_uuid
+from siderite.core.store import Duplicate
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+
+AT_ONCE = 25
+"""How many servers one commit makes."""
+_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """What a user wants."""
+
+    flavor: str
+    image: Image | None
+    fields: dict[str, Any]
+    """Fields of the server as they are: name, metadata, tags …"""
+    request: Request
+    min_count: int = 1
+    max_count: int = 1
+    ports: tuple[tuple[str, str | None, str | None], ...] | None = None
+    """Networks by name or id, each with a fixed address and a tag if asked for; None is auto."""
+
+
+async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[Server]:
+    """Make the servers' records; their building follows."""
+    flavor = await flavors.for_server(ctx, wish.flavor, who)
+    if wish.image is not None:
+        usable(wish.image, flavor.ram_mib, flavor.disk_gib)
+    await _check_group(ctx, wish, who)
+    await _check_zone(ctx, wish)
+    wish = await _with_key(ctx, wish, who)
+    count = await quota.how_many(
+        ctx, who.project_id or "", flavor, least=wish.min_count, most=wish.max_count
+    )
+    batch = _Batch(wish, flavor, "r-" + new_uuid()[:8], count, who)
+    made: list[Server] = []
+    while len(made) < count:
+        some = range(len(made), min(count, len(made) + AT_ONCE))
+        made += await _some(ctx, batch, some, cause)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Servers that are made by one request."""
+
+    wish: Create
+    flavor: Flavor
+    reservation: str
+    count: int
+    who: Who
+
+
+async def _check_group(ctx: Context, wish: Create, who: Who) -> None:
+    group = wish.fields.get("group")
+    if group is None:
+        return
+    found = await ctx.groups.group(group)
+    if found is None or (found.project != who.project_id and not who.is_admin):
+        raise Invalid(f"Instance group {group} could not be found; it is the scheduler hint.")
+
+
+async def _check_zone(ctx: Context, wish: Create) -> None:
+    zone = wish.fields.get("pinned_zone")
+    if zone in (None, DEFAULT_ZONE):
+        return
+    places = await ctx.places.of_hosts()
+    if all(place.zone != zone for place in places.values()):
+        raise Invalid("The requested availability zone is not available")
+
+
+async def _with_key(ctx: Context, wish: Create, who: Who) -> Create:
+    """The public key is kept as it is now."""
+    name = wish.fields.get("key_name")
+    if name is None:
+        return wish
+    key = await ctx.keys.public_key(who.user_id, name)
+    if key is None:
+        raise Invalid("Invalid key_name provided.")
+    return replace(wish, request=msgspec.structs.replace(wish.request, public_key=key))
+
+
+async def _some(ctx: Context, batch: _Batch, some: range, cause: Cause) -> list[Server]:
+    project = batch.who.project_id or ""
+    for attempt in range(_TRIES):
+
+        async def decide(change: Change, attempt: int = attempt) -> list[Server]:
+            change.put(await quota.take(ctx, project, batch.flavor, len(some)))
+            return [
+                await _record(ctx, change, batch.wish, _server(batch, index, change), attempt)
+                for index in some
+            ]
+
+        try:
+            return await ctx.door.attempt(cause, f"create:{project}", decide)
+        except Duplicate:
+            continue  # an address was taken by another just now
+    raise Busy("Too many servers ask for addresses at once; try again in a moment.")
+
+
+def _server(batch: _Batch, index: int, change: Change) -> Server:
+    wish, who = batch.wish, batch.who
+    fields = dict(wish.fields)
+    name = fields.pop("name")
+    if batch.count > 1:
+        name = f"{name}-{index + 1}"
+    hostname = fields.pop("hostname", None) or hostname_of(name)
+    moment = iso(change.now)
+    snapshot = msgspec.structs.replace(batch.flavor, projects=[])
+    return Server(
+        uuid=new_uuid(),
+        created_at=moment,
+        name=name,
+        hostname=hostname,
+        project_id=who.project_id or "",
+        user_id=who.user_id,
+        reservation_id=batch.reservation,
+        launch_index=index,
+        vm_state=V.BUILDING,
+        task_state="scheduling",
+        flavor=snapshot,
+        image=wish.image,
+        request=wish.request,
+        by=Actor(change.cause.request_id, change.cause.user, change.cause.project),
+        wait_reason="waits to be placed",
+        deadline=iso(change.now + BUILD_S),
+        **fields,
+    )
+
+
+async def _record(
+    ctx: Context, change: Change, wish: Create, server: Server, attempt: int
+) -> Server:
+    ports = []
+    for name, address, tag in _wanted(ctx, wish):
+        network = ctx.network(name)
+        if network is None:
+            raise Invalid(f"Network {name[:80]} could not be found; it is not offered here.")
+        port = await _port(ctx, network, address, tag, attempt)
+        change.put(rows.take_address(network.name, port.address, server.uuid))
+        ports.append(port)
+    server = msgspec.structs.replace(server, ports=ports)
+    request_id = change.cause.request_id or new_request_id()
+    at = iso(change.now)
+    job = Job(
+        op=new_uuid(), action="create", request_id=request_id, began=at,
+        events=[ActionEvent("compute__do_build_and_run_instance", at)],
+    )  # fmt: skip
+    change.put(SERVERS.insert(server))
+    change.put(
+        rows.action_begins(
+            server.uuid, request_id=request_id, action="create", user=change.cause.user,
+            project=change.cause.project, at=at, events=events_text(job.events),
+        )
+    )  # fmt: skip
+    change.work(
+        work.add(
+            server.uuid, ctx.rules.lane, work_kind("build"), job=job_text(job), now=change.now,
+            deadline=change.now + BUILD_S * ctx.settings.deadline_scale,
+            reason=server.wait_reason, request_id=request_id,
+        )
+    )  # fmt: skip
+    change.tell(facts.update(server, server))
+    return server
+
+
+def _wanted(ctx: Context, wish: Create) -> tuple[tuple[str, str | None, str | None], ...]:
+    if wish.ports is not None:
+        return wish.ports
+    return tuple((network.name, None, None) for network in ctx.settings.networks[:1])
+
+
+async def _port(
+    ctx: Context, network: Network, address: str | None, tag: str | None, attempt: int
+) -> Port:
+    ident = new_uuid()
+    if address is None:
+        candidates = [network.candidate(ident, 7 * attempt + n) for n in range(6)]
+        used = await rows.taken(ctx.door.store, network.name, candidates)
+        free = [candidate for candidate in candidates if candidate not in used]
+        address = free[0] if free else candidates[0]
+    elif attempt:
+        raise Invalid(f"Fixed IP address {address} is already in use on network {network.name}.")
+    return Port(ident, network.name, mac_of(ident), address, tag)
+
+
+_NOT_IN_A_HOSTNAME = re.compile(r"[^a-z0-9-]+")
+
+
+def hostname_of(name: str) -> str:
+    """A host name from a display name."""
+    plain = _NOT_IN_A_HOSTNAME.sub("", re.sub(r"[ _.]+", "-", name.lower())).strip("-")[:63]
+    return plain.strip("-") or "server"

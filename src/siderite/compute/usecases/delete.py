@@ -1,0 +1,32 @@
+"""Servers go: at once, or first so that they can be restored for a while."""
+
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases import acting
+from siderite.compute.usecases import find
+from siderite.compute.usecases.acting import Ask
+from siderite.compute.usecases.context import Context
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+
+
+async def ask(ctx: Context, uuid: str, *, who: Who, cause: Cause, force: bool = False) -> Server:
+    """Have a server deleted, whatever it is doing; asking again changes nothing."""
+
+    async def decide(change: Change) -> Server:
+        server = await find.server(ctx, uuid, who)
+        acting.check_lock(server, who)
+        if server.task_state == "deleting":
+            return server
+        soft = (
+            ctx.settings.reclaim_interval_s > 0
+            and not force
+            and server.launched_at is not None
+            and server.vm_state != V.SOFT_DELETED
+        )
+        if soft and server.task_state == "soft-deleting":
+            return server
+        return acting.begin(ctx, change, server, Ask("soft_delete" if soft else "delete"))
+
+    return await ctx.door.attempt(cause, uuid, decide)

@@ -1,0 +1,145 @@
+"""Hosts: added, looked at, removed; what they offer, as they tell it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from siderite.compute import store as rows
+from siderite.compute.domain.host import Host
+from siderite.compute.store import HOSTS
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import Conflict
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.ids import new_uuid
+from siderite.core.store import Duplicate
+from siderite.core.store import Op
+from siderite.core.store.table import Where
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+
+NO_LIMIT = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a hypervisor node offers, as the worker heard it."""
+
+    node: str
+    type: str
+    version: int
+    vcpus: int
+    ram_mib: int
+    disk_gib: int
+    resource_class: str | None
+    traits: frozenset[str]
+    address: str
+    cpu_info: str
+    is_available: bool
+    why_not: str | None
+
+
+async def add(ctx: Context, name: str, driver: str, uri: str, options: dict[str, str]) -> Host:
+    """A new host; what it offers is asked next."""
+    if driver not in ctx.cards:
+        raise Invalid(f"There is no driver {driver!r}; there are: {', '.join(sorted(ctx.cards))}.")
+    change = ctx.door.change(Cause())
+    host = Host(
+        uuid=new_uuid(), created_at=iso(change.now), name=name, driver=driver, uri=uri,
+        options=options,
+    )  # fmt: skip
+    change.put(HOSTS.insert(host))
+    try:
+        await ctx.door.commit(change)
+    except Duplicate as clash:
+        raise Conflict(f"There is a host {name!r} already; choose another name.") from clash
+    return host
+
+
+async def every(ctx: Context) -> list[Host]:
+    """All hosts, oldest first."""
+    return await HOSTS.find(ctx.door.store)
+
+
+async def named(ctx: Context, name: str) -> Host | None:
+    """The host of this name."""
+    found = await HOSTS.find(ctx.door.store, Where("name = ?", (name,)))
+    return found[0] if found else None
+
+
+async def change(ctx: Context, name: str, changes: dict[str, Any]) -> Host:
+    """A host is disabled, enabled, forced down …"""
+
+    async def decide(change: Change) -> Host:
+        host = await named(ctx, name)
+        if host is None:
+            raise NotFound(f"Compute host {name[:80]} could not be found.")
+        after = host.changed(change.now, changes)
+        change.put(HOSTS.swap(host, after))
+        return after
+
+    return await ctx.door.attempt(Cause(), "host:" + name, decide)
+
+
+async def remove(ctx: Context, name: str) -> None:
+    """Forget a host that carries nothing."""
+    host = await named(ctx, name)
+    if host is None:
+        raise NotFound(f"Compute host {name[:80]} could not be found.")
+    sql = "SELECT count(*) FROM claims WHERE host = ?"
+    carried = int((await ctx.door.store.fetch(sql, (name,)))[0][0] or 0)
+    if carried:
+        raise Conflict(f"Host {name} still carries {carried} servers; move or delete them first.")
+    change = ctx.door.change(Cause())
+    change.put(HOSTS.remove(host))
+    change.put(Op("DELETE FROM hypervisors WHERE host = ? AND servers = 0", (name,)))
+    await ctx.door.commit(change)
+
+
+_OFFER = """
+INSERT INTO hypervisors (uuid, host, node, type, version, address, cpu_info, resource_class, traits,
+  vcpus, ram_mib, disk_gib, vcpus_limit, ram_limit, disk_limit, servers_limit, is_available,
+  why_not)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (host, node) DO UPDATE SET type = excluded.type, version = excluded.version,
+  address = excluded.address, cpu_info = excluded.cpu_info,
+  resource_class = excluded.resource_class, traits = excluded.traits, vcpus = excluded.vcpus,
+  ram_mib = excluded.ram_mib, disk_gib = excluded.disk_gib, vcpus_limit = excluded.vcpus_limit,
+  ram_limit = excluded.ram_limit, disk_limit = excluded.disk_limit,
+  servers_limit = excluded.servers_limit, is_available = excluded.is_available,
+  why_not = excluded.why_not
+"""
+
+
+async def heard(ctx: Context, host: str, offers: Sequence[Offer]) -> None:
+    """A host answered: it is up, and offers this."""
+    ratios = ctx.settings
+    now = ctx.door.clock()
+    known = await ctx.door.store.fetch("SELECT node FROM hypervisors WHERE host = ?", (host,))
+    there = {offer.node for offer in offers}
+    ops = [rows.seen(host, now)]
+    for offer in offers:
+        is_metal = offer.resource_class is not None
+        ops.append(
+            Op(
+                _OFFER,
+                (
+                    new_uuid(), host, offer.node, offer.type, offer.version, offer.address,
+                    offer.cpu_info, offer.resource_class, " ".join(sorted(offer.traits)),
+                    offer.vcpus, offer.ram_mib, offer.disk_gib,
+                    int(offer.vcpus * ratios.cpu_allocation_ratio),
+                    int(offer.ram_mib * ratios.ram_allocation_ratio),
+                    int(offer.disk_gib * ratios.disk_allocation_ratio),
+                    1 if is_metal else NO_LIMIT, int(offer.is_available), offer.why_not,
+                ),
+            )
+        )  # fmt: skip
+    for row in known:
+        if row[0] not in there:
+            gone = (
+                "UPDATE hypervisors SET is_available = 0, why_not = ? WHERE host = ? AND node = ?"
+            )
+            ops.append(Op(gone, ("its host does not have it any more", host, row[0])))
+    for at in range(0, len(ops), 100):
+        await ctx.door.store.commit(ops[at : at + 100])

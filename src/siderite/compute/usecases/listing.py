@@ -1,0 +1,90 @@
+"""Pages of servers: conditions, several sort keys, by keyset."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from siderite.compute.store import SERVER_NUMBERS
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import Invalid
+from siderite.core.ids import is_uuid
+from siderite.core.store import Line
+from siderite.core.store import Value
+from siderite.core.store.table import Where
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """One key of the order."""
+
+    column: str
+    descending: bool
+
+    @property
+    def expression(self) -> str:
+        if self.column == "id":
+            return "id"
+        return f"COALESCE({self.column}, {'0' if self.column in SERVER_NUMBERS else repr('')})"
+
+
+async def page(
+    ctx: Context,
+    what: str,
+    where: Sequence[Where],
+    sort: Sequence[Sort],
+    *,
+    marker: str | None,
+    limit: int,
+) -> Sequence[Line]:
+    """Columns of a page of servers; `marker` is the last one of the page before."""
+    conditions = list(where)
+    order = [*sort, Sort("id", sort[-1].descending if sort else True)]
+    if marker is not None:
+        conditions.append(await _beyond(ctx, order, marker, where))
+    clause = " AND ".join(condition.sql for condition in conditions) or "1 = 1"
+    args = [arg for condition in conditions for arg in condition.args]
+    by = ", ".join(f"{key.expression} {'DESC' if key.descending else 'ASC'}" for key in order)
+    return await ctx.door.store.fetch(
+        f"SELECT {what} FROM servers WHERE {clause} ORDER BY {by} LIMIT {limit}",  # noqa: S608
+        args,
+    )
+
+
+async def _beyond(
+    ctx: Context, order: Sequence[Sort], marker: str, where: Sequence[Where]
+) -> Where:
+    """What comes after the marker in this order."""
+    visible = [condition for condition in where if condition.sql.startswith("project_id")]
+    clause = "".join(f" AND {condition.sql}" for condition in visible)
+    args: list[Value] = [arg for condition in visible for arg in condition.args]
+    columns = ", ".join(key.expression for key in order)
+    found = ()  # type: Sequence[Line]
+    if is_uuid(marker):
+        found = await ctx.door.store.fetch(
+            f"SELECT {columns} FROM servers WHERE uuid = ?{clause}",  # noqa: S608
+            (marker.lower(), *args),
+        )
+    if not found:
+        raise Invalid(f"marker [{marker[:80]}] not found")
+    parts, values = [], list[Value]()
+    for at, key in enumerate(order):
+        same = [f"{before.expression} = ?" for before in order[:at]]
+        parts.append(" AND ".join([*same, f"{key.expression} {'<' if key.descending else '>'} ?"]))
+        values += [*found[0][:at], found[0][at]]
+    return Where("(" + " OR ".join(f"({part})" for part in parts) + ")", tuple(values))
+
+
+async def host_statuses(ctx: Context) -> dict[str, str]:
+    """How each host is, in the words of the API."""
+    rows = await ctx.door.store.fetch("SELECT name, disabled, forced_down, seen_at FROM hosts")
+    now = ctx.door.clock()
+    found = {}
+    for name, disabled, forced_down, seen_at in rows:
+        status = "UP"
+        if disabled:
+            status = "MAINTENANCE"
+        elif forced_down:
+            status = "DOWN"
+        elif now - float(seen_at or 0) > ctx.settings.host_patience_s:
+            status = "UNKNOWN"
+        found[str(name)] = status
+    return found

@@ -1,0 +1,117 @@
+"""Finding a place for a server, on what is recorded of hosts, aggregates and groups."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.host import DEFAULT_ZONE
+from siderite.compute.domain.host import Hypervisor
+from siderite.compute.domain.placement import Placement
+from siderite.compute.domain.placement import Wanted
+from siderite.compute.domain.placement import aggregate_specs_of
+from siderite.compute.domain.placement import place
+from siderite.compute.domain.placement import traits_of
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server import amount_of
+from siderite.compute.store import hypervisors
+from siderite.compute.usecases.context import Context
+
+
+async def find_place(
+    ctx: Context,
+    server: Server,
+    *,
+    flavor: Flavor | None = None,
+    host: str | None = None,
+    zone: str | None = None,
+    avoid: Mapping[str, str] | None = None,
+    among_its_like: bool = False,
+) -> Placement:
+    """Where the server could go, in its own or another size; `host` asks for one, checked."""
+    size = flavor or server.flavor
+    wanted = await _wanted(ctx, server, size, zone or server.pinned_zone)
+    if host is not None:
+        wanted = replace(wanted, host=host, node=None, is_forced=False)
+    if avoid is not None:
+        wanted = replace(wanted, avoid={**wanted.avoid, **avoid})
+    if among_its_like:
+        wanted = replace(wanted, driver=server.driver)
+    found = place(
+        wanted, await candidates(ctx, size.resource_class), now=ctx.door.clock(),
+        patience_s=ctx.settings.host_patience_s,
+    )  # fmt: skip
+    return found
+
+
+async def candidates(ctx: Context, resource_class: str | None) -> list[Hypervisor]:
+    """Hypervisor nodes of the kind that is wanted, with what aggregates say of their hosts."""
+    if resource_class is None:
+        found = await hypervisors(ctx.door.store, "v.resource_class IS NULL")
+    else:
+        found = await hypervisors(ctx.door.store, "v.resource_class = ?", (resource_class,))
+    places = await ctx.places.of_hosts()
+    if not places:
+        return found
+    return [
+        replace(at, zone=there.zone or DEFAULT_ZONE, aggregate_metadata=there.metadata)
+        if (there := places.get(at.host)) is not None
+        else at
+        for at in found
+    ]
+
+
+async def _wanted(ctx: Context, server: Server, flavor: Flavor, zone: str | None) -> Wanted:
+    request = server.request
+    hints = request.hints
+    wanted = Wanted(
+        amount=amount_of(flavor),
+        project=server.project_id,
+        resource_class=flavor.resource_class,
+        required_traits=traits_of(flavor, "required"),
+        forbidden_traits=traits_of(flavor, "forbidden"),
+        zone=zone,
+        host=request.forced_host or request.wanted_host,
+        node=request.forced_node or request.wanted_node,
+        is_forced=bool(request.forced_host or request.forced_node),
+        avoid=dict.fromkeys(server.tried, "tried before: building it there failed"),
+        aggregate_specs=aggregate_specs_of(flavor),
+    )
+    if "same_host" in hints:
+        beside = await _hosts_of(ctx, server, hints["same_host"])
+        wanted = replace(wanted, same_host=beside)
+    if "different_host" in hints:
+        wanted = replace(
+            wanted, different_host=await _hosts_of(ctx, server, hints["different_host"])
+        )
+    if server.group is not None:
+        wanted = await _grouped(ctx, server, wanted)
+    return wanted
+
+
+async def _hosts_of(ctx: Context, server: Server, named: object) -> frozenset[str]:
+    """The hosts of the servers that a hint names, of the same project."""
+    uuids = [str(item) for item in (named if isinstance(named, list) else [named])][:50]
+    marks = ", ".join("?" * len(uuids))
+    rows = await ctx.door.store.fetch(
+        f"SELECT DISTINCT host FROM servers WHERE project_id = ? AND deleted = 0"  # noqa: S608
+        f" AND host IS NOT NULL AND uuid IN ({marks})",
+        (server.project_id, *uuids),
+    )
+    return frozenset(str(row[0]) for row in rows)
+
+
+async def _grouped(ctx: Context, server: Server, wanted: Wanted) -> Wanted:
+    group = await ctx.groups.group(server.group or "")
+    if group is None:
+        return wanted
+    rows = await ctx.door.store.fetch(
+        "SELECT host, count(*) FROM servers WHERE group_uuid = ? AND deleted = 0"
+        " AND host IS NOT NULL AND uuid <> ? GROUP BY host",
+        (group.uuid, server.uuid),
+    )
+    return replace(
+        wanted,
+        policy=group.policy,
+        members={str(row[0]): int(row[1] or 0) for row in rows},
+        max_server_per_host=group.max_server_per_host,
+    )

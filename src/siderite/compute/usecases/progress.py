@@ -1,0 +1,195 @@
+"""What workers report: each report is one commit that moves the server, its job, its action and its
+facts on together.
+
+A worker holds a lease on its work. Whatever it reports names the lease's fence; if the lease is
+lost, so is the report, and `Lost` tells the worker to stop. If only the server changed meanwhile
+(somebody renamed it), the report is decided again on the server as it is now.
+"""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from siderite.compute import store as rows
+from siderite.compute.domain.job import ActionEvent
+from siderite.compute.domain.job import Job
+from siderite.compute.domain.job import events_text
+from siderite.compute.domain.job import job_text
+from siderite.compute.domain.server import Fault
+from siderite.compute.domain.server import Server
+from siderite.compute.store import SERVERS
+from siderite.compute.usecases.context import Context
+from siderite.core import metrics
+from siderite.core import work
+from siderite.core.fact import Fact
+from siderite.core.store import Lost
+from siderite.core.store import Op
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.transition import apply
+from siderite.core.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a worker knows of its work: the lease, the server and the job as last committed."""
+
+    held: Work
+    server: Server
+    job: Job
+
+    @property
+    def kind(self) -> str:
+        """What is being done."""
+        return self.held.kind.removeprefix("server.")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What becomes true: the machine's event (None: only the job goes on), and all that goes with
+    it. `error` ends the action as failed; `details` say more of how it ended.
+    """
+
+    event: str | None = None
+    job: Job | None = None
+    changes: dict[str, Any] = field(default_factory=dict)
+    ops: Sequence[Op] = ()
+    facts: Callable[[Server], list[Fact]] = lambda server: []
+    ends: bool = False
+    error: str | None = None
+    details: str | None = None
+    final: Callable[[Server], dict[str, Any]] | None = None
+    """Further changes that depend on the server as it is."""
+
+
+async def load(ctx: Context, machine: str) -> Server | None:
+    """The server of a piece of work."""
+    return await SERVERS.get(ctx.door.store, machine)
+
+
+async def _report(ctx: Context, run: Run, decide: Callable[[Change, Server], Server]) -> Server:
+    """Commit what `decide` says of the server; again if only the server has changed."""
+    async with ctx.door.turns.of(run.held.machine):
+        server = run.server
+        while True:
+            change = ctx.door.change(Cause(run.held.request_id))
+            after = decide(change, server)
+            try:
+                await ctx.door.commit(change)
+            except Lost:
+                metrics.races_lost()
+                fresh = await _still_ours(ctx, run)
+                if fresh is None or fresh.version == server.version:
+                    raise
+                if fresh.state != server.state:
+                    raise
+                server = fresh
+                continue
+            return after
+
+
+async def _still_ours(ctx: Context, run: Run) -> Server | None:
+    held = await work.of_machine(ctx.door.store, run.held.machine)
+    if not any(item.fence == run.held.fence for item in held):
+        return None
+    return await SERVERS.get(ctx.door.store, run.held.machine)
+
+
+async def report(ctx: Context, run: Run, told: Report) -> Run:
+    """One commit of progress, or of the end."""
+    job = told.job or run.job
+    events = _closed(ctx, run, told) if told.ends else job.events
+
+    def decide(change: Change, server: Server) -> Server:
+        changes = {**told.changes, **(told.final(server) if told.final else {})}
+        if told.error is not None:
+            at = iso(change.now)
+            changes.setdefault("fault", Fault(500, told.error, at, told.details))
+        if told.event is not None:
+            applied = apply(
+                change, ctx.rules, server, told.event, job=job_text(job), held=run.held,
+                kind=run.held.kind, changes=changes,
+            )  # fmt: skip
+            after = applied.value
+        else:
+            after = server
+            if changes:
+                after = server.changed(change.now, changes)
+                change.put(SERVERS.swap(server, after))
+            change.put(
+                work.keep(
+                    run.held, kind=run.held.kind, job=job_text(job), deadline=run.held.deadline
+                )
+            )
+        for op in told.ops:
+            change.put(op)
+        if told.ends and job.request_id is not None:
+            change.put(_action(change, server, job, events, failed=told.error is not None))
+        change.tell(*told.facts(after))
+        return after
+
+    server = await _report(ctx, run, decide)
+    deadline = run.held.deadline
+    if told.event is not None and not told.ends:
+        state = ctx.rules.machine.states[server.state]
+        deadline = ctx.door.clock() + (state.deadline_s or 0.0) * ctx.settings.deadline_scale
+    return Run(replace(run.held, deadline=deadline), server, job)
+
+
+def _closed(ctx: Context, run: Run, told: Report) -> list[ActionEvent]:
+    """The action's events, the last one ended."""
+    job = told.job or run.job
+    at = iso(ctx.door.clock())
+    result = "Error" if told.error is not None else "Success"
+    details = told.error if told.error is not None else told.details
+    host = told.changes.get("host") or run.server.host
+    return [
+        *job.events[:-1],
+        *(
+            msgspec.structs.replace(
+                event, finish_time=at, result=result, host=host or event.host, details=details
+            )
+            for event in job.events[-1:]
+        ),
+    ]
+
+
+def _action(
+    change: Change, server: Server, job: Job, events: list[ActionEvent], *, failed: bool
+) -> Op:
+    return rows.action_goes_on(
+        server.uuid, job.request_id or "", job.action, at=iso(change.now),
+        message="Error" if failed else None, events=events_text(events),
+    )  # fmt: skip
+
+
+async def waits(ctx: Context, run: Run, job: Job, reason: str, again_in: float) -> None:
+    """Nothing moves yet: let go of the lease for a while, and show why."""
+
+    def decide(change: Change, server: Server) -> Server:
+        after = server
+        if server.wait_reason != reason:
+            after = server.changed(change.now, {"wait_reason": reason})
+            change.put(SERVERS.swap(server, after))
+        change.put(
+            work.park(
+                run.held, kind=run.held.kind, job=job_text(job), due=change.now + again_in,
+                deadline=run.held.deadline, reason=reason,
+            )
+        )  # fmt: skip
+        return after
+
+    await _report(ctx, run, decide)
+
+
+async def abandon(ctx: Context, held: Work) -> None:
+    """The server is gone, and its work with it."""
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(work.done(held))
+    await ctx.door.commit(change)

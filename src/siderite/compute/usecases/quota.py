@@ -1,0 +1,79 @@
+"""What a project may have: counted where servers are made, resized and deleted."""
+
+from siderite.compute import store as rows
+from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.server import Server
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import Forbidden
+from siderite.core.store import Op
+
+
+def _limit(value: int) -> int:
+    return rows.UNLIMITED if value < 0 else value
+
+
+async def how_many(ctx: Context, project: str, flavor: Flavor, *, least: int, most: int) -> int:
+    """How many servers of a flavor a project may make now, of those it wants; Forbidden if that is
+    fewer than the least.
+    """
+    limits = await ctx.quotas.limits(project)
+    used = await rows.usage(ctx.door.store, project) or (0, 0, 0)
+    checks = (
+        ("instances", used[0], 1, _limit(limits.instances)),
+        ("cores", used[1], flavor.vcpus, _limit(limits.cores)),
+        ("ram", used[2], flavor.ram_mib, _limit(limits.ram_mib)),
+    )
+    room = most
+    for name, has, each, limit in checks:
+        if each == 0:
+            continue
+        fits = max(0, limit - has) // each
+        if fits < least:
+            raise Forbidden(
+                f"Quota exceeded for {name}: Requested {least * each}, but already used {has} of"
+                f" {limit} {name}"
+            )
+        room = min(room, fits)
+    return room
+
+
+async def take(ctx: Context, project: str, flavor: Flavor, count: int) -> Op:
+    """The op that counts new servers, if the quota still allows them."""
+    await how_many(ctx, project, flavor, least=count, most=count)
+    limits = await ctx.quotas.limits(project)
+    return rows.use(
+        project, instances=count, cores=count * flavor.vcpus, ram_mib=count * flavor.ram_mib,
+        limits=(_limit(limits.instances), _limit(limits.cores), _limit(limits.ram_mib)),
+    )  # fmt: skip
+
+
+async def grow(ctx: Context, server: Server, new: Flavor) -> Op:
+    """The op that counts a server in a new size, if the quota allows it."""
+    limits = await ctx.quotas.limits(server.project_id)
+    used = await rows.usage(ctx.door.store, server.project_id) or (0, 0, 0)
+    cores, ram = new.vcpus - server.flavor.vcpus, new.ram_mib - server.flavor.ram_mib
+    for name, has, more, limit in (
+        ("cores", used[1], cores, _limit(limits.cores)),
+        ("ram", used[2], ram, _limit(limits.ram_mib)),
+    ):
+        if more > 0 and has + more > limit:
+            raise Forbidden(
+                f"Quota exceeded for {name}: Requested {more}, but already used {has} of {limit}"
+                f" {name}"
+            )
+    return rows.use(server.project_id, instances=0, cores=cores, ram_mib=ram)
+
+
+def shrink(server: Server, old: Flavor, new: Flavor) -> Op:
+    """The op that counts a server that goes back from one size to another."""
+    return rows.use(
+        server.project_id, instances=0, cores=new.vcpus - old.vcpus,
+        ram_mib=new.ram_mib - old.ram_mib,
+    )  # fmt: skip
+
+
+def give_back(server: Server) -> Op:
+    """The op that counts a server that is gone."""
+    return rows.use(
+        server.project_id, instances=-1, cores=-server.flavor.vcpus, ram_mib=-server.flavor.ram_mib
+    )

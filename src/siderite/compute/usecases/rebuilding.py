@@ -1,0 +1,61 @@
+"""A server gets a new disk; one that is PENDING gets another try at being placed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from siderite.compute.domain.server import Server
+from siderite.compute.usecases import acting
+from siderite.compute.usecases import find
+from siderite.compute.usecases.acting import KINDS
+from siderite.compute.usecases.acting import Ask
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import Invalid
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """What changes with the rebuild: fields of the server, and of the request it keeps."""
+
+    changes: dict[str, Any]
+    kept: dict[str, Any]
+    sets_key: bool = False
+    key_name: str | None = None
+    is_hard: bool = False
+
+
+async def rebuild(
+    ctx: Context, uuid: str, wish: Rebuild, check: Callable[[Server], None], *, who: Who,
+    cause: Cause,
+) -> Server:  # fmt: skip
+    """Have a server made anew from an image."""
+
+    async def decide(change: Change) -> Server:
+        server = await find.server(ctx, uuid, who)
+        acting.check_lock(server, who)
+        acting.check_state(server, "rebuild", "rebuild")
+        acting.check_place(ctx, server, KINDS["rebuild"])
+        check(server)
+        changes = {**wish.changes, **await _key(ctx, server, wish)}
+        kept = {**wish.kept, **changes.pop("kept", {})}
+        changes["request"] = msgspec.structs.replace(server.request, **kept)
+        ask = Ask("rebuild", prepare=lambda *_: (changes, {}, []), is_hard=wish.is_hard)
+        return acting.begin(ctx, change, server, ask)
+
+    return await ctx.door.attempt(cause, uuid, decide)
+
+
+async def _key(ctx: Context, server: Server, wish: Rebuild) -> dict[str, Any]:
+    if not wish.sets_key:
+        return {}
+    if wish.key_name is None:
+        return {"key_name": None, "kept": {"public_key": None}}
+    key = await ctx.keys.public_key(server.user_id, wish.key_name)
+    if key is None:
+        raise Invalid("Invalid key_name provided.")
+    return {"key_name": wish.key_name, "kept": {"public_key": key}}

@@ -1,0 +1,24 @@
+"""An administrator says what state a server is in."""
+
+from siderite.compute.domain.server import Actor
+from siderite.compute.domain.server_machine import Event
+from siderite.compute.usecases import acting
+from siderite.compute.usecases import find
+from siderite.compute.usecases.context import Context
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.transition import apply
+from siderite.core.who import Who
+
+
+async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) -> None:
+    """The server is active, or in error; whatever was being done to it is given up."""
+    event = Event.RESET_ACTIVE if state == "active" else Event.RESET_ERROR
+
+    async def decide(change: Change) -> None:
+        server = await find.server(ctx, uuid, who)
+        by = Actor(cause.request_id, cause.user, cause.project)
+        apply(change, ctx.rules, server, event, changes={"by": by})
+        change.put(acting.note(ctx, change, server, "resetState"))
+
+    await ctx.door.attempt(cause, uuid, decide)

@@ -1,0 +1,213 @@
+"""POST /v2.1/servers/{id}/action: one key names what is asked for."""
+
+from collections.abc import Awaitable
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.compute.usecases import acting
+from siderite.compute.usecases import delete
+from siderite.compute.usecases import resetting
+from siderite.compute.usecases import update
+from siderite.compute.usecases.acting import Ask
+from siderite.compute.web import forms
+from siderite.compute.web import larger_actions as larger
+from siderite.compute.web import policy
+from siderite.compute.web import shutdown_type
+from siderite.compute.web.forms import LATEST
+from siderite.compute.web.forms import Key
+from siderite.core.errors import Conflict
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.errors import SideriteError
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+Does = Callable[["Service", Request, Any], Awaitable[Response]]
+
+
+class Gone(SideriteError):
+    """That was removed from the API long ago."""
+
+    code = "resource.gone"
+    status = 410
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A key of the body: what it does, who may, from which version to which."""
+
+    does: Does
+    policy: str = "servers:action"
+    since: int = 1
+    until: int = LATEST
+
+
+def _simply(kind: str, status: int = 202) -> Does:
+    """An action whose value does not matter."""
+
+    async def does(service: "Service", request: Request, value: Any) -> Response:
+        await acting.ask(
+            service.ctx, request.params[0], Ask(kind), who=request.who,
+            cause=service.cause(request),
+        )  # fmt: skip
+        return Response(status=status)
+
+    return does
+
+
+async def _stop(service: "Service", request: Request, value: Any) -> Response:
+    is_hard = shutdown_type.of_any(value, request.version)
+    await acting.ask(
+        service.ctx, request.params[0], Ask("stop", is_hard=is_hard), who=request.who,
+        cause=service.cause(request),
+    )  # fmt: skip
+    return Response(status=202)
+
+
+async def _reboot(service: "Service", request: Request, value: Any) -> Response:
+    kinds = forms.one_of("HARD", "Hard", "hard", "SOFT", "Soft", "soft")
+    asked = forms.take(value, "reboot", {"type": Key(kinds, required=True)}, request.version)
+    kind = "reboot_hard" if asked["type"].upper() == "HARD" else "reboot"
+    return await _simply(kind)(service, request, value)
+
+
+async def _lock(service: "Service", request: Request, value: Any) -> Response:
+    reason = None
+    if request.version >= 73 and value is not None:  # noqa: PLR2004
+        keys = {"locked_reason": Key(forms.text(1, 255))}
+        reason = forms.take(value, "lock", keys, request.version).get("locked_reason")
+    await update.lock(
+        service.ctx, request.params[0], on=True, reason=reason, who=request.who,
+        cause=service.cause(request),
+    )  # fmt: skip
+    return Response(status=202)
+
+
+async def _unlock(service: "Service", request: Request, value: Any) -> Response:
+    await update.lock(
+        service.ctx, request.params[0], on=False, reason=None, who=request.who,
+        cause=service.cause(request),
+    )  # fmt: skip
+    return Response(status=202)
+
+
+async def _reset_state(service: "Service", request: Request, value: Any) -> Response:
+    keys = {"state": Key(forms.one_of("active", "error"), required=True)}
+    asked = forms.take(value, "os-resetState", keys, request.version)
+    await resetting.reset(
+        service.ctx, request.params[0], asked["state"], who=request.who,
+        cause=service.cause(request),
+    )  # fmt: skip
+    return Response(status=202)
+
+
+async def _force_delete(service: "Service", request: Request, value: Any) -> Response:
+    await delete.ask(
+        service.ctx, request.params[0], who=request.who, cause=service.cause(request), force=True
+    )
+    return Response(status=202)
+
+
+async def _change_password(service: "Service", request: Request, value: Any) -> Response:
+    keys = {"adminPass": Key(forms.text(0, 255), required=True)}
+    asked = forms.take(value, "changePassword", keys, request.version)
+    await acting.ask(
+        service.ctx, request.params[0], Ask("change_password", {"password": asked["adminPass"]}),
+        who=request.who, cause=service.cause(request),
+    )  # fmt: skip
+    return Response(status=202)
+
+
+async def _nothing_to_do(service: "Service", request: Request, value: Any) -> Response:
+    """What Nova's networks needed once: accepted, and nothing follows."""
+    await update.noted(
+        service.ctx, request.params[0], "injectNetworkInfo", who=request.who,
+        cause=service.cause(request),
+    )  # fmt: skip
+    return Response(status=202)
+
+
+async def _security_group(service: "Service", request: Request, value: Any) -> Response:
+    keys = {"name": Key(forms.text(1, 255), required=True)}
+    asked = forms.take(value, "securityGroup", keys, request.version)
+    raise NotFound(
+        f"Security group {asked['name'][:80]} could not be found: there is no network service here"
+        " that has any."
+    )
+
+
+async def _gone(service: "Service", request: Request, value: Any) -> Response:
+    raise Gone()
+
+
+async def _no_network_service(service: "Service", request: Request, value: Any) -> Response:
+    raise Conflict("There is no network service here that could do that.")
+
+
+ACTIONS: dict[str, Action] = {
+    "os-start": Action(_simply("start")),
+    "os-stop": Action(_stop),
+    "reboot": Action(_reboot),
+    "pause": Action(_simply("pause")),
+    "unpause": Action(_simply("unpause")),
+    "suspend": Action(_simply("suspend")),
+    "resume": Action(_simply("resume")),
+    "rescue": Action(larger.rescue),
+    "unrescue": Action(_simply("unrescue")),
+    "rebuild": Action(larger.rebuild),
+    "resize": Action(larger.resize),
+    "confirmResize": Action(_simply("confirm_resize", 204)),
+    "revertResize": Action(_simply("revert_resize")),
+    "migrate": Action(larger.migrate, "servers:admin_action"),
+    "os-migrateLive": Action(larger.migrate_live, "servers:admin_action"),
+    "evacuate": Action(larger.evacuate, "servers:admin_action"),
+    "createImage": Action(larger.create_image),
+    "createBackup": Action(larger.create_backup),
+    "shelve": Action(larger.shelve),
+    "shelveOffload": Action(_simply("shelve_offload"), "servers:admin_action"),
+    "unshelve": Action(larger.unshelve),
+    "lock": Action(_lock),
+    "unlock": Action(_unlock),
+    "changePassword": Action(_change_password),
+    "restore": Action(_simply("restore")),
+    "forceDelete": Action(_force_delete),
+    "os-resetState": Action(_reset_state, "servers:admin_action"),
+    "trigger_crash_dump": Action(larger.crash_dump, since=17),
+    "os-getConsoleOutput": Action(larger.console_output, "servers:action"),
+    "os-getVNCConsole": Action(larger.old_console("vnc"), until=5),
+    "os-getSPICEConsole": Action(larger.old_console("spice"), until=5),
+    "os-getSerialConsole": Action(larger.old_console("serial"), until=5),
+    "addSecurityGroup": Action(_security_group),
+    "removeSecurityGroup": Action(_security_group),
+    "injectNetworkInfo": Action(_nothing_to_do, "servers:admin_action"),
+    "addFixedIp": Action(_no_network_service, until=43),
+    "removeFixedIp": Action(_no_network_service, until=43),
+    "addFloatingIp": Action(_no_network_service, until=43),
+    "removeFloatingIp": Action(_no_network_service, until=43),
+    "resetNetwork": Action(_gone),
+    "os-getRDPConsole": Action(_gone),
+}
+
+
+async def act(service: "Service", request: Request) -> Response:
+    """POST /v2.1/servers/{id}/action"""
+    found = await forms.document(request)
+    if len(found) != 1:
+        raise Invalid("Malformed request body: it must have exactly one key, the action.")
+    ((key, value),) = found.items()
+    action = ACTIONS.get(key)
+    if action is None:
+        raise Invalid(f"There is no such action: {key[:80]}")
+    if not action.since <= request.version <= action.until:
+        raise NotFound("The resource could not be found.")
+    policy.check(action.policy, request.who)
+    return await action.does(service, request, value)
+
+
+ROUTES = (Route("POST", "/v2.1/servers/{id}/action", act, "servers:action"),)

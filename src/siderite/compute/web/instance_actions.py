@@ -1,0 +1,121 @@
+"""What was done to a server: os-instance-actions."""
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+import msgspec
+
+from siderite.compute.domain.job import ActionEvent
+from siderite.compute.usecases import history
+from siderite.compute.usecases.history import Recorded
+from siderite.compute.web import views
+from siderite.compute.web.server_list import limit_of
+from siderite.compute.web.server_list import moment
+from siderite.core.errors import Invalid
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+_DELETED, _EVENTS, _PAGED, _HOSTS, _BEFORE, _DETAILS = 21, 51, 58, 62, 66, 84
+_decode = msgspec.json.Decoder(list[ActionEvent]).decode
+_QUERY = frozenset({"limit", "marker", "changes-since", "changes-before"})
+
+
+def _time(text: str | None) -> str | None:
+    return None if text is None else text[:26]
+
+
+def _action(one: Recorded, version: int) -> dict[str, Any]:
+    shown = {
+        "action": one.action,
+        "instance_uuid": one.server,
+        "request_id": one.request_id,
+        "user_id": one.user_id,
+        "project_id": one.project_id,
+        "start_time": _time(one.started_at),
+        "message": one.message,
+    }
+    if version >= _PAGED:
+        shown["updated_at"] = _time(one.updated_at)
+    return shown
+
+
+def _event(event: ActionEvent, request: Request, project: str) -> dict[str, Any]:
+    version, is_admin = request.version, request.who.is_admin
+    shown: dict[str, Any] = {
+        "event": event.event,
+        "start_time": _time(event.start_time),
+        "finish_time": _time(event.finish_time),
+        "result": event.result,
+    }
+    if is_admin:
+        shown["traceback"] = event.details if event.result == "Error" else None
+    if version >= _HOSTS:
+        shown["hostId"] = history.host_id(project, event.host)
+        if is_admin:
+            shown["host"] = event.host
+    if version >= _DETAILS:
+        shown["details"] = event.details
+    return shown
+
+
+async def index(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/os-instance-actions"""
+    version = request.version
+    server = await history.server(
+        service.ctx, request.params[0], request.who, deleted=version >= _DELETED
+    )
+    ask = history.Ask(server.uuid, limit_of(request, service.ctx.settings.max_limit))
+    if version >= _PAGED:
+        ask = _paged(request, ask)
+    else:
+        ask.limit = service.ctx.settings.max_limit
+    found = [] if ask.limit == 0 else await history.page(service.ctx, ask)
+    body: dict[str, Any] = {"instanceActions": [_action(one, version) for one in found]}
+    if version >= _PAGED and found and len(found) == ask.limit:
+        path = f"servers/{server.uuid}/os-instance-actions"
+        link = views.following(service, request, path, found[-1].request_id)
+        body["links"] = [{"rel": "next", "href": link}]
+    return reply(body)
+
+
+def _paged(request: Request, ask: history.Ask) -> history.Ask:
+    for key, value in request.query:
+        if key not in _QUERY or (key == "changes-before" and request.version < _BEFORE):
+            raise Invalid(
+                "Invalid input for query parameters. Additional properties are not allowed"
+                f" ('{key[:80]}' was unexpected)"
+            )
+        if key == "marker":
+            ask.marker = value
+        elif key == "changes-since":
+            ask.since = moment(key, value)
+        elif key == "changes-before":
+            ask.before = moment(key, value)
+    if ask.since is not None and ask.before is not None and ask.before < ask.since:
+        raise Invalid("The value of changes-since must be less than or equal to changes-before.")
+    return ask
+
+
+async def show(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/os-instance-actions/{request}"""
+    version = request.version
+    server = await history.server(
+        service.ctx, request.params[0], request.who, deleted=version >= _DELETED
+    )
+    one = await history.action(service.ctx, server.uuid, request.params[1])
+    shown = _action(one, version)
+    if request.who.is_admin or version >= _EVENTS:
+        events = _decode(one.events)
+        shown["events"] = [_event(event, request, server.project_id) for event in events]
+    return reply({"instanceAction": shown})
+
+
+ROUTES = (
+    Route("GET", "/v2.1/servers/{id}/os-instance-actions", index, "actions:read"),
+    Route("GET", "/v2.1/servers/{id}/os-instance-actions/{request}", show, "actions:read"),
+)

@@ -1,0 +1,373 @@
+"""Actions of a server whose bodies say more than their name."""
+
+import secrets
+from collections.abc import Awaitable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.compute.domain.image import Image
+from siderite.compute.domain.image import usable
+from siderite.compute.domain.server import Server
+from siderite.compute.usecases import acting
+from siderite.compute.usecases import find
+from siderite.compute.usecases import rebuilding
+from siderite.compute.usecases import resizing
+from siderite.compute.usecases import update
+from siderite.compute.usecases.acting import Ask
+from siderite.compute.web import forms
+from siderite.compute.web import server_schema
+from siderite.compute.web import servers
+from siderite.compute.web import shutdown_type
+from siderite.compute.web import views
+from siderite.compute.web.forms import Key
+from siderite.compute.web.versions import SHUTDOWN_TYPE
+from siderite.core.errors import Busy
+from siderite.core.errors import Conflict
+from siderite.core.errors import Invalid
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+_IMAGE_ID, _HOST_MIGRATE, _PASSWORD_UNTIL, _STOPPED = 45, 56, 13, 95
+_ZONE, _UNSHELVE_HOST = 77, 91
+
+
+async def _image(service: "Service", request: Request, ident: str) -> Image:
+    token = request.header(b"x-auth-token")
+    found = await service.images.show(ident, token=token, project=request.who.project_id)
+    if found is None:
+        raise Invalid(f"Cannot find image {ident}: it is not there, or not for your project.")
+    return found
+
+
+async def _ask(service: "Service", request: Request, wish: Ask) -> Server:
+    return await acting.ask(
+        service.ctx, request.params[0], wish, who=request.who, cause=service.cause(request)
+    )
+
+
+async def rescue(service: "Service", request: Request, value: Any) -> Response:
+    """rescue"""
+    keys = {
+        "adminPass": Key(forms.text(0, 255)),
+        "rescue_image_ref": Key(forms.uuid),
+        "shutdown_type": shutdown_type.KEY,
+    }
+    asked = forms.take({} if value is None else value, "rescue", keys, request.version)
+    ref = asked.get("rescue_image_ref")
+    if ref is not None:
+        await _image(service, request, ref)
+    password = asked.get("adminPass") or secrets.token_urlsafe(9)
+    wish = Ask("rescue", {"image": ref, "password": password},
+               is_hard=asked.get("shutdown_type", False))  # fmt: skip
+    await _ask(service, request, wish)
+    return reply({"adminPass": password})
+
+
+async def rebuild(service: "Service", request: Request, value: Any) -> Response:
+    """rebuild"""
+    version = request.version
+    asked = forms.take(value, "rebuild", _rebuild_keys(version), version)
+    image = await _image(service, request, asked["imageRef"])
+    password = asked.get("adminPass") or secrets.token_urlsafe(9)
+    changes: dict[str, Any] = {"image": image}
+    for key, field in (
+        ("name", "name"), ("metadata", "metadata"), ("OS-DCF:diskConfig", "disk_config"),
+        ("accessIPv4", "access_ip_v4"), ("accessIPv6", "access_ip_v6"),
+        ("description", "description"), ("hostname", "hostname"),
+        ("trusted_image_certificates", "trusted_certificates"),
+    ):  # fmt: skip
+        if key in asked:
+            changes[field] = asked[key]
+    kept: dict[str, Any] = {"admin_password": password}
+    if "user_data" in asked:
+        kept["user_data"] = asked["user_data"]
+    wish = rebuilding.Rebuild(changes, kept, "key_name" in asked, asked.get("key_name"))
+
+    def check(server: Server) -> None:
+        usable(image, server.flavor.ram_mib, server.flavor.disk_gib)
+
+    server = await rebuilding.rebuild(
+        service.ctx, request.params[0], wish, check, who=request.who, cause=service.cause(request)
+    )
+    more: dict[str, Any] = {"adminPass": password}
+    if version >= 54:  # noqa: PLR2004
+        more["key_name"] = server.key_name
+    if version >= 57:  # noqa: PLR2004
+        more["user_data"] = server.request.user_data
+    response = await servers.shown(service, request, server, status=202, **more)
+    where = views.address(service, request, f"servers/{server.uuid}")
+    response.headers.append((b"location", where.encode()))
+    return response
+
+
+def _rebuild_keys(version: int) -> dict[str, Key]:
+    return {
+        "imageRef": Key(
+            lambda name, value: forms.uuid(name, str(value).rstrip("/").rpartition("/")[2]),
+            required=True,
+        ),
+        "name": Key(forms.name),
+        "adminPass": Key(forms.text(0, 255)),
+        "metadata": Key(forms.metadata),
+        "preserve_ephemeral": Key(forms.flag),
+        "OS-DCF:diskConfig": Key(server_schema.DISK_CONFIG),
+        "accessIPv4": Key(forms.ip(4)),
+        "accessIPv6": Key(forms.ip(6)),
+        "personality": Key(forms.anything, until=56),
+        "description": Key(forms.nullable(forms.text(0, 255)), since=19),
+        "key_name": Key(forms.nullable(forms.text(1, 255)), since=54),
+        "user_data": Key(forms.nullable(forms.base64_text(65535)), since=57),
+        "trusted_image_certificates": Key(forms.anything, since=63),
+        "hostname": Key(server_schema.hostname(version), since=90),
+        "shutdown_type": shutdown_type.KEY,
+    }
+
+
+async def resize(service: "Service", request: Request, value: Any) -> Response:
+    """resize"""
+    reference = forms.text(1, 500)
+    keys = {
+        "flavorRef": Key(
+            lambda name, value: reference(name, str(value) if isinstance(value, int) else value)
+        ),
+        "flavor_id": Key(reference, since=SHUTDOWN_TYPE),
+        "OS-DCF:diskConfig": Key(server_schema.DISK_CONFIG),
+        "shutdown_type": shutdown_type.KEY,
+    }
+    asked = forms.take(value, "resize", keys, request.version)
+    ref = asked.get("flavorRef") or asked.get("flavor_id")
+    if ref is None:
+        raise Invalid(
+            "Invalid input for field/attribute resize. 'flavorRef' is a required property"
+        )
+    fields = {"disk_config": asked["OS-DCF:diskConfig"]} if "OS-DCF:diskConfig" in asked else {}
+    await resizing.resize(
+        service.ctx, request.params[0], ref.rstrip("/").rpartition("/")[2], who=request.who,
+        cause=service.cause(request), is_hard=asked.get("shutdown_type", False), fields=fields,
+    )  # fmt: skip
+    return Response(status=202)
+
+
+async def migrate(service: "Service", request: Request, value: Any) -> Response:
+    """migrate"""
+    host, is_hard = None, False
+    if request.version >= _HOST_MIGRATE and value is not None:
+        keys = {"host": Key(forms.nullable(forms.text(1, 255))), "shutdown_type": shutdown_type.KEY}
+        asked = forms.take(value, "migrate", keys, request.version)
+        host, is_hard = asked.get("host"), asked.get("shutdown_type", False)
+    await resizing.check_host(service.ctx, host)
+    args = {} if host is None else {"host": host}
+    await _ask(service, request, Ask("migrate", args, is_hard=is_hard))
+    return Response(status=202)
+
+
+async def migrate_live(service: "Service", request: Request, value: Any) -> Response:
+    """os-migrateLive"""
+    version = request.version
+
+    def block(name: str, value: Any) -> Any:
+        return value if version >= 25 and value == "auto" else forms.flag(name, value)  # noqa: PLR2004
+
+    keys = {
+        "host": Key(forms.nullable(forms.text(1, 255)), required=True),
+        "block_migration": Key(block, required=True),
+        "disk_over_commit": Key(forms.flag, until=24, required=True),
+        "force": Key(forms.flag, since=30, until=67),
+    }
+    asked = forms.take(value, "os-migrateLive", keys, version)
+    await resizing.check_host(service.ctx, asked["host"])
+    args = {} if asked["host"] is None else {"host": asked["host"]}
+    await _ask(service, request, Ask("live_migrate", args))
+    return Response(status=202)
+
+
+async def evacuate(service: "Service", request: Request, value: Any) -> Response:
+    """evacuate"""
+    version = request.version
+    keys = {
+        "host": Key(forms.nullable(forms.text(1, 255))),
+        "adminPass": Key(forms.text(0, 255)),
+        "onSharedStorage": Key(forms.flag, until=13, required=True),
+        "force": Key(forms.flag, since=29, until=67),
+    }
+    asked = forms.take({} if value is None else value, "evacuate", keys, version)
+    host = asked.get("host")
+    await resizing.check_host(service.ctx, host)
+    server = await find.server(service.ctx, request.params[0], request.who)
+    await resizing.check_is_down(service.ctx, server)
+    if host is not None and host == server.host:
+        raise Invalid("The target host can't be the same one.")
+    args = {"stopped": version >= _STOPPED, **({} if host is None else {"host": host})}
+    await _ask(service, request, Ask("evacuate", args))
+    if version > _PASSWORD_UNTIL:
+        return Response(status=200)
+    return reply({"adminPass": asked.get("adminPass") or secrets.token_urlsafe(9)})
+
+
+async def _snapshot(
+    service: "Service", request: Request, kind: str, asked: dict[str, Any], more: dict[str, str]
+) -> Response:
+    """An image is made that waits for its contents, then the server is asked for them."""
+    ctx = service.ctx
+    server = await find.server(ctx, request.params[0], request.who)
+    acting.check_state(server, kind, acting.KINDS[kind].action)
+    acting.check_place(ctx, server, acting.KINDS[kind])
+    base = {} if server.image is None else server.image.properties
+    properties = {
+        **base, "base_image_ref": server.image_id or "", "instance_uuid": server.uuid,
+        "user_id": request.who.user_id, "image_type": "snapshot", **more,
+        **asked.get("metadata", {}),
+    }  # fmt: skip
+    image = await service.images.make(
+        asked["name"], properties, token=request.header(b"x-auth-token"),
+        project=server.project_id,
+    )  # fmt: skip
+    try:
+        await _ask(service, request, Ask(kind, {"image": image}))
+    except Conflict:
+        await service.images.discard(image)
+        raise
+    where = f"{request.base}/image/v2/images/{image}".encode()
+    if request.version < _IMAGE_ID:
+        return Response(status=202, headers=[(b"location", where)])
+    return reply({"image_id": image}, 202)
+
+
+async def create_image(service: "Service", request: Request, value: Any) -> Response:
+    """createImage"""
+    keys = {"name": Key(forms.name, required=True), "metadata": Key(forms.metadata)}
+    asked = forms.take(value, "createImage", keys, request.version)
+    return await _snapshot(service, request, "create_image", asked, {})
+
+
+async def create_backup(service: "Service", request: Request, value: Any) -> Response:
+    """createBackup"""
+    keys = {
+        "name": Key(forms.name, required=True),
+        "backup_type": Key(forms.text(0, 255), required=True),
+        "rotation": Key(forms.whole(0), required=True),
+        "metadata": Key(forms.metadata),
+    }
+    asked = forms.take(value, "createBackup", keys, request.version)
+    more = {"image_type": "backup", "backup_type": asked["backup_type"]}
+    return await _snapshot(service, request, "create_backup", asked, more)
+
+
+async def shelve(service: "Service", request: Request, value: Any) -> Response:
+    """shelve"""
+    is_hard = shutdown_type.of_any(value, request.version)
+    ctx = service.ctx
+    server = await find.server(ctx, request.params[0], request.who)
+    acting.check_lock(server, request.who)
+    acting.check_state(server, "shelve", "shelve")
+    acting.check_place(ctx, server, acting.KINDS["shelve"])
+    image = await service.images.make(
+        f"{server.name}-shelved", {"instance_uuid": server.uuid, "image_type": "snapshot"},
+        token=request.header(b"x-auth-token"), project=server.project_id,
+    )  # fmt: skip
+    try:
+        await _ask(service, request, Ask("shelve", {"image": image}, is_hard=is_hard))
+    except Conflict:
+        await service.images.discard(image)
+        raise
+    return Response(status=202)
+
+
+async def unshelve(service: "Service", request: Request, value: Any) -> Response:
+    """unshelve"""
+    version = request.version
+    asked: dict[str, Any] = {}
+    if version >= _ZONE and value is not None:
+        zone = forms.text(1, 255)
+        keys = {
+            "availability_zone": Key(
+                forms.nullable(zone) if version >= _UNSHELVE_HOST else zone,
+                required=version < _UNSHELVE_HOST,
+            ),
+            "host": Key(forms.text(1, 255), since=_UNSHELVE_HOST),
+        }
+        asked = forms.take(value, "unshelve", keys, version)
+        if not asked:
+            raise Invalid("Invalid input for field/attribute unshelve. {} is not valid")
+    await resizing.check_host(service.ctx, asked.get("host"))
+
+    def prepare(server: Server, change: Any) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
+        pinned = {"pinned_zone": asked["availability_zone"]} if "availability_zone" in asked else {}
+        return pinned, {}, []
+
+    def check(server: Server) -> None:
+        if asked and server.vm_state != "shelved_offloaded":
+            raise Conflict(
+                f"Cannot 'unshelve' instance {server.uuid} to another place while it is in vm_state"
+                f" {server.vm_state}"
+            )
+
+    args = {"host": asked["host"]} if "host" in asked else {}
+    await _ask(service, request, Ask("unshelve", args, prepare, check=check))
+    return Response(status=202)
+
+
+async def crash_dump(service: "Service", request: Request, value: Any) -> Response:
+    """trigger_crash_dump"""
+    if value is not None:
+        raise forms.wrong("trigger_crash_dump", value, "it must be null")
+    server = await find.server(service.ctx, request.params[0], request.who)
+    acting.check_lock(server, request.who)
+    if server.task_state is not None:
+        raise Busy(
+            f"Cannot 'trigger_crash_dump' instance {server.uuid} while it is in task_state"
+            f" {server.task_state}"
+        )
+    if server.vm_state not in ("active", "paused", "rescued", "resized", "error"):
+        raise Conflict(
+            f"Cannot 'trigger_crash_dump' instance {server.uuid} while it is in vm_state"
+            f" {server.vm_state}"
+        )
+    await service.talk.crash_dump(server)
+    await update.noted(
+        service.ctx, server.uuid, "trigger_crash_dump", who=request.who,
+        cause=service.cause(request),
+    )  # fmt: skip
+    return Response(status=202)
+
+
+async def console_output(service: "Service", request: Request, value: Any) -> Response:
+    """os-getConsoleOutput"""
+    keys = {"length": Key(forms.nullable(forms.whole(-1)))}
+    asked = forms.take({} if value is None else value, "os-getConsoleOutput", keys, request.version)
+    server = await find.server(service.ctx, request.params[0], request.who)
+    if server.host is None:
+        raise Conflict(f"Instance {server.uuid} is not ready")
+    length = asked.get("length")
+    text = await service.talk.console_log(server, None if length == -1 else length)
+    return reply({"output": text})
+
+
+def old_console(protocol: str) -> Callable[["Service", Request, Any], Awaitable[Response]]:
+    """os-get…Console, up to 2.5"""
+
+    async def does(service: "Service", request: Request, value: Any) -> Response:
+        keys = {"type": Key(forms.text(1, 40), required=True)}
+        asked = forms.take(value, "console", keys, request.version)
+        url = await open_console(service, request, protocol, asked["type"])
+        return reply({"console": {"type": asked["type"], "url": url}})
+
+    return does
+
+
+async def open_console(service: "Service", request: Request, protocol: str, kind: str) -> str:
+    """The URL of a way to a server's console."""
+    server = await find.server(service.ctx, request.params[0], request.who)
+    if server.host is None:
+        raise Conflict(f"Instance {server.uuid} is not ready")
+    url = None
+    if service.consoles is not None:
+        url = await service.consoles.open(server, protocol, kind, request.base)
+    if url is None:
+        raise Invalid(f"Unavailable console type {kind}.")
+    return url

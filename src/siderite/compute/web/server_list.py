@@ -1,0 +1,345 @@
+"""The query of a list of servers: filters, order, page."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from datetime import UTC
+from datetime import datetime
+
+from siderite.compute.domain.server_machine import V
+from siderite.compute.domain.status import states_of
+from siderite.compute.usecases import listing
+from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.listing import Sort
+from siderite.compute.web import policy
+from siderite.compute.web.versions import PENDING
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.http import Request
+from siderite.core.store import Line
+from siderite.core.store.table import Where
+from siderite.core.times import iso
+
+STRICT = 75
+_STATUS_STRICT = 38
+_OPEN_FILTERS = 83
+
+SORT = {
+    "access_ip_v4": "access_ip_v4", "access_ip_v6": "access_ip_v6", "auto_disk_config": "id",
+    "availability_zone": "availability_zone", "config_drive": "config_drive",
+    "created_at": "created_at", "display_description": "description", "display_name": "name",
+    "host": "host", "hostname": "hostname", "image_ref": "image_id",
+    "instance_type_id": "flavor_id", "kernel_id": "id", "key_name": "key_name",
+    "launch_index": "launch_index", "launched_at": "launched_at", "locked_by": "locked_by",
+    "node": "node", "power_state": "power_state", "progress": "progress",
+    "project_id": "project_id", "ramdisk_id": "id", "root_device_name": "root_device_name",
+    "task_state": "task_state", "terminated_at": "terminated_at", "updated_at": "changed_at",
+    "user_id": "user_id", "uuid": "uuid", "vm_state": "vm_state", "name": "name",
+}  # fmt: skip
+_ADMIN_SORT = frozenset({"host", "node"})
+
+_EQUAL = {
+    "reservation_id": "reservation_id", "availability_zone": "availability_zone",
+    "key_name": "key_name", "created_at": "created_at", "launched_at": "launched_at",
+    "terminated_at": "terminated_at", "user_id": "user_id", "host": "host", "node": "node",
+    "hostname": "hostname", "uuid": "uuid", "root_device_name": "root_device_name",
+}  # fmt: skip
+_NUMBERS = {"power_state": "power_state", "progress": "progress", "launch_index": "launch_index"}
+EVERYBODY = {
+    "reservation_id": 1, "name": 1, "status": 1, "image": 1, "flavor": 1, "ip": 1,
+    "changes-since": 1, "ip6": 5, "tags": 26, "tags-any": 26, "not-tags": 26, "not-tags-any": 26,
+    "changes-before": 66, "locked": 73, "hostname": 90,
+    **dict.fromkeys(
+        ("availability_zone", "config_drive", "key_name", "created_at", "launched_at",
+         "terminated_at", "power_state", "task_state", "vm_state", "progress", "user_id"),
+        _OPEN_FILTERS,
+    ),
+}  # fmt: skip
+_OTHERS = frozenset({
+    "limit", "marker", "sort_key", "sort_dir", "all_tenants", "tenant_id", "project_id", "host",
+    "node", "uuid", "deleted", "soft_deleted", "launch_index", "root_device_name", "ip", "ip6",
+    "access_ip_v4", "access_ip_v6", "auto_disk_config", "availability_zone", "config_drive",
+    "created_at", "display_description", "display_name", "hostname", "image_ref",
+    "instance_type_id", "kernel_id", "key_name", "launched_at", "locked_by", "power_state",
+    "progress", "ramdisk_id", "task_state", "terminated_at", "updated_at", "user_id", "vm_state",
+    "description",
+})  # fmt: skip
+_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
+_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
+
+
+@dataclass(slots=True)
+class Ask:
+    """What a query asks for."""
+
+    limit: int
+    marker: str | None = None
+    where: list[Where] = field(default_factory=list)
+    sort: list[Sort] = field(default_factory=list)
+    is_empty: bool = False
+
+
+def flag(name: str, text: str) -> bool:
+    """Yes or no in a query."""
+    word = text.strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise Invalid(
+        f"Invalid input for query parameters {name}. Value: {text[:40]}. Use true or false."
+    )
+
+
+def limit_of(request: Request, most: int) -> int:
+    """The page's size."""
+    for key, value in request.query:
+        if key == "limit":
+            if not value.isdigit() or len(value) > 18:  # noqa: PLR2004
+                raise Invalid(
+                    f"Invalid input for query parameters limit. Value: {value[:40]}. It must be a"
+                    " whole number, 0 or more."
+                )
+            return min(int(value), most)
+    return most
+
+
+def contains(column: str, text: str) -> Where:
+    """A pattern as users write them: plain text anywhere, `^` and `$` at the ends, `.*` between."""
+    start, end = text.startswith("^"), text.endswith("$") and not text.endswith("\\$")
+    inner = text[1:] if start else text
+    inner = inner[:-1] if end and inner else inner
+    out, at = [] if start else ["%"], 0
+    while at < len(inner):
+        if inner.startswith(".*", at):
+            out.append("%")
+            at += 2
+            continue
+        if inner[at] == "\\" and at + 1 < len(inner):
+            at += 1
+        elif inner[at] == ".":
+            out.append("_")
+            at += 1
+            continue
+        letter = inner[at]
+        out.append("!" + letter if letter in "%_!" else letter)
+        at += 1
+    if not end:
+        out.append("%")
+    return Where(f"lower({column}) LIKE lower(?) ESCAPE '!'", ("".join(out),))
+
+
+def moment(name: str, text: str) -> str:
+    """A time in a query, as it stands in rows."""
+    try:
+        found = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+    except ValueError as why:
+        raise Invalid(
+            f"Invalid input for query parameters {name}. Value: {text[:60]}. It is not a time such"
+            " as 2026-11-16T03:04:05Z."
+        ) from why
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    return iso(found.timestamp())
+
+
+def parse(ctx: Context, request: Request) -> Ask:
+    """The query of a list of servers."""
+    ask = Ask(limit_of(request, ctx.settings.max_limit))
+    pairs = request.query
+    _refuse_unknown(request)
+    everything = False
+    for key, value in pairs:
+        if key == "marker":
+            ask.marker = value
+        elif key == "all_tenants":
+            everything = value == "" or flag(key, value)
+    _project(ask, request, everything=everything)
+    _deleted(ask, request)
+    _filters(ask, request)
+    _sort(ask, request)
+    return ask
+
+
+def _refuse_unknown(request: Request) -> None:
+    for key, _ in request.query:
+        is_known = key in EVERYBODY or key in _OTHERS
+        if not is_known and (request.version >= STRICT or key.startswith("_")):
+            raise Invalid(
+                f"Invalid input for query parameters. Additional properties are not allowed"
+                f" ('{key[:80]}' was unexpected)"
+            )
+
+
+def _project(ask: Ask, request: Request, *, everything: bool) -> None:
+    who = request.who
+    if not everything:
+        ask.where.append(Where("project_id = ?", (who.project_id,)))
+        return
+    if not policy.allows("servers:all_projects", who):
+        raise Forbidden("Policy doesn't allow servers:all_projects to be performed.")
+    for key, value in request.query:
+        if key in ("tenant_id", "project_id"):
+            ask.where.append(Where("project_id = ?", (value,)))
+
+
+def _deleted(ask: Ask, request: Request) -> None:
+    """Deleted servers are shown to administrators who ask, and to those who follow changes."""
+    is_admin = request.who.is_admin
+    shown = False
+    for key, value in request.query:
+        if key == "deleted" and is_admin and flag(key, value):
+            ask.where.append(Where("deleted = 1"))
+            return
+        if key in ("changes-since", "changes-before"):
+            shown = True
+        if key == "status" and value.upper() == "DELETED":
+            if not is_admin:
+                raise Forbidden("Only administrators can list deleted servers by status.")
+            shown = True
+        if key == "vm_state" and value == V.DELETED and is_admin:
+            shown = True
+    if not shown:
+        ask.where.append(Where("deleted = 0"))
+
+
+def _filters(ask: Ask, request: Request) -> None:
+    version, is_admin = request.version, request.who.is_admin
+    statuses, states, since, before = [], [], None, None
+    for key, value in request.query:
+        open_since = EVERYBODY.get(key)
+        if not is_admin and (open_since is None or version < open_since):
+            continue  # dropped silently, as it always was
+        if key == "status":
+            statuses.append(value)
+        elif key == "vm_state":
+            states.append(value)
+        elif key == "changes-since":
+            since = moment(key, value)
+        elif key == "changes-before" and version >= EVERYBODY[key]:
+            before = moment(key, value)
+        else:
+            _filter(ask, key, value)
+    if statuses:
+        _status(ask, statuses, version)
+    if states:
+        _vm_state(ask, states, version)
+    if since is not None:
+        ask.where.append(Where("changed_at >= ?", (since,)))
+    if before is not None:
+        if since is not None and before < since:
+            raise Invalid(
+                "The value of changes-since must be less than or equal to changes-before."
+            )
+        ask.where.append(Where("changed_at <= ?", (before,)))
+
+
+def _filter(ask: Ask, key: str, value: str) -> None:
+    special: dict[str, Callable[[str], Where]] = {
+        "name": lambda text: contains("name", text),
+        "display_name": lambda text: contains("name", text),
+        "ip": lambda text: contains("addresses_text", text.removeprefix("^").removesuffix("$")),
+        "ip6": lambda text: contains("addresses_text", text.removeprefix("^").removesuffix("$")),
+        "description": lambda text: contains("description", text),
+        "image": lambda text: Where("image_id = ?", (text.rstrip("/").rpartition("/")[2],)),
+        "flavor": lambda text: Where("flavor_id = ?", (text.rstrip("/").rpartition("/")[2],)),
+        "config_drive": lambda text: Where("config_drive = ?", (int(flag("config_drive", text)),)),
+        "locked": _locked,
+        "task_state": _task,
+    }
+    if key in _EQUAL:
+        ask.where.append(Where(f"{_EQUAL[key]} = ?", (value,)))
+    elif key in _NUMBERS:
+        if not value.isdigit() or len(value) > 9:  # noqa: PLR2004
+            raise Invalid(f"Invalid input for query parameters {key}. Value: {value[:40]}.")
+        ask.where.append(Where(f"{_NUMBERS[key]} = ?", (int(value),)))
+    elif key in special:
+        ask.where.append(special[key](value))
+    elif key in ("tags", "tags-any", "not-tags", "not-tags-any"):
+        ask.where.append(_tags(key, value.split(",")))
+
+
+def _locked(text: str) -> Where:
+    return Where(f"locked_by IS {'NOT ' if flag('locked', text) else ''}NULL")
+
+
+def _task(text: str) -> Where:
+    if text.lower() in ("none", "null", ""):
+        return Where("task_state IS NULL")
+    return Where("task_state = ?", (text,))
+
+
+def _tags(key: str, names: Sequence[str]) -> Where:
+    one = "tag_text LIKE ? ESCAPE '!'"
+    joint = " AND " if key in ("tags", "not-tags") else " OR "
+    marks = []
+    for name in names:
+        plain = name.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        marks.append(f"%,{plain},%")
+    clause = joint.join([one] * len(marks))
+    no = "NOT " if key.startswith("not") else ""
+    return Where(f"{no}({clause})", tuple(marks))
+
+
+def _status(ask: Ask, words: Sequence[str], version: int) -> None:
+    parts, args = [], list[str]()
+    for word in words:
+        known = states_of(word.upper())
+        if known is None or (word.upper() == "PENDING" and version < PENDING):
+            if version >= _STATUS_STRICT:
+                raise Invalid(f"Invalid status value: {word[:40]}.")
+            continue
+        vms, tasks = known
+        if version < PENDING and V.ERROR in vms and not tasks:
+            vms = [*vms, V.PENDING]
+        sql = f"vm_state IN ({', '.join('?' * len(vms))})"
+        args += vms
+        if tasks:
+            sql += f" AND task_state IN ({', '.join('?' * len(tasks))})"
+            args += tasks
+        parts.append(f"({sql})")
+    if not parts:
+        ask.is_empty = True
+        return
+    ask.where.append(Where("(" + " OR ".join(parts) + ")", tuple(args)))
+
+
+def _vm_state(ask: Ask, words: Sequence[str], version: int) -> None:
+    """An old version knows no pending: it is among the errors."""
+    wanted = [word.lower() for word in words]
+    if version < PENDING:
+        wanted = [word for word in wanted if word != V.PENDING]
+        if V.ERROR in wanted:
+            wanted.append(V.PENDING)
+    if not wanted:
+        ask.is_empty = True
+        return
+    ask.where.append(Where(f"vm_state IN ({', '.join('?' * len(wanted))})", tuple(wanted)))
+
+
+def _sort(ask: Ask, request: Request) -> None:
+    keys = [value for key, value in request.query if key == "sort_key"]
+    ways = [value for key, value in request.query if key == "sort_dir"]
+    for way in ways:
+        if way not in ("asc", "desc"):
+            raise Invalid(f"Invalid input for query parameters sort_dir. Value: {way[:40]}.")
+    for at, key in enumerate(keys):
+        way = ways[at] if at < len(ways) else "desc"
+        if key == "locked" and request.version >= EVERYBODY["locked"]:
+            ask.sort.append(Sort("locked_by", way == "desc"))
+            continue
+        if key not in SORT:
+            raise Invalid(f"Invalid input for query parameters sort_key. Value: {key[:40]}.")
+        if key in _ADMIN_SORT and not request.who.is_admin:
+            raise Forbidden(f"Only administrators can sort servers by {key}.")
+        ask.sort.append(Sort(SORT[key], way == "desc"))
+    if not keys and ways:
+        ask.sort.append(Sort("created_at", ways[0] == "desc"))
+
+
+async def rows(ctx: Context, request: Request, ask: Ask, what: str) -> Sequence[Line]:
+    """The page that a query asks for."""
+    if ask.is_empty or ask.limit == 0:
+        return ()
+    return await listing.page(ctx, what, ask.where, ask.sort, marker=ask.marker, limit=ask.limit)

@@ -1,0 +1,229 @@
+"""What hangs below a server: metadata, tags, addresses."""
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.compute.domain import wire
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases import find
+from siderite.compute.usecases import update
+from siderite.compute.web import forms
+from siderite.compute.web import views
+from siderite.compute.web.forms import Key
+from siderite.core.errors import Conflict
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+_MOST_TAGS = 50
+_TAGS = 26
+_WRITABLE = (V.ACTIVE, V.PAUSED, V.SUSPENDED, V.STOPPED)
+
+
+async def _server(service: "Service", request: Request) -> Server:
+    return await find.server(service.ctx, request.params[0], request.who)
+
+
+def _writable(server: Server) -> None:
+    if server.vm_state not in _WRITABLE:
+        raise Conflict(
+            f"Cannot 'update metadata' instance {server.uuid} while it is in vm_state"
+            f" {server.vm_state}"
+        )
+
+
+async def _meta(
+    service: "Service", request: Request, changed: Any, *, replaces: bool = False
+) -> dict[str, str]:
+    limits = await service.ctx.quotas.limits(request.who.project_id or "")
+
+    def changes(server: Server) -> dict[str, Any]:
+        after = changed(server.metadata)
+        if 0 <= limits.metadata_items < len(after):
+            raise Forbidden(f"Maximum number of metadata items exceeds {limits.metadata_items}")
+        return {"metadata": after}
+
+    server = await update.change(
+        service.ctx, request.params[0], changes, who=request.who, cause=service.cause(request),
+        check=_writable, honours_lock=True,
+    )  # fmt: skip
+    return server.metadata
+
+
+async def metadata(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/metadata"""
+    return reply({"metadata": (await _server(service, request)).metadata})
+
+
+async def _asked(request: Request) -> dict[str, str]:
+    keys = {"metadata": Key(forms.metadata, required=True)}
+    found = forms.take(await forms.document(request), "body", keys, request.version)
+    return dict(found["metadata"])
+
+
+async def add_metadata(service: "Service", request: Request) -> Response:
+    """POST /v2.1/servers/{id}/metadata"""
+    new = await _asked(request)
+    return reply({"metadata": await _meta(service, request, lambda old: {**old, **new})})
+
+
+async def put_metadata(service: "Service", request: Request) -> Response:
+    """PUT /v2.1/servers/{id}/metadata"""
+    new = await _asked(request)
+    return reply({"metadata": await _meta(service, request, lambda old: new)})
+
+
+def _no_item(key: str) -> NotFound:
+    return NotFound(f"Metadata item was not found: {key[:80]}")
+
+
+async def meta(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/metadata/{key}"""
+    found, key = (await _server(service, request)).metadata, request.params[1]
+    if key not in found:
+        raise _no_item(key)
+    return reply({"meta": {key: found[key]}})
+
+
+async def put_meta(service: "Service", request: Request) -> Response:
+    """PUT /v2.1/servers/{id}/metadata/{key}"""
+    keys = {"meta": Key(forms.metadata, required=True)}
+    asked = forms.take(await forms.document(request), "body", keys, request.version)["meta"]
+    if list(asked) != [request.params[1]]:
+        raise Invalid("Request body and URI mismatch")
+    await _meta(service, request, lambda old: {**old, **asked})
+    return reply({"meta": asked})
+
+
+async def remove_meta(service: "Service", request: Request) -> Response:
+    """DELETE /v2.1/servers/{id}/metadata/{key}"""
+    key = request.params[1]
+
+    def without(old: dict[str, str]) -> dict[str, str]:
+        if key not in old:
+            raise _no_item(key)
+        return {name: value for name, value in old.items() if name != key}
+
+    await _meta(service, request, without)
+    return Response(status=204)
+
+
+# Tags
+
+
+async def _set_tags(service: "Service", request: Request, changed: Any) -> Server:
+    return await update.change(
+        service.ctx, request.params[0], lambda server: {"tags": changed(server.tags)},
+        who=request.who, cause=service.cause(request), honours_lock=True,
+    )  # fmt: skip
+
+
+async def tags(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/tags"""
+    return reply({"tags": (await _server(service, request)).tags})
+
+
+async def put_tags(service: "Service", request: Request) -> Response:
+    """PUT /v2.1/servers/{id}/tags"""
+    keys = {"tags": Key(forms.tags, required=True)}
+    new = forms.take(await forms.document(request), "body", keys, request.version)["tags"]
+    server = await _set_tags(service, request, lambda _: new)
+    return reply({"tags": server.tags})
+
+
+async def remove_tags(service: "Service", request: Request) -> Response:
+    """DELETE /v2.1/servers/{id}/tags"""
+    await _set_tags(service, request, lambda _: [])
+    return Response(status=204)
+
+
+def _no_tag(uuid: str, tag: str) -> NotFound:
+    return NotFound(f"Server {uuid} has no tag '{tag[:60]}'")
+
+
+async def tag(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/tags/{tag}"""
+    server, name = await _server(service, request), request.params[1]
+    if name not in server.tags:
+        raise _no_tag(server.uuid, name)
+    return Response(status=204)
+
+
+async def put_tag(service: "Service", request: Request) -> Response:
+    """PUT /v2.1/servers/{id}/tags/{tag}"""
+    name = forms.tag("tag", request.params[1])
+    if name in (await _server(service, request)).tags:
+        return Response(status=204)
+
+    def added(old: list[str]) -> list[str]:
+        if name in old:
+            return old
+        if len(old) >= _MOST_TAGS:
+            raise Invalid(f"The number of tags exceeded the per-server limit {_MOST_TAGS}")
+        return [*old, name]
+
+    server = await _set_tags(service, request, added)
+    where = views.address(service, request, f"servers/{server.uuid}/tags/{name}")
+    return Response(status=201, headers=[(b"location", where.encode("utf-8"))])
+
+
+async def remove_tag(service: "Service", request: Request) -> Response:
+    """DELETE /v2.1/servers/{id}/tags/{tag}"""
+    name = request.params[1]
+
+    def without(old: list[str]) -> list[str]:
+        if name not in old:
+            raise _no_tag(request.params[0], name)
+        return [one for one in old if one != name]
+
+    await _set_tags(service, request, without)
+    return Response(status=204)
+
+
+# Addresses
+
+
+def _addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
+    return {
+        label: [{"version": one["version"], "addr": one["addr"]} for one in found]
+        for label, found in wire.addresses(server).items()
+    }
+
+
+async def ips(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/ips"""
+    return reply({"addresses": _addresses(await _server(service, request))})
+
+
+async def ips_of(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/ips/{label}"""
+    found, label = _addresses(await _server(service, request)), request.params[1]
+    if label not in found:
+        raise NotFound("Instance is not a member of specified network")
+    return reply({label: found[label]})
+
+
+ROUTES = (
+    Route("GET", "/v2.1/servers/{id}/metadata", metadata, "servers:read"),
+    Route("POST", "/v2.1/servers/{id}/metadata", add_metadata, "servers:update"),
+    Route("PUT", "/v2.1/servers/{id}/metadata", put_metadata, "servers:update"),
+    Route("GET", "/v2.1/servers/{id}/metadata/{key}", meta, "servers:read"),
+    Route("PUT", "/v2.1/servers/{id}/metadata/{key}", put_meta, "servers:update"),
+    Route("DELETE", "/v2.1/servers/{id}/metadata/{key}", remove_meta, "servers:update"),
+    Route("GET", "/v2.1/servers/{id}/tags", tags, "servers:read", _TAGS),
+    Route("PUT", "/v2.1/servers/{id}/tags", put_tags, "servers:update", _TAGS),
+    Route("DELETE", "/v2.1/servers/{id}/tags", remove_tags, "servers:update", _TAGS),
+    Route("GET", "/v2.1/servers/{id}/tags/{tag}", tag, "servers:read", _TAGS),
+    Route("PUT", "/v2.1/servers/{id}/tags/{tag}", put_tag, "servers:update", _TAGS),
+    Route("DELETE", "/v2.1/servers/{id}/tags/{tag}", remove_tag, "servers:update", _TAGS),
+    Route("GET", "/v2.1/servers/{id}/ips", ips, "servers:read"),
+    Route("GET", "/v2.1/servers/{id}/ips/{label}", ips_of, "servers:read"),
+)

@@ -1,0 +1,25 @@
+"""`shutdown_type`, SOFT or HARD: from 2.901 on for stop, rescue, resize, shelve and migrate."""
+
+from typing import Any
+
+from siderite.compute.web.forms import Key
+from siderite.compute.web.forms import wrong
+from siderite.compute.web.versions import SHUTDOWN_TYPE
+
+
+def check(name: str, value: Any) -> bool:
+    """Whether a hard shutdown is asked for."""
+    if not isinstance(value, str) or value.upper() not in ("SOFT", "HARD"):
+        raise wrong(name, value, "it must be SOFT or HARD")
+    return value.upper() == "HARD"
+
+
+KEY = Key(check, since=SHUTDOWN_TYPE)
+"""For bodies that name their keys."""
+
+
+def of_any(value: Any, version: int) -> bool:
+    """For bodies that take any value: below its version it is ignored, as Nova does."""
+    if version < SHUTDOWN_TYPE or not isinstance(value, dict) or "shutdown_type" not in value:
+        return False
+    return check("shutdown_type", value["shutdown_type"])

@@ -1,0 +1,112 @@
+"""How servers and flavors look on the wire: stored text, cut to version and reader, with URLs."""
+
+import re
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import msgspec
+
+from siderite.compute.domain import flavor_wire
+from siderite.compute.domain import wire
+from siderite.compute.domain.wire import HOST
+from siderite.compute.domain.wire import URL
+from siderite.core.http import Request
+from siderite.core.store import Line
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+_HOST = re.compile(f"{HOST}([^{HOST}]*){HOST}")
+_PROJECT = re.compile(r"v2\.1/([0-9a-f-]{32,36})/")
+encode = msgspec.json.Encoder().encode
+HOST_STATUS = 16
+
+
+def linked(text: str, service: "Service", request: Request) -> str:
+    """The text with the public URL in its links; with the project in it if the request had it."""
+    base = service.base(request)
+    project = project_in(request)
+    if project is not None:
+        text = text.replace(f"{URL}v2.1/", f"{base}v2.1/{project}/")
+        base = f"{base}{project}/"
+    return text.replace(URL, base)
+
+
+def project_in(request: Request) -> str | None:
+    """The project that the URL names."""
+    found = _PROJECT.match(request.path.lstrip("/"))
+    return None if found is None else found[1]
+
+
+def address(service: "Service", request: Request, path: str) -> str:
+    """The public URL of a path of this API."""
+    project = project_in(request)
+    middle = "" if project is None else f"{project}/"
+    return f"{service.base(request)}v2.1/{middle}{path}"
+
+
+def _with_hosts(text: str, statuses: Mapping[str, str]) -> str:
+    return _HOST.sub(lambda found: statuses.get(found[1], "UNKNOWN"), text)
+
+
+def shows_hosts(request: Request) -> bool:
+    """Whether the reader is told how hosts are."""
+    return request.who.is_admin and request.version >= HOST_STATUS
+
+
+def server(service: "Service", request: Request, body: str, statuses: Mapping[str, str]) -> str:
+    """One server as a JSON object."""
+    lines = wire.chosen(request.version, admin=request.who.is_admin, alone=True)
+    text = wire.cut(body, lines)
+    if HOST in text:
+        text = _with_hosts(text, statuses)
+    return linked(text, service, request)
+
+
+def servers(
+    service: "Service", request: Request, bodies: Sequence[str], statuses: Mapping[str, str]
+) -> str:
+    """The items of a detailed list."""
+    lines = wire.chosen(request.version, admin=request.who.is_admin, alone=False)
+    cut = wire.cut
+    text = ",".join([cut(body, lines) for body in bodies])
+    if HOST in text:
+        text = _with_hosts(text, statuses)
+    return linked(text, service, request)
+
+
+def brief(kind: str, rows: Sequence[Line]) -> str:
+    """The items of a plain list: id, name and links, of rows that begin with id and name."""
+    return ",".join([_brief(kind, str(row[0]), str(row[1])) for row in rows])
+
+
+def _brief(kind: str, ident: str, name: str) -> str:
+    return (
+        f'{{"id":{encode(ident).decode()},"name":{encode(name).decode()},"links":['
+        f'{{"rel":"self","href":"{URL}v2.1/{kind}/{ident}"}},'
+        f'{{"rel":"bookmark","href":"{URL}{kind}/{ident}"}}]}}'
+    )
+
+
+def flavor(service: "Service", request: Request, body: str) -> str:
+    """One flavor as a JSON object."""
+    return linked(wire.cut(body, flavor_wire.chosen(request.version)), service, request)
+
+
+def following(
+    service: "Service", request: Request, path: str, last: str, *, key: str = "marker"
+) -> str:
+    """The link to the next page."""
+    pairs = [(name, value) for name, value in request.query if name != key]
+    return f"{address(service, request, path)}?{urlencode([*pairs, (key, last)])}"
+
+
+def page(name: str, items: str, next_link: str | None, links: str | None = None) -> bytes:
+    """A list, and where it goes on."""
+    more = ""
+    if next_link is not None:
+        target = encode([{"rel": "next", "href": next_link}]).decode()
+        more = f',"{links or name + "_links"}":{target}'
+    return f'{{"{name}":[{items}]{more}}}'.encode()

@@ -1,0 +1,161 @@
+"""Making servers, and taking them away."""
+
+import msgspec
+
+from siderite.compute import store as rows
+from siderite.compute.domain import facts
+from siderite.compute.domain.job import ActionEvent
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.placement import Placement
+from siderite.compute.domain.power import Power
+from siderite.compute.domain.server import Fault
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import Event
+from siderite.compute.usecases import quota
+from siderite.compute.usecases.progress import Report
+from siderite.compute.usecases.progress import Run
+from siderite.compute.workers.ends import Plan
+from siderite.compute.workers.ends import at_end
+from siderite.compute.workers.ends import at_error
+from siderite.compute.workers.ends import failed
+from siderite.compute.workers.ends import free_all
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.placing import place_new
+from siderite.compute.workers.steps import Told
+from siderite.compute.workers.steps import asking
+from siderite.core.fact import Fact
+from siderite.core.times import iso
+
+_spawn = asking(lambda driver, at, guest, run: driver.life.spawn(at, guest, run.job.token))
+
+
+async def _made(hands: Hands, run: Run, told: Report) -> Report:
+    changes = {
+        **told.changes,
+        "power_state": int(Power.RUNNING),
+        "launched_at": iso(hands.ctx.door.clock()),
+        "fault": None,
+    }
+    return Report(Event.DONE, ends=True, changes=changes, facts=at_end(run))
+
+
+async def _not_made(hands: Hands, run: Run, why: Failed) -> Report:
+    """Try another host, as often as the options allow; then it is an error."""
+    server = run.server
+    forced = server.request.forced_host or server.request.wanted_host
+    attempts = len(server.tried) + 1
+    if server.host is None or not why.elsewhere or forced:
+        return await failed(hands, run, why)
+    if attempts >= hands.ctx.settings.build_attempts:
+        reason = (
+            f"Exceeded maximum number of retries: {attempts} hosts were tried, the last said:"
+            f" {why.reason}"
+        )
+        return await failed(hands, run, Failed(reason))
+    job = run.job.at_step(0).with_args(undo={"host": server.host, "node": server.node})
+    event = ActionEvent(
+        "compute__do_build_and_run_instance", job.events[-1].start_time,
+        iso(hands.ctx.door.clock()), "Error", server.host, why.reason,
+    )  # fmt: skip
+    again = ActionEvent("compute__do_build_and_run_instance", iso(hands.ctx.door.clock()))
+    return Report(
+        Event.RESCHEDULE,
+        job=msgspec.structs.replace(job, events=[*job.events[:-1], event, again]),
+        changes={
+            "tried": [*server.tried, server.host],
+            "host": None, "node": None, "driver": None, "claim": None, "availability_zone": "",
+            "wait_reason": f"host {server.host} could not make it, another is sought: {why.reason}",
+        },
+        ops=await free_all(hands, server),
+        facts=at_error(run, why.reason),
+    )  # fmt: skip
+
+
+async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
+    """No host would take it: PENDING if that is switched on, else an error."""
+    server = run.server
+    pends = hands.ctx.settings.use_pending_state and not server.tried
+    sentence = found.sentence
+    if server.tried:
+        sentence = f"Exceeded maximum number of retries. {sentence}"
+    at = iso(hands.ctx.door.clock())
+    job = run.job
+    event = ActionEvent("conductor_schedule_and_build_instances", job.events[-1].start_time)
+    details = "; ".join(f"{node}: {why}" for node, why in sorted(found.refusals.items()))[:4000]
+
+    def told(server: Server) -> list[Fact]:
+        return [
+            facts.select_destinations("start", server),
+            facts.select_destinations("error", server, refusals=found.refusals),
+            facts.no_valid_host(server, "build_instances", sentence),
+        ]
+
+    return Report(
+        Event.PEND if pends else Event.FAIL,
+        job=msgspec.structs.replace(job, events=[*job.events[:-1], event]),
+        changes={
+            "refusals": dict(found.refusals),
+            "fault": Fault(500, sentence, at, details),
+            "wait_reason": sentence if pends else None,
+        },
+        ends=True,
+        error=sentence,
+        details=details,
+        facts=told,
+    )
+
+
+BUILD = Plan((place_new, _spawn), end=_made, fail=_not_made, no_host=_nowhere)
+
+
+async def destroy_everywhere(hands: Hands, run: Run) -> Told:
+    """Leave nothing of the guest on any host where it has a claim."""
+    for slot, host, node, _ in await rows.claims(hands.ctx.door.store, run.server.uuid):
+        place = await place_of(hands, host)
+        if isinstance(place, Failed):
+            continue  # a host that was removed keeps nothing of ours
+        guest = guest_of(hands, run.server, node=node)
+        outcome = await place.driver.life.destroy(place.at, guest, f"{run.job.op}/{slot}")
+        if not isinstance(outcome, Done):
+            return outcome
+    return Report()
+
+
+async def _gone(hands: Hands, run: Run, told: Report) -> Report:
+    server = run.server
+    at = iso(hands.ctx.door.clock())
+    if server.shelved_image is not None:
+        await hands.images.remove(server.shelved_image)
+    return Report(
+        Event.DONE,
+        changes={
+            "deleted_at": at, "terminated_at": at, "power_state": int(Power.NOSTATE), "ports": [],
+            "claim": None, "move": None,
+        },
+        ops=[
+            *await free_all(hands, server),
+            rows.give_addresses(server.uuid),
+            quota.give_back(server),
+        ],
+        ends=True,
+        facts=at_end(run),
+    )  # fmt: skip
+
+
+DELETE = Plan((destroy_everywhere,), end=_gone)
+
+
+async def _switched_off(hands: Hands, run: Run) -> Told:
+    if run.server.host is None:
+        return Report()
+    return await _off(hands, run)
+
+
+_off = asking(
+    lambda driver, at, guest, run: driver.power.off(at, guest, run.job.token),
+    power=Power.SHUTDOWN,
+)
+SOFT_DELETE = Plan((_switched_off,))

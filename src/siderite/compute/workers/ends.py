@@ -1,0 +1,101 @@
+"""How plans end, well or not: what the server then shows, and what else becomes true with it."""
+
+from collections.abc import Awaitable
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
+
+from siderite.compute import store as rows
+from siderite.compute.domain import facts
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.placement import Placement
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import Event
+from siderite.compute.usecases.acting import KINDS
+from siderite.compute.usecases.progress import Report
+from siderite.compute.usecases.progress import Run
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.steps import Step
+from siderite.core.fact import Fact
+from siderite.core.store import Op
+
+End = Callable[[Hands, Run, Report], Awaitable[Report]]
+Fail = Callable[[Hands, Run, Failed], Awaitable[Report]]
+NoHost = Callable[[Hands, Run, Placement], Awaitable[Report]]
+
+
+def fact_of(run: Run) -> str | None:
+    """What the run's action is called in facts."""
+    return KINDS[run.kind].fact if run.kind in KINDS else "create"
+
+
+def at_end(run: Run, **more: Any) -> Callable[[Server], list[Fact]]:
+    """The fact that the action is over."""
+    name = fact_of(run)
+    return lambda server: [] if name is None else [facts.phase(name, "end", server, **more)]
+
+
+def at_error(run: Run, why: str) -> Callable[[Server], list[Fact]]:
+    """The fact that the action failed."""
+    name = fact_of(run)
+    return lambda server: [] if name is None else [facts.phase(name, "error", server, why=why)]
+
+
+async def done(hands: Hands, run: Run, told: Report) -> Report:
+    """The plain end: the machine's `done`."""
+    details = told.details or run.job.args.get("shutdown")
+    return replace(
+        told, event=told.event or Event.DONE, ends=True, facts=at_end(run), details=details
+    )
+
+
+async def failed(hands: Hands, run: Run, why: Failed) -> Report:
+    """The plain failure: the server is as it was, with a fault that says what went wrong."""
+    return failure(run, why.reason, Event.FAIL)
+
+
+async def broken(hands: Hands, run: Run, why: Failed) -> Report:
+    """A failure half-way: the server is in error."""
+    return failure(run, why.reason, Event.BREAK)
+
+
+def failure(run: Run, why: str, event: str, ops: tuple[Op, ...] = (), **changes: Any) -> Report:
+    """The end of an action that failed."""
+    return Report(
+        event, ends=True, error=f"{run.job.action} failed: {why}", facts=at_error(run, why),
+        ops=ops, changes=changes,
+    )  # fmt: skip
+
+
+async def no_host(hands: Hands, run: Run, found: Placement) -> Report:
+    """No host would take a server that has a place: it stays as it is."""
+    told = failure(run, found.sentence, Event.FAIL, refusals=dict(found.refusals))
+
+    def announced(server: Server) -> list[Fact]:
+        what = "rebuild_server" if run.kind == "evacuate" else "migrate_server"
+        return [
+            facts.select_destinations("start", server),
+            facts.select_destinations("error", server, refusals=found.refusals),
+            facts.no_valid_host(server, what, found.sentence),
+            *at_error(run, found.sentence)(server),
+        ]
+
+    return replace(told, facts=announced)
+
+
+async def free_all(hands: Hands, server: Server, *, but: str | None = None) -> list[Op]:
+    """The ops that give back the server's claims; each hypervisor row only once."""
+    found = await rows.claims(hands.ctx.door.store, server.uuid)
+    return rows.free_many(server.uuid, [claim for claim in found if claim[0] != but])
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a kind of work does, and how it ends."""
+
+    steps: tuple[Step, ...]
+    end: End = done
+    fail: Fail = failed
+    no_host: NoHost = no_host
+    never_late: bool = False

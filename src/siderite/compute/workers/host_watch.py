@@ -1,0 +1,81 @@
+"""Keeps in touch with hosts: asks what they offer, so that those who answer count as up."""
+
+import asyncio
+from collections.abc import Sequence
+
+from siderite.compute.domain.host import Host
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Inventory
+from siderite.compute.usecases import hosts
+from siderite.compute.usecases.hosts import Offer
+from siderite.compute.workers.hands import Hands
+from siderite.core.log import get_logger
+
+log = get_logger("hosts")
+
+EVERY_S = 10.0
+AT_ONCE = 32
+PATIENCE_S = 20.0
+
+
+class HostWatch:
+    """One round asks all hosts at once, so many at a time."""
+
+    def __init__(self, hands: Hands, *, every_s: float = EVERY_S) -> None:
+        self._hands = hands
+        self._every_s = every_s
+        self._again = asyncio.Event()
+
+    def look_now(self) -> None:
+        """A host was added: do not wait for the next round."""
+        self._again.set()
+
+    async def run(self) -> None:
+        """For ever."""
+        while True:
+            self._again.clear()
+            try:
+                await self.round()
+            except Exception as why:
+                log.error("cannot look at hosts", error=repr(why))
+            try:
+                async with asyncio.timeout(self._every_s):
+                    await self._again.wait()
+            except TimeoutError:
+                continue
+
+    async def round(self) -> None:
+        """Ask every host once."""
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def one(host: Host) -> None:
+            async with turns:
+                await self.ask(host)
+
+        await asyncio.gather(*(one(host) for host in await hosts.every(self._hands.ctx)))
+
+    async def ask(self, host: Host) -> str | None:
+        """Ask one host; why it cannot be used, if it cannot."""
+        driver = self._hands.drivers.get(host.driver)
+        if driver is None:
+            return f"driver {host.driver} is not there"
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                answer = await driver.life.capacity(At(host.name, host.uri, host.options))
+        except Exception as why:
+            log.warning("host does not answer", host=host.name, error=repr(why))
+            return repr(why)
+        if not isinstance(answer, Sequence):
+            log.warning("host cannot be used", host=host.name, reason=answer.reason)
+            return answer.reason
+        await hosts.heard(self._hands.ctx, host.name, [_offer(one) for one in answer])
+        return None
+
+
+def _offer(one: Inventory) -> Offer:
+    return Offer(
+        node=one.node, type=one.hypervisor_type, version=one.hypervisor_version, vcpus=one.vcpus,
+        ram_mib=one.ram_mib, disk_gib=one.disk_gib, resource_class=one.resource_class,
+        traits=one.traits, address=one.address, cpu_info=one.cpu_info,
+        is_available=one.is_available, why_not=one.why_not,
+    )  # fmt: skip

@@ -1,0 +1,325 @@
+"""Servers that change their size or their host."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from siderite.compute.domain import facts
+from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.placement import Placement
+from siderite.compute.domain.power import Power
+from siderite.compute.domain.server import Move
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import Event
+from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases import migrations
+from siderite.compute.usecases import quota
+from siderite.compute.usecases.progress import Report
+from siderite.compute.usecases.progress import Run
+from siderite.compute.workers import ends
+from siderite.compute.workers.ends import Plan
+from siderite.compute.workers.ends import at_end
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.placing import another_place
+from siderite.compute.workers.placing import moves_to
+from siderite.compute.workers.steps import Told
+from siderite.compute.workers.steps import missing
+from siderite.compute.workers.steps import shut_down
+from siderite.compute.workers.steps import then_next
+from siderite.core.fact import Fact
+
+_PLACE, _SHUT_DOWN = 0, 1
+_HERE = "where it is: it asks for another host"
+
+
+def new_size(run: Run) -> Flavor:
+    """The flavor that a resize leads to; a migration keeps its own."""
+    told = run.job.args.get("flavor")
+    return run.server.flavor if told is None else msgspec.convert(told, Flavor)
+
+
+def _was_running(server: Server) -> bool:
+    old = server.vm_state if server.move is None else server.move.old_vm_state
+    return old != V.STOPPED
+
+
+async def _choose(hands: Hands, run: Run) -> Told:
+    """A place for the server in its new size; noted as a migration."""
+    server, args = run.server, run.job.args
+    is_migration = "flavor" not in args
+    avoid = {server.host or "": _HERE} if is_migration else None
+    size = new_size(run)
+    at, found = await another_place(
+        hands, run, flavor=size, host=args.get("host"), avoid=avoid
+    )  # fmt: skip
+    move = Move(
+        migration=run.job.op, kind="migration" if is_migration else "resize",
+        source_host=server.host or "", source_node=server.node or "", old_claim=server.claim,
+        old_vm_state=server.vm_state, old_flavor=server.flavor, new_flavor=size,
+        target_host=at.host, target_node=at.node,
+    )  # fmt: skip
+
+    def told(server: Server) -> list[Fact]:
+        return [
+            facts.select_destinations("start", server),
+            facts.select_destinations("end", server, host=at.host),
+        ]
+
+    begun = migrations.begins(hands.ctx, server, move, "migrating")
+    return replace(found, ops=[*found.ops, begun], changes={"move": move}, facts=told)
+
+
+async def _prepare(hands: Hands, run: Run) -> Told:
+    here = await place_of(hands, run.server.host)
+    there = await place_of(hands, run.job.args["to"]["host"])
+    if isinstance(here, Failed):
+        return here
+    if isinstance(there, Failed):
+        return there
+    if here.driver.resize is None:
+        return missing("resize")
+    guest = guest_of(hands, run.server)
+    outcome = await here.driver.resize.prepare(here.at, guest, there.at, run.job.token)
+    return Report() if isinstance(outcome, Done) else outcome
+
+
+async def _finish(hands: Hands, run: Run) -> Told:
+    here = await place_of(hands, run.server.host)
+    there = await place_of(hands, run.job.args["to"]["host"])
+    if isinstance(here, Failed):
+        return here
+    if isinstance(there, Failed):
+        return there
+    if there.driver.resize is None:
+        return missing("resize")
+    guest = guest_of(
+        hands, run.server, flavor=new_size(run), node=run.job.args["to"]["node"],
+        is_running=_was_running(run.server),
+    )  # fmt: skip
+    outcome = await there.driver.resize.finish(there.at, guest, here.at, run.job.token)
+    return Report(changes=dict(outcome.found)) if isinstance(outcome, Done) else outcome
+
+
+def _power(server: Server) -> int:
+    return int(Power.RUNNING if _was_running(server) else Power.SHUTDOWN)
+
+
+async def _resized(hands: Hands, run: Run, told: Report) -> Report:
+    return Report(
+        Event.DONE,
+        ends=True,
+        changes={
+            **told.changes, **moves_to(run), "flavor": new_size(run),
+            "power_state": _power(run.server), "fault": None,
+        },
+        ops=[migrations.becomes(hands.ctx, run.job.op, "finished")],
+        facts=at_end(run),
+        details=run.job.args.get("shutdown"),
+    )  # fmt: skip
+
+
+async def _not_resized(hands: Hands, run: Run, why: Failed) -> Report:
+    """Before the disk was touched, the server is as it was; afterwards it is an error."""
+    if run.job.step > _SHUT_DOWN:
+        told = ends.failure(run, why.reason, Event.BREAK)
+        return replace(told, ops=[migrations.becomes(hands.ctx, run.job.op, "error")])
+    return await _undone(hands, run, ends.failure(run, why.reason, Event.FAIL))
+
+
+async def _undone(hands: Hands, run: Run, told: Report) -> Report:
+    server = run.server
+    ops = await ends.free_all(hands, server, but=server.claim)
+    if "flavor" in run.job.args:
+        ops.append(quota.shrink(server, new_size(run), server.flavor))
+    ops.append(migrations.becomes(hands.ctx, run.job.op, "error"))
+    return replace(told, ops=ops, changes={**told.changes, "move": None})
+
+
+async def _no_host(hands: Hands, run: Run, found: Placement) -> Report:
+    return await _undone(hands, run, await ends.no_host(hands, run, found))
+
+
+RESIZE = Plan(
+    (_choose, then_next(shut_down), then_next(_prepare), _finish),
+    end=_resized, fail=_not_resized, no_host=_no_host,
+)  # fmt: skip
+
+
+async def _confirm(hands: Hands, run: Run) -> Told:
+    move = run.server.move
+    if move is None:
+        return Failed("there is nothing to confirm (any more)")
+    source = await place_of(hands, move.source_host)
+    if isinstance(source, Failed):
+        return Report()  # a host that was removed keeps nothing of ours
+    if source.driver.resize is None:
+        return missing("resize")
+    guest = guest_of(hands, run.server, flavor=move.old_flavor, node=move.source_node)
+    outcome = await source.driver.resize.confirm(source.at, guest, run.job.token)
+    return Report() if isinstance(outcome, Done) else outcome
+
+
+def _after(server: Server) -> str:
+    stopped = server.move is not None and server.move.old_vm_state == V.STOPPED
+    return Event.DONE_STOPPED if stopped else Event.DONE
+
+
+async def _confirmed(hands: Hands, run: Run, told: Report) -> Report:
+    server = run.server
+    ops = await ends.free_all(hands, server, but=server.claim)
+    if server.move is not None:
+        ops.append(migrations.becomes(hands.ctx, server.move.migration, "confirmed"))
+    return Report(
+        _after(server), ends=True, ops=ops, changes={"move": None, "fault": None},
+        facts=at_end(run),
+    )  # fmt: skip
+
+
+CONFIRM = Plan((_confirm,), end=_confirmed)
+
+
+async def _revert(hands: Hands, run: Run) -> Told:
+    move = run.server.move
+    if move is None:
+        return Failed("there is nothing to revert (any more)")
+    source = await place_of(hands, move.source_host)
+    leaving = await place_of(hands, run.server.host)
+    if isinstance(source, Failed):
+        return source
+    if isinstance(leaving, Failed):
+        return leaving
+    if source.driver.resize is None:
+        return missing("resize")
+    guest = guest_of(
+        hands, run.server, flavor=move.old_flavor, node=move.source_node,
+        is_running=_was_running(run.server),
+    )  # fmt: skip
+    outcome = await source.driver.resize.revert(source.at, guest, leaving.at, run.job.token)
+    return Report() if isinstance(outcome, Done) else outcome
+
+
+async def _reverted(hands: Hands, run: Run, told: Report) -> Report:
+    server = run.server
+    move = server.move
+    if move is None:
+        return await ends.done(hands, run, told)
+    ops = await ends.free_all(hands, server, but=move.old_claim)
+    ops.append(migrations.becomes(hands.ctx, move.migration, "reverted"))
+    if move.old_flavor.uuid != server.flavor.uuid:
+        ops.append(quota.shrink(server, server.flavor, move.old_flavor))
+    return Report(
+        _after(server),
+        ends=True,
+        ops=ops,
+        changes={
+            "host": move.source_host, "node": move.source_node, "claim": move.old_claim,
+            "flavor": move.old_flavor, "move": None, "power_state": _power(server), "fault": None,
+        },
+        facts=at_end(run),
+    )  # fmt: skip
+
+
+REVERT = Plan((_revert,), end=_reverted, fail=ends.broken)
+
+
+# While it runs
+
+
+async def _choose_live(hands: Hands, run: Run) -> Told:
+    server = run.server
+    at, found = await another_place(
+        hands, run, host=run.job.args.get("host"), avoid={server.host or "": _HERE}
+    )
+    move = Move(
+        migration=run.job.op, kind="live-migration", source_host=server.host or "",
+        source_node=server.node or "", old_claim=server.claim, old_vm_state=server.vm_state,
+        old_flavor=server.flavor, new_flavor=server.flavor, target_host=at.host,
+        target_node=at.node,
+    )  # fmt: skip
+    begun = migrations.begins(hands.ctx, server, move, "running")
+    return replace(found, ops=[*found.ops, begun])
+
+
+async def _live(hands: Hands, run: Run) -> Told:
+    here = await place_of(hands, run.server.host)
+    there = await place_of(hands, run.job.args["to"]["host"])
+    if isinstance(here, Failed):
+        return here
+    if isinstance(there, Failed):
+        return there
+    if here.driver.live_migrate is None:
+        return missing("migrate live")
+    guest = guest_of(hands, run.server, node=run.job.args["to"]["node"])
+    mover = here.driver.live_migrate
+    outcome = await mover.live_migrate(here.at, guest, there.at, run.job.token)
+    return Report() if isinstance(outcome, Done) else outcome
+
+
+async def _came(hands: Hands, run: Run, told: Report) -> Report:
+    """It is at its new place, and the old one is free."""
+    changes: dict[str, Any] = {**told.changes, **moves_to(run), "fault": None}
+    ops = await ends.free_all(hands, run.server, but=run.job.args["claim"])
+    ops.append(migrations.becomes(hands.ctx, run.job.op, "completed"))
+    return Report(Event.DONE, ends=True, ops=ops, changes=changes, facts=at_end(run))
+
+
+async def _stays(hands: Hands, run: Run, why: Failed) -> Report:
+    told = ends.failure(run, why.reason, Event.FAIL)
+    ops = await ends.free_all(hands, run.server, but=run.server.claim)
+    ops.append(migrations.becomes(hands.ctx, run.job.op, "error"))
+    return replace(told, ops=ops)
+
+
+LIVE_MIGRATE = Plan((_choose_live, _live), end=_came, fail=_stays)
+
+
+# From a host that is down
+
+
+async def _choose_refuge(hands: Hands, run: Run) -> Told:
+    server = run.server
+    at, found = await another_place(
+        hands, run, host=run.job.args.get("host"), avoid={server.host or "": "it is down"}
+    )
+    move = Move(
+        migration=run.job.op, kind="evacuation", source_host=server.host or "",
+        source_node=server.node or "", old_claim=server.claim, old_vm_state=server.vm_state,
+        old_flavor=server.flavor, new_flavor=server.flavor, target_host=at.host,
+        target_node=at.node,
+    )  # fmt: skip
+    begun = migrations.begins(hands.ctx, server, move, "accepted")
+    return replace(found, event=Event.NEXT, ops=[*found.ops, begun])
+
+
+async def _make_there(hands: Hands, run: Run) -> Told:
+    there = await place_of(hands, run.job.args["to"]["host"])
+    if isinstance(there, Failed):
+        return there
+    guest = guest_of(
+        hands, run.server, node=run.job.args["to"]["node"], is_running=_runs_after(run)
+    )
+    outcome = await there.driver.life.spawn(there.at, guest, run.job.token)
+    return Report(changes=dict(outcome.found)) if isinstance(outcome, Done) else outcome
+
+
+def _runs_after(run: Run) -> bool:
+    return run.server.vm_state != V.STOPPED and not run.job.args.get("stopped")
+
+
+async def _evacuated(hands: Hands, run: Run, told: Report) -> Report:
+    came = await _came(hands, run, told)
+    runs = _runs_after(run)
+    power = int(Power.RUNNING if runs else Power.SHUTDOWN)
+    return replace(
+        came, event=Event.DONE if runs else Event.DONE_STOPPED,
+        changes={**came.changes, "power_state": power},
+        ops=[*came.ops, migrations.leaves_behind(hands.ctx, run.server, run.job.op)],
+    )  # fmt: skip
+
+
+EVACUATE = Plan((_choose_refuge, _make_there), end=_evacuated, fail=_stays)

@@ -1,0 +1,132 @@
+"""Steps that find a place and claim it, in the commit that moves the server on."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from siderite.compute import store as rows
+from siderite.compute.domain import facts
+from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.host import Hypervisor
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.placement import Placement
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server import amount_of
+from siderite.compute.domain.server_machine import Event
+from siderite.compute.usecases import placing
+from siderite.compute.usecases.progress import Report
+from siderite.compute.usecases.progress import Run
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.steps import Told
+from siderite.core.fact import Fact
+
+
+class NoValidHost(Exception):
+    """No host will do: for the handler, which knows what follows from that."""
+
+    def __init__(self, placement: Placement) -> None:
+        super().__init__(placement.sentence)
+        self.placement = placement
+
+
+async def undo_elsewhere(hands: Hands, run: Run) -> Told | None:
+    """Leave nothing of a guest on the host where making it failed; None when that is done."""
+    where = run.job.args.get("undo")
+    if where is None:
+        return None
+    place = await place_of(hands, where["host"])
+    if isinstance(place, Failed):
+        return None
+    guest = guest_of(hands, run.server, node=where["node"])
+    outcome = await place.driver.life.destroy(place.at, guest, f"{run.job.op}/undo")
+    return None if isinstance(outcome, Done) else outcome
+
+
+async def place_new(hands: Hands, run: Run) -> Told:
+    """The first place of a server that is to be made."""
+    undoing = await undo_elsewhere(hands, run)
+    if undoing is not None:
+        return undoing
+    found = await placing.find_place(hands.ctx, run.server)
+    if not found.ranked:
+        raise NoValidHost(found)
+    at = found.ranked[0]
+    claim = f"{run.job.op}:{len(run.server.tried)}"
+
+    def told(server: Server) -> list[Fact]:
+        first = [] if server.tried else [facts.phase("create", "start", server)]
+        return [
+            facts.select_destinations("start", server),
+            facts.select_destinations("end", server, host=at.host),
+            *first,
+        ]
+
+    return Report(
+        Event.NEXT,
+        job=run.job.with_args(undo=None),
+        changes={**lives_at(at, claim), "refusals": {}, "wait_reason": "is being made"},
+        ops=rows.claim(
+            run.server.uuid, claim, host=at.host, node=at.node, amount=run.server.amount
+        ),
+        facts=told,
+    )
+
+
+def lives_at(at: Hypervisor, claim: str) -> dict[str, Any]:
+    """The fields of a server that say where it is."""
+    return {
+        "host": at.host,
+        "node": at.node,
+        "driver": at.driver,
+        "availability_zone": at.zone,
+        "claim": claim,
+    }
+
+
+async def another_place(
+    hands: Hands,
+    run: Run,
+    *,
+    flavor: Flavor | None = None,
+    host: str | None = None,
+    zone: str | None = None,
+    avoid: Mapping[str, str] | None = None,
+    among_its_like: bool = True,
+) -> tuple[Hypervisor, Report]:
+    """A further place for a server that has one (or had), and the claim of it."""
+    found = await placing.find_place(
+        hands.ctx, run.server, flavor=flavor, host=host, zone=zone, avoid=avoid,
+        among_its_like=among_its_like,
+    )  # fmt: skip
+    if not found.ranked:
+        raise NoValidHost(found)
+    at = found.ranked[0]
+    claim = f"{run.job.op}:new"
+    ops = rows.claim(
+        run.server.uuid, claim, host=at.host, node=at.node,
+        amount=amount_of(flavor or run.server.flavor),
+    )  # fmt: skip
+    job = run.job.with_args(
+        to={"host": at.host, "node": at.node, "driver": at.driver, "zone": at.zone}, claim=claim
+    )
+    return at, Report(job=job, ops=ops)
+
+
+def moves_to(run: Run) -> dict[str, Any]:
+    """The fields of a server that has come to the place that its job claimed."""
+    to = run.job.args["to"]
+    return {
+        "host": to["host"],
+        "node": to["node"],
+        "driver": to["driver"],
+        "availability_zone": to["zone"],
+        "claim": run.job.args["claim"],
+    }
+
+
+def with_event(report: Report, event: str | None, **changes: Any) -> Report:
+    """The same report with a move of the machine."""
+    return replace(report, event=event, changes={**report.changes, **changes})

@@ -1,0 +1,244 @@
+"""What each kind of work on a server does, step by step."""
+
+from dataclasses import replace
+from typing import Any
+
+from siderite.compute.domain import facts
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.power import Power
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import Event
+from siderite.compute.domain.server_machine import V
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Driver
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.usecases.progress import Report
+from siderite.compute.usecases.progress import Run
+from siderite.compute.workers import building
+from siderite.compute.workers import ends
+from siderite.compute.workers import moving
+from siderite.compute.workers.ends import Plan
+from siderite.compute.workers.ends import at_end
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.placing import another_place
+from siderite.compute.workers.placing import moves_to
+from siderite.compute.workers.steps import Told
+from siderite.compute.workers.steps import asking
+from siderite.compute.workers.steps import missing
+from siderite.compute.workers.steps import on_to_next
+from siderite.compute.workers.steps import shut_down
+from siderite.compute.workers.steps import then_next
+from siderite.core.fact import Fact
+from siderite.core.times import iso
+
+
+def _lacks(what: str) -> Outcome:
+    return missing(what)
+
+
+async def _pause(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
+    part = driver.pause
+    return _lacks("pause") if part is None else await part.pause(at, guest, run.job.token)
+
+
+async def _unpause(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
+    part = driver.pause
+    return _lacks("unpause") if part is None else await part.unpause(at, guest, run.job.token)
+
+
+async def _suspend(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
+    part = driver.suspend
+    return _lacks("suspend") if part is None else await part.suspend(at, guest, run.job.token)
+
+
+async def _resume(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
+    part = driver.suspend
+    return _lacks("resume") if part is None else await part.resume(at, guest, run.job.token)
+
+
+async def _rescue(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
+    part, image = driver.rescue, run.job.args.get("image")
+    return _lacks("rescue") if part is None else await part.rescue(at, guest, image, run.job.token)
+
+
+async def _unrescue(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
+    part = driver.rescue
+    return _lacks("unrescue") if part is None else await part.unrescue(at, guest, run.job.token)
+
+
+async def _snapshot(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
+    part, image = driver.snapshot, run.job.args["image"]
+    if part is None:
+        return _lacks("make images of servers")
+    return await part.snapshot(at, guest, image, run.job.token)
+
+
+async def _password(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
+    part, word = driver.password, run.job.args["password"]
+    if part is None:
+        return _lacks("set passwords")
+    return await part.set_password(at, guest, word, run.job.token)
+
+
+_on = asking(lambda d, at, guest, run: d.power.on(at, guest, run.job.token), power=Power.RUNNING)
+_reset = asking(
+    lambda d, at, guest, run: d.power.reset(at, guest, run.job.token), power=Power.RUNNING
+)
+
+
+# Rebuild
+
+
+async def _anew(hands: Hands, run: Run) -> Told:
+    place = await place_of(hands, run.server.host)
+    if isinstance(place, Failed):
+        return place
+    outcome = await place.driver.life.rebuild(place.at, guest_of(hands, run.server), run.job.token)
+    return Report(changes=dict(outcome.found)) if isinstance(outcome, Done) else outcome
+
+
+async def _rebuilt(hands: Hands, run: Run, told: Report) -> Report:
+    runs = run.server.vm_state != V.STOPPED
+    changes: dict[str, Any] = {
+        **told.changes,
+        "power_state": int(Power.RUNNING if runs else Power.SHUTDOWN),
+        "launched_at": iso(hands.ctx.door.clock()),
+        "fault": None,
+    }
+    return Report(
+        Event.DONE, ends=True, changes=changes, facts=at_end(run),
+        details=run.job.args.get("shutdown"),
+    )  # fmt: skip
+
+
+# Images of servers
+
+
+async def _stored(hands: Hands, run: Run, told: Report) -> Report:
+    facts_ = at_end(run, snapshot_image_id=run.job.args["image"])
+    return Report(Event.DONE, ends=True, facts=facts_)
+
+
+async def _not_stored(hands: Hands, run: Run, why: Failed) -> Report:
+    await hands.images.discard(run.job.args["image"])
+    return await ends.failed(hands, run, why)
+
+
+# Shelving
+
+
+async def _shelve_disk(hands: Hands, run: Run) -> Told:
+    told = await asking(_snapshot)(hands, run)
+    if not isinstance(told, Report):
+        return told
+    changes = {"shelved_image": run.job.args["image"], "shelved_at": iso(hands.ctx.door.clock())}
+    if hands.ctx.settings.shelved_offload_time_s != 0:
+        return Report(ends=True, changes=changes)
+
+    def announced(server: Server) -> list[Fact]:
+        return [
+            facts.phase("shelve", "end", server),
+            facts.phase("shelve_offload", "start", server),
+        ]
+
+    return Report(Event.OFFLOAD, changes=changes, facts=announced)
+
+
+async def _shelved(hands: Hands, run: Run, told: Report) -> Report:
+    if told.ends:
+        return replace(told, event=Event.DONE, facts=at_end(run))
+    return await _offloaded(hands, run, told)
+
+
+async def _offloaded(hands: Hands, run: Run, told: Report) -> Report:
+    return Report(
+        Event.DONE,
+        ends=True,
+        changes={
+            "host": None, "node": None, "claim": None, "power_state": int(Power.NOSTATE),
+            "fault": None,
+        },
+        ops=await ends.free_all(hands, run.server),
+        facts=lambda server: [facts.phase("shelve_offload", "end", server)],
+        details=run.job.args.get("shutdown"),
+    )  # fmt: skip
+
+
+async def _place_again(hands: Hands, run: Run) -> Told:
+    if run.server.host is not None:
+        return Report(Event.NEXT)
+    args = run.job.args
+    _, found = await another_place(
+        hands, run, host=args.get("host"), zone=args.get("zone"), among_its_like=True
+    )
+    return replace(found, event=Event.NEXT)
+
+
+async def _back(hands: Hands, run: Run) -> Told:
+    if run.server.host is not None:
+        return await _on(hands, run)
+    there = await place_of(hands, run.job.args["to"]["host"])
+    if isinstance(there, Failed):
+        return there
+    guest = guest_of(
+        hands, run.server, node=run.job.args["to"]["node"], image=run.server.shelved_image,
+        is_running=True,
+    )  # fmt: skip
+    outcome = await there.driver.life.spawn(there.at, guest, run.job.token)
+    return Report(changes=dict(outcome.found)) if isinstance(outcome, Done) else outcome
+
+
+async def _unshelved(hands: Hands, run: Run, told: Report) -> Report:
+    if run.server.shelved_image is not None:
+        await hands.images.remove(run.server.shelved_image)
+    moved = {} if run.server.host is not None else moves_to(run)
+    changes: dict[str, Any] = {
+        **told.changes, **moved, "power_state": int(Power.RUNNING), "shelved_image": None,
+        "shelved_at": None, "launched_at": iso(hands.ctx.door.clock()), "fault": None,
+    }  # fmt: skip
+    return Report(Event.DONE, ends=True, changes=changes, facts=at_end(run))
+
+
+async def _not_unshelved(hands: Hands, run: Run, why: Failed) -> Report:
+    """What was claimed for it is given back; it stays shelved."""
+    ops = await ends.free_all(hands, run.server, but=run.server.claim)
+    return ends.failure(run, why.reason, Event.FAIL, tuple(ops))
+
+
+PLANS: dict[str, Plan] = {
+    "build": building.BUILD,
+    "delete": building.DELETE,
+    "soft_delete": building.SOFT_DELETE,
+    "restore": Plan((_on,)),
+    "start": Plan((_on,)),
+    "stop": Plan((shut_down,)),
+    "reboot": Plan((shut_down, _on)),
+    "reboot_hard": Plan((_reset,)),
+    "pause": Plan((asking(_pause, power=Power.PAUSED),)),
+    "unpause": Plan((asking(_unpause, power=Power.RUNNING),)),
+    "suspend": Plan((asking(_suspend, power=Power.SUSPENDED),)),
+    "resume": Plan((asking(_resume, power=Power.RUNNING),)),
+    "rescue": Plan((shut_down, asking(_rescue, power=Power.RUNNING)), fail=ends.broken),
+    "unrescue": Plan((asking(_unrescue, power=Power.RUNNING),), fail=ends.broken),
+    "rebuild": Plan((then_next(shut_down), _anew), end=_rebuilt, fail=ends.broken),
+    "resize": moving.RESIZE,
+    "migrate": moving.RESIZE,
+    "confirm_resize": moving.CONFIRM,
+    "revert_resize": moving.REVERT,
+    "live_migrate": moving.LIVE_MIGRATE,
+    "evacuate": moving.EVACUATE,
+    "create_image": Plan((on_to_next(), asking(_snapshot)), end=_stored, fail=_not_stored),
+    "create_backup": Plan((on_to_next(), asking(_snapshot)), end=_stored, fail=_not_stored),
+    "shelve": Plan(
+        (then_next(shut_down), _shelve_disk, building.destroy_everywhere),
+        end=_shelved, fail=ends.failed,
+    ),
+    "shelve_offload": Plan((building.destroy_everywhere,), end=_offloaded),
+    "unshelve": Plan((_place_again, _back), end=_unshelved, fail=_not_unshelved),
+    "change_password": Plan((asking(_password),)),
+}  # fmt: skip
+"""By the kind of work."""

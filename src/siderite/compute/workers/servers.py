@@ -1,0 +1,79 @@
+"""Carries out the work on servers: goes through its plan step by step, each committed."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from siderite.compute.domain.job import job_of
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.usecases import progress
+from siderite.compute.usecases.progress import Report
+from siderite.compute.usecases.progress import Run
+from siderite.compute.workers.ends import Plan
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import is_late
+from siderite.compute.workers.placing import NoValidHost
+from siderite.compute.workers.plans import PLANS
+from siderite.compute.workers.steps import Park
+from siderite.core.work import Work
+
+
+class ServerWork:
+    """The handler of every kind of work on servers."""
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self._ctx = hands.ctx
+
+    async def handle(self, held: Work) -> None:
+        """Carry on from where the job stands."""
+        server = await progress.load(self._ctx, held.machine)
+        if server is None or server.deleted:
+            await progress.abandon(self._ctx, held)
+            return
+        first = Run(held, server, job_of(held.job))
+        plan = PLANS[first.kind]
+        run: Run | None = first
+        while run is not None:
+            run = await self._step(plan, run)
+
+    async def _step(self, plan: Plan, run: Run) -> Run | None:
+        """One step; the run as it is afterwards, or None if there is nothing more to do now."""
+        if is_late(self._hands, run) and not plan.never_late:
+            why = f" (last: {run.held.reason})" if run.held.reason else ""
+            return await self._fail(plan, run, Failed(f"it was not done in time{why}"))
+        try:
+            told = await plan.steps[run.job.step](self._hands, run)
+        except NoValidHost as none:
+            return await self._report(run, await plan.no_host(self._hands, run, none.placement))
+        match told:
+            case Report():
+                return await self._done(plan, run, told)
+            case Wait():
+                await progress.waits(self._ctx, run, run.job, told.reason, told.again_in)
+            case Park():
+                await progress.waits(self._ctx, run, told.job, told.reason, told.again_in)
+            case Failed():
+                return await self._fail(plan, run, told)
+            case _:
+                assert_never(told)
+        return None
+
+    async def _done(self, plan: Plan, run: Run, told: Report) -> Run | None:
+        job = told.job or run.job
+        following = job.step + 1
+        if told.ends or following >= len(plan.steps):
+            last = Run(run.held, run.server, job)
+            return await self._report(run, await plan.end(self._hands, last, told))
+        return await self._report(run, _at_step(told, run, following))
+
+    async def _fail(self, plan: Plan, run: Run, why: Failed) -> Run | None:
+        return await self._report(run, await plan.fail(self._hands, run, why))
+
+    async def _report(self, run: Run, told: Report) -> Run | None:
+        after = await progress.report(self._ctx, run, told)
+        return None if told.ends else after
+
+
+def _at_step(told: Report, run: Run, step: int) -> Report:
+    return replace(told, job=(told.job or run.job).at_step(step))

@@ -1,0 +1,139 @@
+"""The steps that plans are made of: each asks a driver for one thing and tells what follows."""
+
+from collections.abc import Awaitable
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import replace
+
+import msgspec
+
+from siderite.compute.domain import shutdown as timing
+from siderite.compute.domain.job import Job
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.power import Power
+from siderite.compute.domain.server_machine import Event
+from siderite.compute.domain.shutdown import Shutdown
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Driver
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.usecases.progress import Report
+from siderite.compute.usecases.progress import Run
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """A wait that leaves the job changed."""
+
+    reason: str
+    again_in: float
+    job: Job
+
+
+Told = Report | Wait | Park | Failed
+Step = Callable[[Hands, Run], Awaitable[Told]]
+Call = Callable[[Driver, At, Guest, Run], Awaitable[Outcome]]
+_UNKNOWN_S = 2.0
+_SIGNALLED = "the guest was asked to shut down"
+
+
+def asking(call: Call, *, then: str | None = None, power: Power | None = None) -> Step:
+    """A step that asks the server's driver for one thing. `then` is the machine's event when it is
+    done, `power` what the guest then is.
+    """
+
+    async def step(hands: Hands, run: Run) -> Told:
+        place = await place_of(hands, run.server.host)
+        if isinstance(place, Failed):
+            return place
+        outcome = await call(place.driver, place.at, guest_of(hands, run.server), run)
+        if not isinstance(outcome, Done):
+            return outcome
+        changes = dict(outcome.found)
+        if power is not None:
+            changes["power_state"] = int(power)
+        return Report(then, changes=changes)
+
+    return step
+
+
+def on_to_next() -> Step:
+    """A step that only moves the machine to its next task."""
+
+    async def step(hands: Hands, run: Run) -> Told:
+        return Report(Event.NEXT)
+
+    return step
+
+
+def missing(what: str) -> Failed:
+    """What a step says that needs an ability which the driver lacks."""
+    return Failed(f"the driver cannot {what}", elsewhere=False)
+
+
+async def shut_down(hands: Hands, run: Run) -> Told:
+    """Bring the guest down: signal it, look, signal again, and pull the plug when its time is over.
+
+    The signals sent so far are in the job, so that a restart goes on with the time that is left.
+    """
+    place = await place_of(hands, run.server.host)
+    if isinstance(place, Failed):
+        return place
+    driver, at, guest = place.driver, place.at, guest_of(hands, run.server)
+    plan = run.job.shutdown or Shutdown(timeout_s=0.0)
+    while True:
+        power = await driver.life.state(at, guest)
+        if power is None:
+            power = Power.SHUTDOWN  # the host has no such guest: nothing runs
+        if power is Power.NOSTATE:
+            return Wait("the state of the guest cannot be read: is the host reachable?", _UNKNOWN_S)
+        now = hands.ctx.door.clock()
+        match timing.decide(plan, power, now):
+            case timing.Down(how):
+                return _down(run, msgspec.structs.replace(plan, ended=how), now)
+            case timing.PullPlug(how):
+                outcome = await driver.power.off(at, guest, f"{run.job.token}/off")
+                if not isinstance(outcome, Done):
+                    return outcome
+                return _down(run, msgspec.structs.replace(plan, ended=how), now)
+            case timing.Look(again_in):
+                job = msgspec.structs.replace(run.job, shutdown=plan)
+                return Park(_SIGNALLED, again_in, job)
+            case timing.Signal():
+                token = f"{run.job.token}/signal-{plan.signals}"
+                outcome = await driver.power.signal(at, guest, token)
+                if isinstance(outcome, Wait):
+                    return outcome
+                # A signal that could not be sent counts: the guest gets the next one, or the plug.
+                plan = msgspec.structs.replace(
+                    plan,
+                    began=now if plan.began is None else plan.began,
+                    signals=plan.signals + 1,
+                )
+
+
+def _down(run: Run, plan: Shutdown, now: float) -> Report:
+    took = 0.0 if plan.began is None else now - plan.began
+    details = {
+        "clean": f"the guest shut down after {plan.signals} signals, in {took:.1f} s",
+        "forced": f"powered off after {plan.signals} signals and {took:.1f} s",
+        "hard": "powered off without a signal",
+        "was off": "nothing ran",
+    }[plan.ended or "hard"]
+    job = msgspec.structs.replace(run.job, shutdown=plan).with_args(shutdown=details)
+    return Report(job=job, changes={"power_state": int(Power.SHUTDOWN)}, details=details)
+
+
+def then_next(step: Step) -> Step:
+    """The same step, after which the machine goes on to its next task."""
+
+    async def done(hands: Hands, run: Run) -> Told:
+        told = await step(hands, run)
+        return replace(told, event=Event.NEXT) if isinstance(told, Report) else told
+
+    return done

@@ -1,0 +1,52 @@
+"""Servers: made, shown, changed and deleted."""
+
+from tests.compute.cloud import Cloud
+
+
+def test_a_server_is_made_and_becomes_active(both: Cloud) -> None:
+    answer = both.ask(
+        "POST",
+        "/servers",
+        {
+            "server": {
+                "name": "one", "flavorRef": both.flavor, "imageRef": both.image, "networks": "auto",
+                "metadata": {"a": "b"}, "tags": ["t"],
+            }
+        },
+    )  # fmt: skip
+    assert answer.status == 202, answer
+    made = answer.json["server"]
+    assert set(made) == {"id", "links", "OS-DCF:diskConfig", "security_groups", "adminPass"}
+    assert answer.headers["location"] == made["links"][0]["href"]
+    seen = both.until(made["id"], "ACTIVE")
+    assert seen["OS-EXT-STS:power_state"] == 1
+    assert seen["OS-EXT-SRV-ATTR:host"] in both.hosts
+    assert seen["metadata"] == {"a": "b"}
+    assert len(seen["addresses"]["private"]) == 1
+    (action,) = both.actions(made["id"])
+    assert (action["action"], action["message"]) == ("create", None)
+    assert action["request_id"] == answer.headers["x-compute-request-id"]
+    assert [(e["event"], e["result"]) for e in action["events"]] == [
+        ("compute__do_build_and_run_instance", "Success")
+    ]
+
+
+def test_a_server_is_stopped_and_started(both: Cloud) -> None:
+    uuid = both.boot()
+    assert both.act(uuid, "os-stop").status == 202
+    assert both.until(uuid, "SHUTOFF")["OS-EXT-STS:power_state"] == 4
+    assert both.act(uuid, "os-start").status == 202
+    assert both.until(uuid, "ACTIVE")["OS-EXT-STS:power_state"] == 1
+    assert [one["action"] for one in both.actions(uuid)] == ["start", "stop", "create"]
+
+
+def test_a_deleted_server_is_gone_and_leaves_nothing(both: Cloud) -> None:
+    before = both.claimed()
+    uuid = both.boot()
+    assert both.claimed() != before
+    assert both.ask("DELETE", f"/servers/{uuid}").status == 204
+    both.wait(uuid, lambda seen: seen["status"] == "GONE")
+    assert both.claimed() == before
+    assert both.guests.where(uuid) == []
+    actions = both.ask("GET", f"/servers/{uuid}/os-instance-actions").json["instanceActions"]
+    assert [one["action"] for one in actions] == ["delete", "create"]
