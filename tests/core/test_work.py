@@ -102,7 +102,43 @@ def test_a_newer_request_fences_off_whoever_holds_the_old_job(database_url):
             await store.commit([job("a", kind="teardown", now=2.0)])
             with pytest.raises(Lost):
                 await store.commit([work.keep(held, kind="deploy", job="{}", deadline=100.0)])
-            assert [item.kind for item in await claim(store, "w2", now=3.0)] == ["teardown"]
+            assert await claim(store, "w2", now=3.0) == [], "the old holder may still be at it"
+            await store.commit([work.release("w1", "a")])
+            assert [item.kind for item in await claim(store, "w2", now=4.0)] == ["teardown"]
+
+    asyncio.run(story())
+
+
+def test_a_dropped_job_is_gone_when_its_holder_has_let_go(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a"), job("b")])
+            [held] = await claim(store, limit=1)
+            for machine in ("a", "b"):
+                await store.commit(list(work.drop(machine, "provision")))
+            await store.commit([job(held.machine, "power", kind="power")])
+            assert await claim(store, "w2", now=2.0) == [], "the holder may still be at it"
+            with pytest.raises(Lost):
+                await store.commit([work.done(held)])
+            [left] = await claim(store, "w2", now=13.5)
+            assert left.kind == work.GONE, "its holder has died meanwhile"
+            await store.commit([work.done(left)])
+            assert [item.kind for item in await claim(store, "w2", now=14.0)] == ["power"]
+
+    asyncio.run(story())
+
+
+def test_new_work_is_not_leased_in_the_place_of_what_another_holds(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a")])
+            [held] = await claim(store)
+            leased, _ = job("a", kind="teardown").leased("w2", 20.0)
+            with pytest.raises(Lost):
+                await store.commit([leased])
+            await store.commit([work.done(held)])
+            await store.commit([leased])
+            assert await work.depth(store) == (1, 1)
 
     asyncio.run(story())
 

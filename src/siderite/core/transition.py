@@ -64,9 +64,9 @@ class Change:
     facts: list[Fact] = field(default_factory=list)
     moves: list[tuple[str, str, str, str, str]] = field(default_factory=list)
 
-    def put(self, op: Op) -> None:
-        """A row becomes so."""
-        self.ops.append(op)
+    def put(self, *ops: Op) -> None:
+        """Rows become so."""
+        self.ops += ops
 
     def tell(self, *facts: Fact) -> None:
         """Facts are announced, in this order."""
@@ -167,7 +167,7 @@ def _follow(
     """The work that a state means: active runs, waiting and held is parked, all else has none."""
     state, machine = moved.state, value.uuid
     if state.kind in (Kind.STABLE, Kind.FAILED):
-        change.put(work.drop(machine, rules.lane) if held is None else work.done(held))
+        change.put(*(work.drop(machine, rules.lane) if held is None else [work.done(held)]))
         return
     deadline = work.FAR if state.kind is Kind.HOLD else change.now + rules.deadline(moved)
     due = {Kind.HOLD: work.FAR, Kind.WAIT: change.now + due_in}.get(state.kind, change.now)
@@ -290,14 +290,14 @@ class Door:
     async def _commit_leased(
         self, hands: Hands, ops: list[Op], due: work.Due, lease: tuple[str, float]
     ) -> bool:
-        """Commit with a lease on the new job; False if another process has one of its machine."""
+        """Commit with a lease on the new job; False if somebody has one of its machine."""
         leased, job = due.leased(*lease)
         try:
             await self.store.commit([leased if op is due else op for op in ops])
         except BaseException as why:
             hands.let_go(job.machine)
-            if isinstance(why, Duplicate) and work.is_lease_clash(why):
-                return False
+            if isinstance(why, Lost) or (isinstance(why, Duplicate) and work.is_lease_clash(why)):
+                return False  # perhaps only the lease was not to be had
             raise
         hands.begin(job, lease[1])
         return True

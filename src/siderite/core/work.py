@@ -5,6 +5,9 @@ machine is leased at a time. Each claim changes `fence`, and whatever the worker
 fence it was given: if the lease was lost meanwhile, by time or by a newer request, the commit is
 lost too. Nobody waits without a reason and a deadline: both stand in the row.
 
+What a newer request puts in the place of a leased job, or drops, cannot be claimed until the holder
+has let go: it may be talking to the machine at this moment.
+
 A job that is due at once may be leased by a worker of the process that makes it, in the commit that
 makes it (`Due.leased`): nobody has to look for it then.
 """
@@ -72,8 +75,11 @@ INSERT INTO work (machine, lane, kind, job, due, deadline, reason, created_at, r
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (machine, lane) DO UPDATE SET kind = excluded.kind, job = excluded.job,
   due = excluded.due, deadline = excluded.deadline, reason = excluded.reason, attempts = 0,
-  owner = excluded.owner, lease_until = excluded.lease_until, fence = excluded.fence,
-  created_at = excluded.created_at, request_id = excluded.request_id, pool = excluded.pool
+  fence = excluded.fence, created_at = excluded.created_at, request_id = excluded.request_id,
+  pool = excluded.pool
+"""
+_ADD_LEASED = f"""{_ADD.rstrip()}, owner = excluded.owner, lease_until = excluded.lease_until
+WHERE work.owner IS NULL
 """
 
 
@@ -83,7 +89,7 @@ def _insert(job: Work, lease_until: float | None) -> Op:
         job.created_at, job.request_id, job.fence, job.owner, lease_until,
         job.pool,
     )  # fmt: skip
-    return Op(_ADD, args, 1)
+    return Op(_ADD if lease_until is None else _ADD_LEASED, args, 1)
 
 
 def _new_fence() -> int:
@@ -172,9 +178,25 @@ def done(work: Work) -> Op:
     )
 
 
-def drop(machine: str, lane: str) -> Op:
-    """Forget whatever the lane has; whoever holds it is fenced off."""
-    return Op("DELETE FROM work WHERE machine = ? AND lane = ?", (machine, lane))
+GONE = "gone"
+"""The kind of a job that was dropped while somebody held it."""
+
+
+def drop(machine: str, lane: str) -> tuple[Op, Op]:
+    """Forget whatever the lane has; whoever holds it is fenced off, and its lease stays till then.
+
+    What is left of it is done with by whoever claims it.
+    """
+    free = Op(
+        "DELETE FROM work WHERE machine = ? AND lane = ? AND owner IS NULL",
+        (machine, lane),
+    )
+    held = Op(
+        "UPDATE work SET kind = ?, job = '{}', due = 0, reason = NULL, fence = fence + 1"
+        " WHERE machine = ? AND lane = ? AND owner IS NOT NULL",
+        (GONE, machine, lane),
+    )
+    return free, held
 
 
 def wake(machine: str, lane: str, now: float) -> Due:
@@ -241,11 +263,11 @@ async def renew(store: Store, owner: str, *, now: float, lease_s: float) -> dict
     return {int(row[0]): str(row[1]) for row in rows}  # type: ignore[arg-type]
 
 
-def release(owner: str, fence: int) -> Op:
-    """Let go of a lease on a job that is not being carried out."""
+def release(owner: str, machine: str) -> Op:
+    """Let go of this worker's lease on a machine that it does not act on."""
     return Op(
-        "UPDATE work SET owner = NULL, lease_until = NULL WHERE owner = ? AND fence = ?",
-        (owner, fence),
+        "UPDATE work SET owner = NULL, lease_until = NULL WHERE owner = ? AND machine = ?",
+        (owner, machine),
     )
 
 

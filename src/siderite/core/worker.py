@@ -172,11 +172,15 @@ class Worker:
         handler = self._handlers.get(item.kind)
         with metrics.job(item.kind):
             try:
+                if item.kind == work.GONE:
+                    await self._store.commit([work.done(item)])
+                    return
                 if handler is None:
                     raise LookupError(f"no handler for work of kind {item.kind!r}")
                 await handler(item)
             except Lost:
                 log.info("work went on without us", kind=item.kind, machine=item.machine)
+                await self._hand_back(item.machine)
             except Exception as why:
                 log.error(
                     "job failed unexpectedly",
@@ -186,6 +190,12 @@ class Worker:
                     trace=why,
                 )
                 await self._again(item, why)
+
+    async def _hand_back(self, machine: str) -> None:
+        """Our lease may be on a job that took the place of ours: let anyone have it."""
+        with contextlib.suppress(Exception):
+            await self._store.commit([work.release(self._owner, machine)])
+            self.kick()
 
     async def _again(self, item: Work, why: Exception) -> None:
         wait = min(BACK_OFF_S, 0.5 * 2 ** min(item.attempts, 10))
@@ -203,10 +213,8 @@ class Worker:
                 async with asyncio.timeout(RENEW_S):
                     ours = await work.renew(self._store, self._owner, now=now, lease_s=LEASE_S)
                     # A job that broke while the database was away has a lease and nobody at work.
-                    idle = [fence for fence, machine in ours.items() if machine not in self._busy]
-                    if idle:
-                        await self._store.commit([work.release(self._owner, f) for f in idle])
-                        self.kick()
+                    for machine in set(ours.values()).difference(self._busy):
+                        await self._hand_back(machine)
             except Exception as why:
                 log.error("cannot renew leases", error=repr(why))
                 continue

@@ -119,7 +119,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
             change.tell(*(facts.console("console_set", s, node) for s in ("start", "end")))
         await allocations.end_with(ctx, change, node)
         for lane in LANES:
-            change.put(work.drop(node.uuid, lane))
+            change.put(*work.drop(node.uuid, lane))
         change.tell(*facts.node_crud_pair("delete", node))
 
     await ctx.door.attempt(cause, ident, decide)
