@@ -125,7 +125,7 @@ async def _may_remove(
     ctx: Context, change: Change, found: Found[Allocation], changes: dict[str, Any]
 ) -> SideriteError | None:
     allocation = found.value
-    change.put(work.drop(allocation.uuid, LANE))
+    change.put(*work.drop(allocation.uuid, LANE))
     if allocation.node_uuid is None:
         return None
     node = await NODES.get(ctx.door.store, allocation.node_uuid)
