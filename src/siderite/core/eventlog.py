@@ -173,6 +173,17 @@ async def page(
     return entries, entries[-1].seq if len(entries) == limit else max(after, end)
 
 
+async def latest(store: Store, resource: str, types: Sequence[str], limit: int) -> list[Entry]:
+    """The newest facts of a resource that are of these types, oldest first."""
+    marks = ", ".join("?" * len(types))
+    rows = await store.fetch(
+        f"SELECT seq, {_COLUMNS} FROM events WHERE resource = ? AND event_type IN ({marks})"
+        " AND seq IS NOT NULL ORDER BY seq DESC LIMIT ?",
+        (resource, *types, limit),
+    )
+    return [_entry(row) for row in reversed(rows)]
+
+
 def _entry(row: Line) -> Entry:
     return Entry(*row[:-1], msgspec.Raw(str(row[-1]).encode()))  # type: ignore[arg-type, call-arg]
 

@@ -12,6 +12,7 @@ from siderite.baremetal.web import details
 from siderite.baremetal.web import drivers
 from siderite.baremetal.web import firmware_states
 from siderite.baremetal.web import fleet
+from siderite.baremetal.web import history
 from siderite.baremetal.web import inspection_rules
 from siderite.baremetal.web import management
 from siderite.baremetal.web import nodes
@@ -118,6 +119,8 @@ _HARDWARE = (
     Route("GET", "/nodes/{node}/bios/{setting}", details.bios_setting, _READ, 40),
     Route("GET", "/nodes/{node}/firmware", details.firmware, _READ, 86),
     Route("GET", "/nodes/{node}/inventory", details.inventory, _READ, 81),
+    Route("GET", "/nodes/{node}/history", history.index, _READ, 78),
+    Route("GET", "/nodes/{node}/history/{entry}", history.show, _READ, 78),
     Route("GET", _VENDOR + "/methods", management.vendor_methods, _READ),
     *(
         Route(method, path, management.vendor_passthru, _WRITE)

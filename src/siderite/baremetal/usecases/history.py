@@ -1,0 +1,125 @@
+"""A node's history as clients read it: its facts, told in words.
+
+Nothing is recorded for it: the event log has the facts already, each in the commit that made it
+true.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.find import Guard
+from siderite.core import eventlog
+from siderite.core.errors import NotFound
+from siderite.core.eventlog import Entry
+from siderite.core.times import iso
+from siderite.core.who import Who
+
+MOST = 300
+"""How many entries of a node are shown."""
+
+_PREFIX = "baremetal.node."
+_KINDS = {
+    "create.end": "enrolment",
+    "provision_set.start": "provisioning",
+    "provision_set.end": "provisioning",
+    "provision_set.success": "provisioning",
+    "provision_set.error": "provisioning",
+    "power_set.end": "power",
+    "power_set.error": "power",
+    "power_state_corrected.success": "power",
+    "maintenance_set.end": "maintenance",
+    "console_set.end": "console",
+    "console_set.error": "console",
+    "console_restore.end": "console",
+    "console_restore.error": "console",
+    "console_stop.end": "console",
+}
+"""The facts that are history, and what they are about."""
+_TYPES = tuple(_PREFIX + name for name in _KINDS)
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One entry."""
+
+    uuid: str
+    created_at: str
+    severity: str
+    event: str
+    event_type: str
+    conductor: str
+    state: str | None
+    target: str | None
+    duration_seconds: float | None
+
+
+async def entries(ctx: Context, ident: str, who: Who, guard: Guard) -> tuple[Node, list[Happened]]:
+    """What happened to a node, the oldest first."""
+    node = await find.node(ctx, ident, who, guard)
+    found = await eventlog.latest(ctx.door.store, node.uuid, _TYPES, MOST)
+    began: float | None = None
+    told = []
+    for entry in found:
+        name = entry.event_type.removeprefix(_PREFIX)
+        took = None
+        if name == "provision_set.start":
+            began = entry.at
+        elif name in ("provision_set.end", "provision_set.error") and began is not None:
+            took, began = round(entry.at - began, 3), None
+        told.append(_happened(entry, name, took))
+    return node, told
+
+
+async def entry(
+    ctx: Context, ident: str, uuid: str, who: Who, guard: Guard
+) -> tuple[Node, Happened]:
+    """One of them."""
+    node, told = await entries(ctx, ident, who, guard)
+    for happened in told:
+        if happened.uuid == uuid:
+            return node, happened
+    raise NotFound(f"Node {node.uuid} has no history entry {uuid[:80]!r}.")
+
+
+def _happened(entry: Entry, name: str, took: float | None) -> Happened:
+    data = _decode(entry.payload)["ironic_object.data"]
+    return Happened(
+        uuid=entry.message_id,
+        created_at=iso(entry.at),
+        severity=entry.priority,
+        event=_words(name, data),
+        event_type=_KINDS[name],
+        conductor=entry.publisher_id.partition(".")[2],
+        state=data["provision_state"],
+        target=data["target_provision_state"],
+        duration_seconds=took,
+    )
+
+
+def _words(name: str, data: dict[str, Any]) -> str:
+    action, _, status = name.partition(".")
+    if status == "error":
+        return str(data["last_error"] or f"{action} failed")
+    match action:
+        case "provision_set":
+            before, after = data["previous_provision_state"], data["provision_state"]
+            return f"Moved from {before} to {after} by {data['event']}"
+        case "power_set":
+            return f"Power changed to {data['power_state']} ({data['to_power']} was asked for)"
+        case "power_state_corrected":
+            return f"Power found to be {data['power_state']}, not {data['from_power']}"
+        case "maintenance_set" if data["maintenance"]:
+            return f"Maintenance set: {data['maintenance_reason'] or 'no reason given'}"
+        case "maintenance_set":
+            return "Maintenance cleared"
+        case "create":
+            return "Enrolled"
+        case _:
+            on = "on" if data["console_enabled"] else "off"
+            return f"Console {action.removeprefix('console_')}: it is {on}"

@@ -1,0 +1,85 @@
+"""A node's history: its facts, told in words."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from siderite.core import eventlog
+from tests.baremetal.web.expect import refused
+from tests.baremetal.workers.lives import script
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import verb
+from tests.support.app import Application
+from tests.support.app import Standing
+from tests.support.app import running
+
+BRIEF = {"uuid", "created_at", "severity", "event", "links"}
+DETAIL = BRIEF | {"event_type", "conductor", "user"}
+
+
+def test_it_is_there_from_its_version_on(lite: Standing) -> None:
+    node = lite.make_node()
+    path = f"/v1/nodes/{node}/history"
+    refused(lite.ask("GET", path, version=77), 404)
+    told = lite.ask("GET", path, version=78).json["history"]
+    assert [entry["event"] for entry in told] == ["Enrolled"]
+    assert set(told[0]) == BRIEF
+    link = f"http://cloud.test/baremetal/v1/nodes/{node}/history/{told[0]['uuid']}"
+    assert told[0]["links"] == [{"href": link, "rel": "self"}]
+
+
+@pytest.mark.parametrize(
+    ("version", "more"),
+    [
+        (112, set()),
+        (113, {"project"}),
+        (115, {"project", "state", "target_provision_state", "duration_seconds"}),
+    ],
+)
+def test_each_version_shows_its_details(lite: Standing, version: int, more: set[str]) -> None:
+    path = f"/v1/nodes/{lite.make_node()}/history"
+    listed = lite.ask("GET", f"{path}?detail=true", version=version).json["history"]
+    assert set(listed[0]) == DETAIL | more
+    one = lite.ask("GET", f"{path}/{listed[0]['uuid']}", version=version).json
+    assert one == listed[0]
+    refused(lite.ask("GET", f"{path}/x"), 404, "no history entry")
+    refused(lite.ask("GET", f"{path}?limit=1"), 400, "Unexpected arguments")
+    refused(lite.ask("GET", f"{path}?detail=perhaps"), 400)
+
+
+async def told(app: Application, uuid: str) -> list[dict[str, Any]]:
+    """The history of a node in detail."""
+    if app.program.store.dialect == "postgresql":
+        await eventlog.place(app.program.store)
+    answer = await app.ask("GET", f"/v1/nodes/{uuid}/history?detail=true")
+    found: list[dict[str, Any]] = answer.json["history"]
+    return found
+
+
+def test_a_failure_is_told_with_its_reason_and_how_long_it_took(tmp_path, database_url):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.plant("available")
+            script(app, f"node:{uuid}", fail={"deploy.write_image": "disk is gone" + "!" * 300})
+            await verb(app, uuid, "active")
+            await until(app, uuid, "deploy failed")
+            moved, failed = (await told(app, uuid))[-2:]
+            assert moved["event"] == "Moved from available to deploying by deploy"
+            assert (failed["severity"], failed["state"]) == ("ERROR", "deploy failed")
+            assert "disk is gone" in failed["event"]
+            assert failed["duration_seconds"] >= 0
+            assert (failed["event_type"], failed["conductor"]) == ("provisioning", "here")
+            brief = (await app.ask("GET", f"/v1/nodes/{uuid}/history")).json["history"]
+            assert len(brief[-1]["event"]) == 255
+
+    asyncio.run(story())
+
+
+def test_maintenance_is_told(lite: Standing) -> None:
+    node = lite.make_node()
+    body = {"reason": "new fans"}
+    lite.ask("PUT", f"/v1/nodes/{node}/maintenance", body)
+    lite.ask("DELETE", f"/v1/nodes/{node}/maintenance")
+    said = [e["event"] for e in lite.ask("GET", f"/v1/nodes/{node}/history").json["history"]]
+    assert said == ["Enrolled", "Maintenance set: new fans", "Maintenance cleared"]
