@@ -231,6 +231,7 @@ async def running(
     data: Path, db: str = "", *, work: bool = False, **options: Any
 ) -> AsyncIterator[Application]:
     """The program on a database (SQLite in the directory without one), the admin logged in."""
+    options.setdefault("compute_endpoint", "")  # there is no listener that would take it
     config = Config(
         data=str(data), db=db, public_url=URL, admin_password=PASSWORD, host="here", **options
     )

@@ -65,6 +65,11 @@ def _announced() -> Iterator[tuple[Fact, str]]:
         for status in ("start", "end"):
             over = " no more" if status == "end" else ""
             yield watch_facts.matter(told, status, node, reason=None), f"{text}{over}"
+    for status, text in (("end", "has taken"), ("error", "refused for good")):
+        fact = watch_facts.power_update(
+            status, node, server=node.uuid, tag="POWER_ON", code=200, reason=None
+        )
+        yield fact, f"a compute service {text} a change of power"
 
 
 def _announced_of_others(node: Node) -> Iterator[tuple[Fact, str]]:

@@ -135,6 +135,16 @@ class Config:
     power_watch_in_flight: int = _option(100, "Readings of power that are under way at once.")
     power_read_timeout_s: float = _option(15.0, "How long one reading of power may take.")
     power_unknown_after: int = _option(3, "Failed readings in a row until power is unknown.")
+    compute_endpoint: str = _option(
+        "own", "Compute API to tell of nodes' power: its URL, own, or empty: nobody is told."
+    )
+    compute_auth_url: str = _option(
+        "", "Keystone v3 address for another compute service; empty: without a token."
+    )
+    compute_username: str = _option("", "User who tells it; needs the role service there.")
+    compute_password: str = _option("", "Password of that user.", secret=True)
+    compute_project: str = _option("service", "Project of that user.")
+    compute_domain: str = _option("Default", "Domain of that user and project, by name.")
     power_failure_after: int = _option(
         6, "Failed readings in a row until the node is in maintenance with a power failure."
     )

@@ -209,6 +209,43 @@ def wake(machine: str, lane: str, now: float) -> Due:
     )
 
 
+_RING = """
+INSERT INTO work (machine, lane, kind, job, due, deadline, reason, created_at, request_id, fence,
+  pool)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (machine, lane) DO UPDATE SET job = excluded.job
+"""
+
+
+def ring(
+    machine: str, lane: str, kind: str, *, now: float, reason: str, request_id: str | None = None
+) -> Due:
+    """There is something for a job that finds out itself what there is to do: it is made if it is
+    not there; if it is, whoever holds it goes on, and `done_unless_rung` tells them of it.
+    """
+    bell = _new_fence()
+    args = (machine, lane, kind, str(bell), now, FAR, reason, now, request_id, bell, None)
+    return Due(_RING, args, 1, now)
+
+
+def still_ours(work: Work) -> Op:
+    """The lease holds, or the commit is lost."""
+    return Op(
+        "UPDATE work SET attempts = 0 WHERE machine = ? AND lane = ? AND fence = ?",
+        (work.machine, work.lane, work.fence),
+        1,
+    )
+
+
+def done_unless_rung(work: Work) -> Op:
+    """The job found nothing more to do, and nobody has rung since it was claimed."""
+    return Op(
+        "DELETE FROM work WHERE machine = ? AND lane = ? AND fence = ? AND job = ?",
+        (work.machine, work.lane, work.fence, work.job),
+        1,
+    )
+
+
 GRACE_S = 2.0
 """How long a worker that cannot renew its lease stops before its end, and others wait after it: so
 much may their clocks differ before a machine has two drivers at once.

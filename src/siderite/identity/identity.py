@@ -14,6 +14,7 @@ from siderite.identity.usecases.first_start import first_start
 from siderite.identity.usecases.grants import Grants
 from siderite.identity.usecases.logins import Logins
 from siderite.identity.usecases.projects import Projects
+from siderite.identity.usecases.service_account import service_token
 from siderite.identity.usecases.sessions import Sessions
 from siderite.identity.usecases.users import Users
 
@@ -31,6 +32,7 @@ class Identity:
     ) -> None:
         changes = Changes()
         self._store = store
+        self._clock = clock
         self._passwords = Passwords()
         self.sessions = Sessions(store, changes, clock)
         self.logins = Logins(
@@ -52,6 +54,10 @@ class Identity:
     ) -> str | None:
         """Make projects and admin in an empty database; the password if it had to be made up."""
         return await first_start(self._store, self._passwords, password, keep)
+
+    async def service_token(self, name: str, life_s: float) -> str:
+        """A token by which one of our own services asks another."""
+        return await service_token(self._store, self.sessions, name, self._clock() + life_s)
 
     async def by_token(self, token: str) -> Who | None:
         """Who a token stands for. Asked once per request: from memory, mostly."""

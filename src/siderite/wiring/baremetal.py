@@ -26,11 +26,13 @@ from siderite.baremetal.workers.power_watch import PowerWatch
 from siderite.baremetal.workers.power_watch import Rhythm
 from siderite.baremetal.workers.presence import stay
 from siderite.baremetal.workers.steps import Steps
+from siderite.baremetal.workers.tell_compute import TellCompute
 from siderite.core.config import Config
 from siderite.core.singleton import Singleton
 from siderite.core.worker import Handler
 from siderite.demo import fill
 from siderite.identity import CatalogEntry
+from siderite.wiring.compute_api import compute_api
 from siderite.wiring.drivers import drivers as enabled_drivers
 from siderite.wiring.drivers import ramdisk_url
 from siderite.wiring.part import Base
@@ -65,6 +67,7 @@ def settings(config: Config) -> Settings:
         hardware_timeout_s=config.hardware_timeout_s,
         agent_require_tls=config.agent_require_tls,
         max_limit=config.max_limit,
+        tells_compute=bool(config.compute_endpoint),
     )
 
 
@@ -100,6 +103,10 @@ def baremetal(base: Base) -> Baremetal:
     handlers[allocations.KIND] = partial(allocate.search, ctx)
     jobs: list[Job] = [partial(machines.call_back, partial(_called_back, ctx)), consoles.run]
     jobs += [partial(stay, ctx, config.worker_groups), *_watches(base, ctx, drivers)]
+    api = compute_api(base)
+    handlers["tell_compute"] = TellCompute(ctx, api).handle
+    if api is not None:
+        jobs.append(api.keep_open)
     if config.demo and base.role is Role.ALL:
         jobs.append(partial(fill, ctx, machines, config.demo_nodes))
     authenticated = None if config.baremetal_auth == "none" else base.identity

@@ -12,6 +12,14 @@ def matter(told: Told, status: str, node: Node, *, reason: str | None) -> Fact:
     return facts.of_our_own(told, status, node, "NodePowerWatchPayload", {"reason": reason})
 
 
+def power_update(
+    status: str, node: Node, *, server: str, tag: str, code: int, reason: str | None
+) -> Fact:
+    """A compute service has taken a change of power to its records, or refused it for good."""
+    more = {"server": server, "tag": tag, "code": code, "reason": reason}
+    return facts.of_our_own("power_update", status, node, "NodePowerUpdatePayload", more)
+
+
 def settled(before: Node, after: Node) -> list[Fact]:
     """Power that was unknown or disputed became known by other means than a reading."""
     if before.power_state_reason is None or after.power_state_reason is not None:

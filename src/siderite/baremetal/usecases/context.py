@@ -33,6 +33,8 @@ class Settings:
     hardware_timeout_s: float = 30.0
     agent_require_tls: bool = True
     max_limit: int = 1000
+    tells_compute: bool = False
+    """Whether a compute service is told of nodes' power."""
 
 
 _AT_REST = (Kind.STABLE, Kind.FAILED)

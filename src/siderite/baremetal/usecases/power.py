@@ -18,6 +18,7 @@ from siderite.baremetal.domain.power_truth import with_power
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import power_schedule
+from siderite.baremetal.usecases import tell_compute
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
@@ -174,5 +175,6 @@ async def ended(
             change.put(power_schedule.look_soon(node.uuid, change.now))
         change.tell(facts.power_set("error" if error else "end", after, job.target))
         change.tell(*watch_facts.settled(node, after))
+        tell_compute.note(ctx, change, node, after)
 
     await ctx.door.attempt(cause, held.machine, decide)

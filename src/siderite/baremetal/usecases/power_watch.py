@@ -13,6 +13,7 @@ from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.power_truth import Verdict
 from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import tell_compute
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.power import LANE
 from siderite.baremetal.usecases.power import PowerJob
@@ -56,6 +57,7 @@ async def record(ctx: Context, node: Node, verdict: Verdict, plan: Plan) -> bool
     change.put(NODES.swap(node, after))
     change.put(schedule([plan]))
     change.tell(*watch_facts.of_verdict(node, after, verdict))
+    tell_compute.note(ctx, change, node, after)
     if verdict.put_back is not None:
         job = PowerJob(verdict.put_back.value, new_uuid(), keeps_record=True)
         change.work(

@@ -23,6 +23,7 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import tell_compute
 from siderite.baremetal.usecases.abort import STEP_FIELDS
 from siderite.baremetal.usecases.context import Context
 from siderite.core import metrics
@@ -139,6 +140,7 @@ async def step_on(ctx: Context, run: Run, job: Job, outcome: Done) -> Run:
             after = node.changed(change.now, {**fields, "wait_reason": None})
             change.put(NODES.swap(node, after))
             change.tell(*watch_facts.settled(node, after))
+            tell_compute.note(ctx, change, node, after)
         change.put(
             work.keep(run.held, kind=run.held.kind, job=job_text(job), deadline=run.held.deadline)
         )
@@ -174,6 +176,7 @@ async def moved(
         change.tell(*facts(applied.value), *watch_facts.settled(node, applied.value))
         if also is not None:
             await also(change, node)
+        tell_compute.note(ctx, change, node, applied.value)
         return applied.value
 
     node = await _report(ctx, run, decide)

@@ -1,0 +1,41 @@
+"""The compute service that is told of nodes' power."""
+
+from siderite.baremetal.workers.compute_api import ComputeApi
+from siderite.baremetal.workers.compute_api import KeystoneTokens
+from siderite.baremetal.workers.compute_api import NoTokens
+from siderite.core.config import Config
+from siderite.wiring.own_tokens import OwnTokens
+from siderite.wiring.part import Base
+from siderite.wiring.part import Role
+
+OWN = "own"
+ACCOUNT = "siderite-baremetal"
+
+
+def compute_api(base: Base) -> ComputeApi | None:
+    """Our own, another one, or none."""
+    config = base.config
+    if not config.compute_endpoint:
+        return None
+    if config.compute_endpoint == OWN:
+        url = own_url(config, base.role)
+        return ComputeApi(f"{url}/compute/v2.1", OwnTokens(base.identity, ACCOUNT))
+    if not config.compute_auth_url:
+        return ComputeApi(config.compute_endpoint, NoTokens())
+    tokens = KeystoneTokens(
+        config.compute_auth_url,
+        user=config.compute_username,
+        password=config.compute_password,
+        project=config.compute_project,
+        domain=config.compute_domain,
+    )
+    return ComputeApi(config.compute_endpoint, tokens)
+
+
+def own_url(config: Config, role: Role) -> str:
+    """How a process reaches our own APIs: its own listener if it has them, else the public URL."""
+    if role is Role.WORKER:
+        return config.url
+    host, _, port = config.listen.rpartition(":")
+    here = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "::": "[::1]"}.get(host, host)  # noqa: S104
+    return f"http://{here}:{port}"
