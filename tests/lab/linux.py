@@ -107,7 +107,7 @@ def _pack(modules: Path, out: Path) -> None:
         for folder in ("bin", "sbin", "mod", "etc", "proc", "sys", "dev", "usr/sbin", "tmp", "run"):
             (root / folder).mkdir(parents=True)
         shutil.copy(_busybox(), root / "bin" / "busybox")
-        for name in ("init", "udhcpc.script", "deploy.sh"):
+        for name in ("init", "udhcpc.script", "deploy.sh", "agent.sh"):
             shutil.copy(_GUEST / name, root / name)
             (root / name).chmod(0o755)
         _add_modules(modules, root)

@@ -143,7 +143,8 @@ class Server:
     def _environment(self) -> dict[str, str]:
         """Ours, without what would change a client's or a server's mind, and the options."""
         mine = {"SIDERITE_ADMIN_PASSWORD": self.password}
-        mine |= {f"SIDERITE_{name.upper()}": value for name, value in self._options.items()}
+        for name, value in self._options.items():
+            mine[f"SIDERITE_{name.upper()}"] = value.replace("{port}", str(self._port))
         return clean_environment() | mine
 
     def _ready(self) -> bool:
@@ -225,7 +226,8 @@ def running_server(
 ) -> Iterator[Server]:
     """Start a server with its data below `folder` (SQLite unless `db`); end it whatever happens.
 
-    `flags` are more words for the command line, `options` configuration options by their names.
+    `flags` are more words for the command line, `options` configuration options by their names;
+    `{port}` in a value is the server's own.
     """
     server = Server(folder / "siderite-data", db=db, flags=flags, options=options or {})
     try:

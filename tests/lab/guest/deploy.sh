@@ -1,13 +1,21 @@
-# What a deploy agent does, in a few lines: lookup, heartbeat, write the image, report, power off.
-# The kernel command line has api=http://…; the image's address comes with the lookup.
+# Plays ironic-python-agent: looks its node up, tells every second that it is there, and takes
+# commands over HTTP (agent.sh). Kernel command line: ipa-api-url=… and callback=…
+api=$(sed -n 's/.*ipa-api-url=\([^ ]*\).*/\1/p' /proc/cmdline)
+version='X-OpenStack-Ironic-API-Version: 1.72'
 mac=$(cat /sys/class/net/eth0/address)
-until wget -q -O /tmp/lookup "$k_api/v1/lookup?addresses=$mac"; do sleep 0.5; done
-field() { sed -n 's/.*"'$1'": *"\([^"]*\)".*/\1/p' /tmp/lookup; }
-wget -q -O - --header 'Content-Type: application/json' \
-  --post-data '{"callback_url":"http://10.0.2.15:9999","agent_version":"0"}' \
-  "$k_api/v1/heartbeat/$(field uuid)" >/dev/null
-echo "DEPLOY heartbeat rc=$?"
-wget -q -O - "$(field image)" | dd of=/dev/vda bs=1M conv=fsync 2>&1 | tail -1
-wget -q -O - --post-data '{"state":"deployed"}' "$k_api/v1/done/$(field uuid)" >/dev/null
-echo "DEPLOY done"
-[ "$k_then" = reboot ] && reboot -f || poweroff -f
+mkdir -p /tmp/commands
+until wget -q -O /tmp/lookup --header "$version" "$api/v1/lookup?addresses=$mac"; do sleep 0.3; done
+field() { grep -o "\"$1\": *\"[^\"]*\"" /tmp/lookup | head -n 1 | sed 's/.*"\([^"]*\)"$/\1/'; }
+uuid=$(field uuid); field agent_token >/tmp/token
+echo "AGENT found node $uuid"
+nc -ll -p 9999 -e /agent.sh &
+cat >/bin/heartbeat <<END
+#!/bin/busybox sh
+exec wget -q -O /dev/null --header '$version' --header 'Content-Type: application/json' \
+  --post-data '{"callback_url":"$k_callback","agent_version":"0","agent_token":"$(cat /tmp/token)"}' \
+  "$api/v1/heartbeat/$uuid"
+END
+chmod +x /bin/heartbeat
+until heartbeat; do sleep 0.3; done
+echo "AGENT heard"
+while true; do sleep 1; heartbeat; done
