@@ -1,5 +1,6 @@
 """Inspection rules on the wire."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from siderite.core.errors import Invalid
 
 _MOST = 255
 _MOST_PRIORITY = 9999
+_DIGITS = re.compile(r"[0-9]{1,4}\Z")
 _MULTIPLE = forms.one_of("any", "all", "first", "last")
 _Known = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
@@ -45,6 +47,12 @@ def _parts(known: _Known, *, inverted: bool) -> forms.Check:
     return check
 
 
+def _priority(key: str, value: Any) -> int:
+    """A whole number, also as the digits that command lines send."""
+    number = int(value) if isinstance(value, str) and _DIGITS.match(value) else value
+    return int(forms.whole(0, _MOST_PRIORITY)(key, number))
+
+
 def _phase(key: str, value: Any) -> str:
     return "main" if value is None else forms.one_of("main")(key, value)
 
@@ -61,7 +69,7 @@ RULES = Resource(
             "conditions": forms.list_of(_parts(OPERATORS, inverted=True), most=_MOST),
             "description": forms.text(255),
             "phase": _phase,
-            "priority": forms.whole(0, _MOST_PRIORITY),
+            "priority": _priority,
             "scope": forms.text(255),
             "sensitive": forms.flag,
         },
