@@ -38,7 +38,7 @@ def _announced() -> Iterator[tuple[Fact, str]]:
         for status in ("start", "end", "error"):
             yield facts.node_crud(action, status, node), f"a client's {action} of a node"
     yield from _announced_of_others(node)
-    for status in ("start", "end"):
+    for status in ("start", "end", "error"):
         yield facts.maintenance_set(status, node), "a user sets or clears maintenance"
     ends = {"start": "began", "end": "ended or is held", "error": "failed", "success": "goes on"}
     for status, text in ends.items():

@@ -8,6 +8,7 @@ from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
+from siderite.core.errors import Busy
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
@@ -24,6 +25,7 @@ async def set_maintenance(
     guard: Guard = allow,
 ) -> Node:
     """Maintenance on, with a reason, or off, which also clears the fault."""
+    tried: list[Node] = []
 
     async def decide(change: Change) -> Node:
         node = await find.node(ctx, ident, who, guard)
@@ -32,9 +34,16 @@ async def set_maintenance(
             changes["fault"] = None
             change.put(power_schedule.look_soon(node.uuid, change.now))
         after = node.changed(change.now, changes)
+        tried[:] = [after]
         change.put(NODES.swap(node, after))
         change.tell(facts.maintenance_set("start", after))
         change.tell(facts.maintenance_set("end", after))
         return after
 
-    return await ctx.door.attempt(cause, ident, decide)
+    try:
+        return await ctx.door.attempt(cause, ident, decide)
+    except Busy:
+        failed = ctx.door.change(cause)
+        failed.tell(*(facts.maintenance_set(status, tried[0]) for status in ("start", "error")))
+        await ctx.door.commit(failed)
+        raise

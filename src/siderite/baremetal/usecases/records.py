@@ -22,6 +22,7 @@ from siderite.baremetal.domain.record import Record
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
+from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -201,12 +202,17 @@ class Records(Generic[R]):
             await self.announce_failure(ctx, by.cause, "update", tried[0])
             before = tried[0].value
             raise self._taken(clash, before.changed(0, changes(before))) from clash
+        except Busy:
+            await self.announce_failure(ctx, by.cause, "update", tried[0])
+            raise
 
     async def remove(self, ctx: Context, ident: str, by: By) -> None:
         """Forget a record that nothing depends on."""
+        tried: list[Found[R]] = []
 
         async def decide(change: Change) -> None:
             found = await self.find(ctx, ident, by)
+            tried[:] = [found]
             why = await self.may_remove(ctx, change, found, {})
             await self._refuse(ctx, by, "delete", found, why)
             if not self.removes_itself:
@@ -214,7 +220,11 @@ class Records(Generic[R]):
             self._keep(change, found.node, found.node, touch=False)
             self.tell(change, "delete", found)
 
-        await ctx.door.attempt(by.cause, ident, decide)
+        try:
+            await ctx.door.attempt(by.cause, ident, decide)
+        except Busy:
+            await self.announce_failure(ctx, by.cause, "delete", tried[0])
+            raise
 
     async def remove_all(self, ctx: Context, change: Change, node: Node) -> None:
         """The records of a node go with it, in the same change."""
