@@ -15,6 +15,7 @@ from siderite.core.config import Config
 from siderite.core.http import Service
 from siderite.core.store import Store
 from siderite.core.transition import Door
+from siderite.core.websocket import SocketHandler
 from siderite.core.worker import Handler
 from siderite.events import Hub
 from siderite.identity import CatalogEntry
@@ -60,6 +61,8 @@ class Part:
 
     services: Mapping[str, Service] = field(default_factory=dict)
     """By their prefix on the listener."""
+    sockets: Mapping[str, SocketHandler] = field(default_factory=dict)
+    """Who takes WebSockets, by prefix."""
     catalog: Sequence[CatalogEntry] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     """Who carries out which kind of work."""

@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
 from siderite.core.transition import WORK
 from siderite.core.transition import Door
+from siderite.core.websocket import SocketHandler
 from siderite.core.worker import Handler
 from siderite.core.worker import Worker
 from siderite.events import Hub
@@ -59,6 +61,7 @@ class Program:
     worker: Worker
     hub: Hub
     app: App
+    sockets: Mapping[str, SocketHandler]
     jobs: tuple[Job, ...]
     closers: tuple[Callable[[], None], ...]
 
@@ -82,6 +85,7 @@ async def build(config: Config, role: Role = Role.ALL) -> Program:
     return Program(
         config, base.store, base.door, base.identity, iron.context, iron.machines,
         stars, worker, base.hub, app,
+        sockets=_sockets(base, parts),
         jobs=tuple(_jobs(base, worker, parts)),
         closers=tuple(part.close for part in parts if part.close),
     )  # fmt: skip
@@ -138,6 +142,12 @@ def _jobs(base: Base, worker: Worker, parts: tuple[Part, ...]) -> Iterator[Job]:
     if base.role.serves:
         yield from (job for part in parts for job in part.serving)
     yield partial(base.store.listen, heard)
+
+
+def _sockets(base: Base, parts: tuple[Part, ...]) -> dict[str, SocketHandler]:
+    if not base.role.serves:
+        return {}
+    return {prefix: handler for part in parts for prefix, handler in part.sockets.items()}
 
 
 def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:

@@ -11,8 +11,11 @@ from typing import Any
 import uvicorn
 
 from siderite.core.config import Config
+from siderite.core.websocket import with_sockets
 from siderite.events import Hub
 from siderite.wiring.program import Program
+
+WS_MESSAGE_BYTES = 1024 * 1024
 
 
 class _Server(uvicorn.Server):
@@ -43,7 +46,7 @@ class _Server(uvicorn.Server):
         a connection is closed when its client has read what is left, that is never.
         """
         for connection in list[Any](self.server_state.connections):
-            cycle = connection.cycle
+            cycle = getattr(connection, "cycle", None)  # a WebSocket has none
             if cycle is None or cycle.response_complete or not cycle.response_started:
                 continue
             if connection.transport.is_closing() or (stopping and connection.flow.write_paused):
@@ -77,7 +80,8 @@ def listen(config: Config) -> socket.socket:
 async def serve(program: Program, listener: socket.socket, ready: asyncio.Event) -> None:
     """Answer requests until told to stop."""
     options = uvicorn.Config(
-        program.app, loop="uvloop", http="httptools",
+        with_sockets(program.app, program.sockets), loop="uvloop", http="httptools",
+        ws="websockets-sansio", ws_max_size=WS_MESSAGE_BYTES, ws_per_message_deflate=False,
         lifespan="off", access_log=False, log_config=None, server_header=False,
         proxy_headers=False, date_header=False,
         timeout_graceful_shutdown=5, timeout_keep_alive=75,

@@ -54,7 +54,9 @@ def define(connection: Any, host: Host, guest: Guest, as_marked: Mark) -> Any:
     """Define the domain anew from what the server should be."""
     pool = Pool(connection, host.options)
     shape = Shape(guest, traits(connection, host), _files(pool, guest, as_marked), as_marked)
-    return connection.defineXMLFlags(domain_xml(shape), 0)
+    domain = connection.defineXMLFlags(domain_xml(shape), 0)
+    pool.delete(names.moved(guest.uuid))  # its files here are in use, no longer only kept
+    return domain
 
 
 def _files(pool: Pool, guest: Guest, as_marked: Mark) -> Files:

@@ -33,21 +33,22 @@ class Runs:
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
-        self._tasks: dict[str, tuple[Run, asyncio.Task[Outcome]]] = {}
+        self._tasks: dict[tuple[str, str, str], tuple[Run, asyncio.Task[Outcome]]] = {}
 
     async def outcome(
         self, host: Host, token: str, doing: str, work: Callable[[Run], Awaitable[Outcome]]
     ) -> Outcome:
         """Begin the run, or tell how it is going."""
-        known = self._tasks.get(token)
+        key = (host.name, token, doing)
+        known = self._tasks.get(key)
         if known is None:
             run = Run(doing)
-            known = self._tasks[token] = (run, asyncio.create_task(_guarded(host, run, work)))
+            known = self._tasks[key] = (run, asyncio.create_task(_guarded(host, run, work)))
         run, task = known
         done, _ = await asyncio.wait({task}, timeout=self._patience_s)
         if not done:
             return Wait(f"host {host.name}: {run.doing}", AGAIN_IN_S)
-        self._tasks.pop(token, None)
+        self._tasks.pop(key, None)
         return task.result()
 
     def close(self) -> None:
