@@ -9,6 +9,8 @@ from typing import Any
 
 from tests.support.server import Server
 
+Connect = Callable[[str], Any]
+"""Makes the client of an API version."""
 DEADLINE_S = 20.0
 NEWEST = "1.900"
 _FAILED = (" failed", "error")

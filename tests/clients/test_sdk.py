@@ -1,11 +1,8 @@
 """openstacksdk's bare metal proxy."""
 
-import os
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
-import openstack
 import pytest
 from openstack import exceptions
 
@@ -18,18 +15,6 @@ STEPS = [{"interface": "raid", "step": "create_configuration"}]
 pytestmark = pytest.mark.filterwarnings(
     "ignore::PendingDeprecationWarning", "ignore::openstack.warnings.OpenStackDeprecationWarning"
 )
-
-
-@pytest.fixture
-def baremetal(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The proxy, configured by the clouds.yaml that the server wrote."""
-    for name in set(os.environ) - set(server.client_environment()):
-        monkeypatch.delenv(name)
-    for name, value in server.client_environment().items():
-        monkeypatch.setenv(name, value)
-    cloud = openstack.connect(cloud="siderite")
-    yield cloud.baremetal
-    cloud.close()
 
 
 def test_a_node_is_created_found_listed_and_deleted(baremetal: Any, nodes: Nodes) -> None:

@@ -1,21 +1,14 @@
 """python-ironicclient with API versions old and new: what a client of each time gets to see."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ironicclient import client
 from ironicclient import exc
-from ironicclient.common import filecache
-from keystoneauth1 import session as sessions
-from keystoneauth1.identity import v3
 
+from tests.clients.nodes import Connect
 from tests.clients.nodes import Nodes
 from tests.clients.shell import Shell
 from tests.support.server import Server
-
-Connect = Callable[[str], Any]
 
 AT_1_1 = {
     "uuid", "created_at", "updated_at", "chassis_uuid", "console_enabled", "driver",
@@ -40,7 +33,7 @@ AT_1_115 = AT_1_38 | {
     "parent_node", "firmware_interface", "service_step", "disable_power_off", "instance_name",
     "health",
 }  # fmt: skip
-AT_1_900 = AT_1_115 | {"wait_reason", "deadline"}
+AT_1_900 = AT_1_115 | {"wait_reason", "deadline", "power_policy", "power_state_reason"}
 
 KEYS = {
     "1.1": AT_1_1,
@@ -53,28 +46,8 @@ KEYS = {
 }
 
 
-@pytest.fixture(scope="module")
-def connect(server: Server) -> Iterator[Connect]:
-    """Makes the client of a version."""
-    auth = v3.Password(
-        f"{server.url}/identity/v3", username="admin", password=server.password,
-        user_domain_id="default", project_name="admin", project_domain_id="default",
-    )  # fmt: skip
-    session = sessions.Session(auth=auth)
-
-    def connect(version: str) -> Any:
-        return client.get_client("1", session=session, os_ironic_api_version=version)
-
-    # The client remembers versions in the user's home; here, in the test's.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(filecache, "CACHE_DIR", str(server.data.parent))
-        patch.setattr(filecache, "CACHE_FILENAME", str(server.data.parent / "versions.dbm"))
-        yield connect
-    session.session.close()
-
-
 def test_the_key_sets_have_the_sizes_that_clients_rely_on() -> None:
-    assert (len(AT_1_1), len(AT_1_115), len(AT_1_900)) == (22, 69, 71)
+    assert (len(AT_1_1), len(AT_1_115), len(AT_1_900)) == (22, 69, 73)
 
 
 @pytest.mark.parametrize("version", KEYS)
