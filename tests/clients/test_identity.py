@@ -137,3 +137,44 @@ def test_authentication_of_type_none_is_refused_unless_configured(server: Server
     done = process("openstack", "baremetal", "node", "list", environment=environment)
     assert done.returncode == 1
     assert "(HTTP 401)" in done.stderr
+
+
+def test_an_application_credential_is_made_used_and_deleted(
+    openstack: Shell, server: Server
+) -> None:
+    made = openstack.json("application", "credential", "create", "robot", "--role", "reader")
+    assert "robot" in openstack.column("Name", "application", "credential", "list")
+    environment = {
+        **clean_environment(), "HOME": str(server.data.parent),
+        "OS_AUTH_TYPE": "v3applicationcredential", "OS_AUTH_URL": f"{server.url}/identity/v3",
+        "OS_APPLICATION_CREDENTIAL_ID": made["ID"],
+        "OS_APPLICATION_CREDENTIAL_SECRET": made["Secret"],
+    }  # fmt: skip
+    words = ("image", "list", "-f", "json")
+    done = process("openstack", *words, environment=environment)
+    assert done.returncode == 0, done.stderr
+    refused = process("openstack", "image", "create", "no", environment=environment)
+    assert refused.returncode != 0 and "member" in refused.stderr
+    openstack("application", "credential", "delete", "robot")
+    gone = process("openstack", *words, environment=environment)
+    assert gone.returncode != 0 and "401" in gone.stderr
+
+
+def test_people_and_their_roles_are_managed(openstack: Shell) -> None:
+    openstack("project", "create", "wing", "--description", "east")
+    openstack("user", "create", "wilma", "--password", "pass phrase", "--project", "wing")
+    openstack("role", "add", "--project", "wing", "--user", "wilma", "member")
+    words = ("role", "assignment", "list", "--user", "wilma", "--names")
+    assert openstack.column("Role", *words) == ["member"]
+    assert openstack.column("Project", *words) == ["wing@Default"]
+    openstack("role", "remove", "--project", "wing", "--user", "wilma", "member")
+    assert openstack.json(*words) == []
+    openstack("project", "set", "wing", "--disable")
+    assert openstack.json("project", "show", "wing")["enabled"] is False
+    openstack("user", "set", "wilma", "--name", "betty", "--disable")
+    assert openstack.json("user", "show", "betty")["enabled"] is False
+    assert openstack.json("group", "list") == []
+    openstack("user", "delete", "betty")
+    openstack("project", "delete", "wing")
+    token = openstack.json("token", "issue")["id"]
+    openstack("token", "revoke", token)

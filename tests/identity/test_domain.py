@@ -36,7 +36,7 @@ def test_only_version_documents_and_logging_in_are_public() -> None:
     assert public == {("GET", "/"), ("GET", "/v3"), ("POST", "/v3/auth/tokens")}
 
 
-def test_every_change_but_ones_own_password_and_tokens_is_for_admins() -> None:
+def test_every_change_but_of_ones_own_secrets_and_tokens_is_for_admins() -> None:
     others = {
         (route.method, route.path)
         for route in ROUTES
@@ -46,6 +46,8 @@ def test_every_change_but_ones_own_password_and_tokens_is_for_admins() -> None:
         ("POST", "/v3/auth/tokens"),
         ("DELETE", "/v3/auth/tokens"),
         ("POST", "/v3/users/{user_id}/password"),
+        ("POST", "/v3/users/{user_id}/application_credentials"),
+        ("DELETE", "/v3/users/{user_id}/application_credentials/{credential_id}"),
     }
 
 

@@ -121,6 +121,13 @@ class Config:
         False, "Whether a server that no host has room for becomes PENDING in place of ERROR."
     )
 
+    keystone_url: str = _option(
+        "", "A Keystone whose tokens are good here too (https://…/v3); empty: only our own."
+    )
+    keystone_user: str = _option("", "Our account there, which may validate tokens.")
+    keystone_password: str = _option("", "Its password.", secret=True)
+    keystone_project: str = _option("service", "Its project.")
+    keystone_domain: str = _option("Default", "The domain of the account and of its project.")
     quota_instances: int = _option(10, "Servers that a project may have; -1: without limit.")
     quota_cores: int = _option(20, "VCPUs that a project's servers may have; -1: without limit.")
     quota_ram_mib: int = _option(51200, "Memory of a project's servers; -1: without limit.")
@@ -259,6 +266,8 @@ def _check(config: Config) -> None:
     for name in ("power_watch_in_flight", "power_unknown_after", "power_failure_after"):
         if getattr(config, name) < 1:
             raise BadOption(f"{name} = {getattr(config, name)} must be at least 1.")
+    if config.keystone_url and not config.keystone_user:
+        raise BadOption("keystone_url needs keystone_user and keystone_password: our account there.")
     if config.log_level.lower() not in ("debug", "info", "warning", "error"):
         raise BadOption(f"log_level = {config.log_level!r} must be debug, info, warning or error.")
     if config.log_format not in ("text", "json"):

@@ -13,7 +13,9 @@ once.
 """
 
 from siderite.identity.identity import Identity
+from siderite.identity.keystone import Either
+from siderite.identity.keystone import Keystone
 from siderite.identity.web import CatalogEntry
 from siderite.identity.web import IdentityService
 
-__all__ = ["CatalogEntry", "Identity", "IdentityService"]
+__all__ = ["CatalogEntry", "Either", "Identity", "IdentityService", "Keystone"]

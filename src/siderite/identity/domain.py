@@ -96,6 +96,30 @@ class User:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """An application credential: a secret that is good for one project and some of a user's roles,
+    as long as the user holds them. It outlives a change of the user's password.
+    """
+
+    uuid: str
+    user_id: str
+    project_id: str
+    name: str
+    secret: str = field(repr=False)
+    version: int = 1
+    description: str | None = None
+    roles: tuple[str, ...] = ()
+    expires_at: float | None = None
+    unrestricted: bool = False
+    """Whether tokens of it may manage the user's credentials."""
+
+    @property
+    def role_text(self) -> str:
+        """The roles as a column."""
+        return " ".join(self.roles)
+
+
 class ScopeKind(StrEnum):
     """What a token is good for."""
 
@@ -138,6 +162,15 @@ class Grant:
     role: str
 
 
+@dataclass(frozen=True, slots=True)
+class CredentialRef:
+    """The credential that a token was got with."""
+
+    id: str
+    name: str
+    unrestricted: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """What a good token stands for, as things are now."""
@@ -151,6 +184,7 @@ class Session:
     audit_ids: tuple[str, ...]
     issued_at: float
     expires_at: float
+    credential: CredentialRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +228,20 @@ class TokenProof:
 
 
 @dataclass(frozen=True, slots=True)
+class CredentialProof:
+    """An application credential's secret, and which it is: by its id, or by its name and user."""
+
+    secret: str = field(repr=False)
+    id: str | None = None
+    name: str | None = None
+    user_id: str | None = None
+    user: str | None = None
+    domain: DomainRef = DomainRef()
+
+
+@dataclass(frozen=True, slots=True)
 class Login:
     """A proof and the wanted scope; none means the user's default project, if any."""
 
-    proof: PasswordProof | TokenProof
+    proof: PasswordProof | TokenProof | CredentialProof
     scope: WantedScope | None

@@ -10,6 +10,7 @@ from siderite.core.who import Who
 from siderite.identity.passwords import Passwords
 from siderite.identity.usecases.basic import Basic
 from siderite.identity.usecases.changes import Changes
+from siderite.identity.usecases.credentials import Credentials
 from siderite.identity.usecases.first_start import first_start
 from siderite.identity.usecases.grants import Grants
 from siderite.identity.usecases.logins import Logins
@@ -46,6 +47,7 @@ class Identity:
         self.projects = Projects(store, changes)
         self.users = Users(store, self._passwords, self.logins, changes)
         self.grants = Grants(store, changes)
+        self.credentials = Credentials(store, self._passwords, changes, clock)
         self._basic = Basic(store, self.logins, changes, clock)
         self._remembered = self.sessions.remembered
 

@@ -42,6 +42,7 @@ def _either(*rules: Rule) -> Rule:
 
 RULES: dict[str, Rule] = {
     "authenticated": _authenticated,
+    "self": _self,
     "self_or_admin": _either(_self, _admin),
     "self_or_reader": _either(_self, _reader),
     "own_project_or_reader": _either(_own_project, _reader),

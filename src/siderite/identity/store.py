@@ -11,6 +11,8 @@ from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.store.table import Table
 from siderite.core.store.table import Where
+from siderite.identity.domain import Credential
+from siderite.identity.domain import CredentialRef
 from siderite.identity.domain import Grant
 from siderite.identity.domain import Project
 from siderite.identity.domain import Scope
@@ -25,20 +27,27 @@ USERS: Table[User] = Table(
 PROJECTS: Table[Project] = Table(
     "identity_projects", Project, ("domain_id", "name", "enabled"), lambda _: ""
 )
+CREDENTIALS: Table[Credential] = Table(
+    "identity_credentials",
+    Credential,
+    ("user_id", "project_id", "name", "role_text", "unrestricted"),
+    lambda _: "",
+)
 
 _ISSUE = """
 INSERT INTO identity_tokens
-  (hash, user_id, epoch, kind, target_id, methods, audit_ids, issued_at, expires_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+  (hash, user_id, epoch, kind, target_id, methods, audit_ids, issued_at, expires_at, credential)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SESSION = """
 SELECT t.user_id, u.name, t.kind, t.target_id, p.name, t.methods, t.audit_ids, t.issued_at,
-  t.expires_at, g.role
+  t.expires_at, g.role, t.credential, c.name, c.role_text, c.unrestricted
 FROM identity_tokens t
 JOIN identity_users u ON u.uuid = t.user_id AND u.epoch = t.epoch AND u.enabled = 1
 LEFT JOIN identity_projects p ON t.kind = 'project' AND p.uuid = t.target_id AND p.enabled = 1
 LEFT JOIN identity_grants g
   ON g.user_id = t.user_id AND g.kind = t.kind AND g.target_id = t.target_id
+LEFT JOIN identity_credentials c ON c.uuid = t.credential
 WHERE t.hash = ? AND t.expires_at > ?
 """
 _ADD_GRANT = """
@@ -140,6 +149,7 @@ def add_token(token_hash: str, session: Session, epoch: int) -> Op:
         " ".join(session.audit_ids),
         session.issued_at,
         session.expires_at,
+        session.credential.id if session.credential else None,
     )
     return Op(_ISSUE, args, 1)
 
@@ -151,9 +161,16 @@ async def session(store: Store, token_hash: str, now: float) -> Session | None:
 
 
 def _session(rows: Sequence[Line]) -> Session | None:
-    user_id, user, kind, target, project, methods, audit_ids, issued_at, expires_at, _ = rows[0]
+    user_id, user, kind, target, project, methods, audit_ids, issued_at, expires_at = rows[0][:9]
     scope = Scope(ScopeKind(str(kind)), str(target))
     roles = effective(str(row[9]) for row in rows if row[9] is not None)
+    ref = None
+    credential, name, role_text, unrestricted = rows[0][10:]
+    if credential is not None:
+        if name is None:  # it is gone, and its tokens with it
+            return None
+        roles &= effective(str(role_text).split())
+        ref = CredentialRef(str(credential), str(name), bool(unrestricted))
     if scope.kind is not ScopeKind.UNSCOPED and not roles:
         return None
     if scope.kind is ScopeKind.PROJECT and project is None:
@@ -168,7 +185,18 @@ def _session(rows: Sequence[Line]) -> Session | None:
         audit_ids=tuple(str(audit_ids).split(" ")),
         issued_at=float(issued_at or 0),
         expires_at=float(expires_at or 0),
+        credential=ref,
     )
+
+
+def remove_credentials_of_user(user_id: str) -> Op:
+    """Forget all of a user's credentials."""
+    return Op("DELETE FROM identity_credentials WHERE user_id = ?", (user_id,))
+
+
+def remove_credentials_of_project(project_id: str) -> Op:
+    """Forget all credentials for a project."""
+    return Op("DELETE FROM identity_credentials WHERE project_id = ?", (project_id,))
 
 
 def remove_token(token_hash: str) -> Op:

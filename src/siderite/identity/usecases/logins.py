@@ -11,9 +11,13 @@ from typing import assert_never
 from siderite.core.errors import Unauthorized
 from siderite.core.log import get_logger
 from siderite.core.store import Store
+from siderite.core.store.table import Where
 from siderite.identity import store as rows
 from siderite.identity.domain import SYSTEM
 from siderite.identity.domain import UNSCOPED
+from siderite.identity.domain import Credential
+from siderite.identity.domain import CredentialProof
+from siderite.identity.domain import CredentialRef
 from siderite.identity.domain import Login
 from siderite.identity.domain import PasswordProof
 from siderite.identity.domain import Project
@@ -34,6 +38,9 @@ log = get_logger("identity")
 
 _REFUSED = (
     "The user name or the password is wrong, or the account is disabled; check both and try again."
+)
+_NO_CREDENTIAL = (
+    "The application credential or its secret is wrong, or it has expired; make a new one."
 )
 _BAD_TOKEN = "The token is not good (any more); log in with a password."  # noqa: S105
 _NO_ROLE = (
@@ -65,29 +72,79 @@ class Logins:
 
     async def login(self, login: Login) -> tuple[str, Session]:
         """A new token and what it stands for; Unauthorized says why not."""
+        credential: CredentialRef | None = None
         match login.proof:
             case PasswordProof() as proof:
                 user = await self.by_password(proof)
                 methods: tuple[str, ...] = ("password",)
                 audit_ids: tuple[str, ...] = (new_audit_id(),)
                 expires_at = self._clock() + self._ttl_s
+                scope = await self._scope(user, login.scope)
             case TokenProof(token):
                 old, user = await self._by_token(token)
                 methods = tuple(sorted({*old.methods, "token"}))
                 audit_ids = (new_audit_id(), old.audit_ids[-1])
                 expires_at = old.expires_at  # an exchange does not lengthen a token's life
+                credential = old.credential
+                scope = await self._rescoped(old, user, login.scope)
+            case CredentialProof() as claim:
+                found, user = await self._by_credential(claim)
+                if login.scope is not None:
+                    raise Unauthorized(
+                        "An application credential has its project; do not ask for a scope."
+                    )
+                methods = ("application_credential",)
+                audit_ids = (new_audit_id(),)
+                expires_at = min(self._clock() + self._ttl_s, found.expires_at or float("inf"))
+                scope = on_project(found.project_id)
+                credential = CredentialRef(found.uuid, found.name, found.unrestricted)
             case _:
                 assert_never(login.proof)
         issued = await self._sessions.issue(
-            user,
-            await self._scope(user, login.scope),
-            methods=methods,
-            audit_ids=audit_ids,
-            expires_at=expires_at,
-        )
+            user, scope, methods=methods, audit_ids=audit_ids, expires_at=expires_at,
+            credential=credential,
+        )  # fmt: skip
         if issued is None:
             raise Unauthorized("Your rights changed while you logged in; try again.")
         return issued
+
+    async def _rescoped(self, old: Session, user: User, wanted: WantedScope | None) -> Scope:
+        """The scope of a token that was got for another; a credential's project stays."""
+        if old.credential is None:
+            return await self._scope(user, wanted)
+        if wanted is not None and await self._scope(user, wanted) != old.scope:
+            raise Unauthorized(
+                "A token of an application credential is for the credential's project only."
+            )
+        return old.scope
+
+    async def _by_credential(self, claim: CredentialProof) -> tuple[Credential, User]:
+        """The credential and its user. Refusals take the same work, whatever was wrong."""
+        found = await self._claimed_credential(claim)
+        user = await rows.USERS.get(self._store, found.user_id) if found else None
+        right = await self._passwords.matches(claim.secret, found.secret if found else None)
+        name = claim.id or claim.name or ""
+        is_over = found is not None and (found.expires_at or float("inf")) <= self._clock()
+        if found is None or user is None or not right or not user.enabled or is_over:
+            log.info("login refused", credential=found.uuid if found else None)
+            await self._sleep(self._throttle.failed(name))
+            raise Unauthorized(_NO_CREDENTIAL)
+        self._throttle.succeeded(name)
+        return found, user
+
+    async def _claimed_credential(self, claim: CredentialProof) -> Credential | None:
+        if claim.id is not None:
+            return await rows.CREDENTIALS.get(self._store, claim.id)
+        user_id = claim.user_id
+        if user_id is None:
+            domain = claim.domain.resolve()
+            if domain is None or claim.user is None:
+                return None
+            user = await rows.user_named(self._store, claim.user, domain.id)
+            user_id = user.uuid if user else ""
+        where = Where("user_id = ? AND name = ?", (user_id, claim.name or ""))
+        found = await rows.CREDENTIALS.find(self._store, where)
+        return found[0] if found else None
 
     async def by_password(self, proof: PasswordProof) -> User:
         """The user whose password it is. Refusals take the same work, whatever was wrong."""

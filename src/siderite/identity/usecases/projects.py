@@ -94,6 +94,7 @@ class Projects:
             rows.PROJECTS.remove(project),
             rows.remove_grants_at(scope),
             rows.remove_tokens_at(scope),
+            rows.remove_credentials_of_project(project_id),
         ]
         try:
             await self._store.commit(ops)

@@ -12,6 +12,7 @@ from siderite.core.store import Lost
 from siderite.core.store import Store
 from siderite.core.who import Who
 from siderite.identity import store as rows
+from siderite.identity.domain import CredentialRef
 from siderite.identity.domain import Scope
 from siderite.identity.domain import ScopeKind
 from siderite.identity.domain import Session
@@ -78,6 +79,7 @@ class Sessions:
         methods: tuple[str, ...],
         audit_ids: tuple[str, ...],
         expires_at: float,
+        credential: CredentialRef | None = None,
     ) -> tuple[str, Session] | None:
         """A new token; None if the user lost the right to it while it was made."""
         text = new_token()
@@ -94,6 +96,7 @@ class Sessions:
             audit_ids=audit_ids,
             issued_at=now,
             expires_at=expires_at,
+            credential=credential,
         )
         await self._store.commit([rows.add_token(hashed, new, user.epoch)])
         await self._sweep(now)

@@ -97,6 +97,7 @@ class Users:
             rows.USERS.remove(user),
             rows.remove_grants_of_user(user_id),
             rows.remove_tokens_of_user(user_id),
+            rows.remove_credentials_of_user(user_id),
         ]
         try:
             await self._store.commit(ops)

@@ -6,6 +6,7 @@ import msgspec
 
 from siderite.core.errors import Invalid
 from siderite.core.errors import Unauthorized
+from siderite.identity.domain import CredentialProof
 from siderite.identity.domain import DomainRef
 from siderite.identity.domain import Login
 from siderite.identity.domain import PasswordProof
@@ -41,8 +42,22 @@ class _Token(msgspec.Struct):
     id: str
 
 
+class _Owner(msgspec.Struct):
+    id: str | None = None
+    name: str | None = None
+    domain: _Domain | None = None
+
+
+class _Credential(msgspec.Struct):
+    secret: str
+    id: str | None = None
+    name: str | None = None
+    user: _Owner | None = None
+
+
 class _Identity(msgspec.Struct):
     methods: list[str]
+    application_credential: _Credential | None = None
     password: _Password | None = None
     token: _Token | None = None
 
@@ -80,10 +95,12 @@ def parse(body: object) -> Login:
     return Login(_proof(auth.identity), _scope(auth.scope))
 
 
-def _proof(identity: _Identity) -> PasswordProof | TokenProof:
+def _proof(identity: _Identity) -> PasswordProof | TokenProof | CredentialProof:
     methods = set(identity.methods)
     if len(methods) != 1:
-        raise Invalid("auth.identity.methods must name one method: password or token.")
+        raise Invalid(
+            "auth.identity.methods must name one method: password, token or application_credential."
+        )
     if methods == {"password"}:
         if identity.password is None:
             raise Invalid("The method is password, so auth.identity.password.user is needed.")
@@ -92,7 +109,27 @@ def _proof(identity: _Identity) -> PasswordProof | TokenProof:
         if identity.token is None:
             raise Invalid("The method is token, so auth.identity.token.id is needed.")
         return TokenProof(identity.token.id)
-    raise Unauthorized("That authentication method is not supported here; use password or token.")
+    if methods == {"application_credential"}:
+        if identity.application_credential is None:
+            raise Invalid("The method is application_credential, so that is needed beside it.")
+        return _credential(identity.application_credential)
+    raise Unauthorized(
+        "That authentication method is not supported here; use password, token or"
+        " application_credential."
+    )
+
+
+def _credential(given: _Credential) -> CredentialProof:
+    if given.id is not None:
+        return CredentialProof(given.secret, id=given.id)
+    if given.name is None or given.user is None:
+        raise Invalid("auth.identity.application_credential needs an id, or a name and a user.")
+    if given.user.id is not None:
+        return CredentialProof(given.secret, name=given.name, user_id=given.user.id)
+    if given.user.name is None:
+        raise Invalid("auth.identity.application_credential.user needs an id, or name and domain.")
+    domain = _domain("auth.identity.application_credential.user.domain", given.user.domain)
+    return CredentialProof(given.secret, name=given.name, user=given.user.name, domain=domain)
 
 
 def _password(user: _User) -> PasswordProof:

@@ -80,6 +80,23 @@ async def endpoint(service: "IdentityService", request: Request) -> Response:
     return _one(service, request, "endpoint", known, views.endpoint)
 
 
+async def no_groups(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/groups and /v3/users/{user_id}/groups: there are none."""
+    path = request.path.removeprefix("v3")
+    return reply(views.listing(service.v3, path, "groups", ()))
+
+
+async def no_group(_service: "IdentityService", request: Request) -> Response:
+    """GET /v3/groups/{group_id}"""
+    raise NotFound(f"There is no group {query.path_id(request)[:64]!r}; groups are not supported.")
+
+
+async def access_rules(service: "IdentityService", request: Request) -> Response:
+    """GET /v3/users/{user_id}/access_rules: there are none."""
+    path = request.path.removeprefix("v3")
+    return reply(views.listing(service.v3, path, "access_rules", ()))
+
+
 def _filtered(request: Request, items: Iterable[T], *names: str) -> list[T]:
     wanted = {name: query.text(request, name) for name in names}
     return [

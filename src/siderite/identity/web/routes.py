@@ -1,6 +1,7 @@
 """The identity API's table of contents: method, path, handler, and who may (policy.py)."""
 
 from siderite.core.http import Route
+from siderite.identity.web import credentials
 from siderite.identity.web import grants
 from siderite.identity.web import projects
 from siderite.identity.web import records
@@ -11,6 +12,7 @@ from siderite.identity.web import versions
 ON_PROJECT = "/v3/projects/{project_id}/users/{user_id}/roles"
 ON_DOMAIN = "/v3/domains/{domain_id}/users/{user_id}/roles"
 ON_SYSTEM = "/v3/system/users/{user_id}/roles"
+CREDENTIALS = "/v3/users/{user_id}/application_credentials"
 
 # HEAD is answered wherever GET is.
 ROUTES = (
@@ -35,6 +37,14 @@ ROUTES = (
     Route("DELETE", "/v3/users/{user_id}", users.delete, "admin"),
     Route("GET", "/v3/users/{user_id}/projects", projects.list_of_user, "self_or_reader"),
     Route("POST", "/v3/users/{user_id}/password", users.change_password, "self_or_admin"),
+    Route("GET", CREDENTIALS, credentials.list_all, "self_or_reader"),
+    Route("POST", CREDENTIALS, credentials.create, "self"),
+    Route("GET", CREDENTIALS + "/{credential_id}", credentials.show, "self_or_reader"),
+    Route("DELETE", CREDENTIALS + "/{credential_id}", credentials.delete, "self_or_admin"),
+    Route("GET", "/v3/users/{user_id}/access_rules", records.access_rules, "self_or_reader"),
+    Route("GET", "/v3/users/{user_id}/groups", records.no_groups, "self_or_reader"),
+    Route("GET", "/v3/groups", records.no_groups, "reader"),
+    Route("GET", "/v3/groups/{group_id}", records.no_group, "reader"),
     Route("GET", "/v3/role_assignments", grants.list_all, "reader"),
     Route("GET", ON_PROJECT, grants.list_on_project, "reader"),
     Route("GET", ON_PROJECT + "/{role_id}", grants.check_on_project, "reader"),

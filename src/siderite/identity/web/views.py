@@ -8,6 +8,7 @@ from siderite.core.times import iso
 from siderite.identity.domain import DEFAULT
 from siderite.identity.domain import ROLE_BY_NAME
 from siderite.identity.domain import ROLES
+from siderite.identity.domain import Credential
 from siderite.identity.domain import Domain
 from siderite.identity.domain import Grant
 from siderite.identity.domain import Project
@@ -57,6 +58,12 @@ def session(one: Session, catalogue: Sequence[View] | None) -> View:
         "issued_at": _time(one.issued_at),
         "expires_at": _time(one.expires_at),
     }
+    if one.credential is not None:
+        body["application_credential"] = {
+            "id": one.credential.id,
+            "name": one.credential.name,
+            "restricted": not one.credential.unrestricted,
+        }
     match one.scope.kind:
         case ScopeKind.UNSCOPED:
             return {"token": body}
@@ -127,6 +134,24 @@ def user(v3: str, one: User) -> View:
     if one.default_project_id is not None:
         view["default_project_id"] = one.default_project_id
     return view
+
+
+def credential(v3: str, one: Credential) -> View:
+    """An application credential, without its secret."""
+    return {
+        "id": one.uuid,
+        "name": one.name,
+        "description": one.description,
+        "project_id": one.project_id,
+        "roles": [
+            {"id": ROLE_BY_NAME[name].id, "name": name, "domain_id": None}
+            for name in one.roles
+            if name in ROLE_BY_NAME
+        ],
+        "expires_at": None if one.expires_at is None else _time(one.expires_at),
+        "unrestricted": one.unrestricted,
+        "links": {"self": f"{v3}/users/{one.user_id}/application_credentials/{one.uuid}"},
+    }
 
 
 def domain(v3: str, one: Domain) -> View:
