@@ -131,6 +131,9 @@ class Config:
     quota_instances: int = _option(10, "Servers that a project may have; -1: without limit.")
     quota_cores: int = _option(20, "VCPUs that a project's servers may have; -1: without limit.")
     quota_ram_mib: int = _option(51200, "Memory of a project's servers; -1: without limit.")
+    image_url: str = _option(
+        "", "A Glance that servers boot from (needs keystone_url); empty: our own image service."
+    )
     image_dir: str = _option("", "Directory for images' data; empty: images in the data directory.")
     image_max_gib: int = _option(1024, "Largest image that is taken, in GiB.")
     power_policy: str = _option(
@@ -266,8 +269,12 @@ def _check(config: Config) -> None:
     for name in ("power_watch_in_flight", "power_unknown_after", "power_failure_after"):
         if getattr(config, name) < 1:
             raise BadOption(f"{name} = {getattr(config, name)} must be at least 1.")
+    if config.image_url and not config.keystone_url:
+        raise BadOption("image_url needs keystone_url: the account that fetches images is there.")
     if config.keystone_url and not config.keystone_user:
-        raise BadOption("keystone_url needs keystone_user and keystone_password: our account there.")
+        raise BadOption(
+            "keystone_url needs keystone_user and keystone_password: our account there."
+        )
     if config.log_level.lower() not in ("debug", "info", "warning", "error"):
         raise BadOption(f"log_level = {config.log_level!r} must be debug, info, warning or error.")
     if config.log_format not in ("text", "json"):

@@ -102,9 +102,12 @@ class Keystone:
         if self._token == token:
             self._token = None
 
-    async def close(self) -> None:
-        """Let go of connections."""
-        await self._http.aclose()
+    async def run(self) -> None:
+        """Until cancelled; then let go of connections."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self._http.aclose()
 
     async def _once(self, token: str, ask: Callable[[str], Any]) -> Who | None:
         """Requests that come with the same token at the same moment ask once."""
@@ -130,6 +133,7 @@ class Keystone:
         return self._remember(token, answer)
 
     async def _validate(self, token: str) -> dict[str, Any] | None:
+        status = _UNAUTHORIZED
         for _ in range(2):
             own = await self.service_token()
             headers = {"X-Auth-Token": own, "X-Subject-Token": token}
@@ -139,10 +143,11 @@ class Keystone:
                 return body
             if answer.status_code == _NOT_FOUND:
                 return None
-            if answer.status_code != _UNAUTHORIZED:
+            status = answer.status_code
+            if status != _UNAUTHORIZED:
                 break
             self.forget_service_token(own)
-        log.warning("keystone does not validate tokens for us", status=answer.status_code)
+        log.warning("keystone does not validate tokens for us", status=status)
         raise Unavailable("The identity service does not validate tokens just now; try again.")
 
     def _remember(self, key: str, body: dict[str, Any]) -> Who:

@@ -9,16 +9,18 @@ from siderite.image import ImageService
 from siderite.image.files import Files
 from siderite.image.transfer import Transfer
 from siderite.image.usecases.context import Context
+from siderite.wiring.glance_images import GlanceImages
+from siderite.wiring.own_images import OwnImages
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
 
 
 @dataclass(frozen=True, slots=True)
 class ImageRoom:
-    """The room, and its face for others."""
+    """The room, and where images for servers come from: it, or a Glance elsewhere."""
 
     part: Part
-    images: Images
+    source: OwnImages | GlanceImages
 
 
 def image(base: Base) -> ImageRoom:
@@ -29,10 +31,14 @@ def image(base: Base) -> ImageRoom:
         ctx := Context(base.door, config.max_limit),
         Files(folder, max_bytes=config.image_max_gib * 2**30),
     )
+    other = None
+    if config.image_url and base.keystone is not None:
+        other = GlanceImages(config.image_url, base.keystone, base.data / "image-cache")
     part = Part(
         services={"image": ImageService(ctx, transfer, base.identity)},
-        catalog=(CatalogEntry("image", "siderite-image", "/image"),),
+        catalog=(CatalogEntry("image", "siderite-image", config.image_url or "/image"),),
         jobs=(transfer.sweep,),
+        serving=() if other is None else (other.run,),
         event_types=("image.*",),
     )
-    return ImageRoom(part, Images(ctx, transfer))
+    return ImageRoom(part, other or OwnImages(Images(ctx, transfer), base.identity))

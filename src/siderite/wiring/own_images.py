@@ -114,7 +114,7 @@ class OwnImages:
                 return Done()
             formats = {"disk_format": disk_format, "container_format": "bare"}
             await self._images.update(image, formats, who=SYSTEM, cause=Cause())
-            await self._images.upload(image, _pieces(source), who=SYSTEM, cause=Cause())
+            await self._images.upload(image, pieces(source), who=SYSTEM, cause=Cause())
         except Conflict as why:  # an upload that broke off is still on record
             return Wait(why.sentence, 2.0)
         except (SideriteError, OSError) as why:
@@ -126,7 +126,8 @@ class OwnImages:
         return known or Who("", "compute", project, None, frozenset({"member"}))
 
 
-async def _pieces(path: Path) -> AsyncIterator[bytes]:
+async def pieces(path: Path) -> AsyncIterator[bytes]:
+    """A file, piece by piece."""
     file = await asyncio.to_thread(path.open, "rb")
     try:
         while data := await asyncio.to_thread(file.read, _PIECE):

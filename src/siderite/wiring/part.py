@@ -16,10 +16,12 @@ from siderite.core.http import Service
 from siderite.core.store import Store
 from siderite.core.transition import Door
 from siderite.core.websocket import SocketHandler
+from siderite.core.who import Authenticator
 from siderite.core.worker import Handler
 from siderite.events import Hub
 from siderite.identity import CatalogEntry
 from siderite.identity import Identity
+from siderite.identity import Keystone
 
 Job = Callable[[], Coroutine[Any, Any, None]]
 
@@ -51,7 +53,10 @@ class Base:
     store: Store
     door: Door
     hub: Hub
-    identity: Identity
+    identity: Authenticator
+    """Who can tell whose a token is."""
+    own_identity: Identity
+    keystone: Keystone | None
     role: Role
 
 

@@ -38,7 +38,8 @@ from siderite.wiring.compute import compute
 from siderite.wiring.events import FACTS
 from siderite.wiring.events import events
 from siderite.wiring.image import image
-from siderite.wiring.own_images import OwnImages
+from siderite.wiring.keystone import keystone
+from siderite.wiring.keystone import who_asks
 from siderite.wiring.part import Base
 from siderite.wiring.part import Job
 from siderite.wiring.part import Part
@@ -77,13 +78,13 @@ async def build(config: Config, role: Role = Role.ALL) -> Program:
     base = await _base(config, role)
     iron = baremetal(base)
     images = image(base)
-    stars = compute(base, OwnImages(images.images, base.identity))
+    stars = compute(base, images.source)
     rooms = (iron.part, stars.part, images.part)
     parts = (*rooms, await events(base, rooms))
     worker = _worker(base, parts)
     app = App(_services(base, parts), config.url)
     return Program(
-        config, base.store, base.door, base.identity, iron.context, iron.machines,
+        config, base.store, base.door, base.own_identity, iron.context, iron.machines,
         stars, worker, base.hub, app,
         sockets=_sockets(base, parts),
         jobs=tuple(_jobs(base, worker, parts)),
@@ -115,7 +116,8 @@ async def _base(config: Config, role: Role) -> Base:
     identity = Identity(store, token_ttl_s=config.token_ttl_s)
     await identity.first_start(config.admin_password, partial(clouds.write, config))
     clouds.restore(config)
-    return Base(config, data, store, door, hub, identity, role)
+    other = keystone(config)
+    return Base(config, data, store, door, hub, who_asks(identity, other), identity, other, role)
 
 
 def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
@@ -139,6 +141,8 @@ def _jobs(base: Base, worker: Worker, parts: tuple[Part, ...]) -> Iterator[Job]:
         heard[WORK] = worker.kick
         yield worker.run
         yield from (job for part in parts for job in part.jobs)
+    if base.keystone is not None:
+        yield base.keystone.run
     if base.role.serves:
         yield from (job for part in parts for job in part.serving)
     yield partial(base.store.listen, heard)
@@ -156,7 +160,7 @@ def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:
     catalog = tuple(entry for part in parts for entry in part.catalog)
     services: dict[str, Service] = {
         "identity": IdentityService(
-            base.identity,
+            base.own_identity,
             public_url=base.config.url,
             region=base.config.region,
             catalog=catalog,

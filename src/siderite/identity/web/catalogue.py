@@ -14,11 +14,15 @@ INTERFACES = ("public", "internal", "admin")
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """One API of the program."""
+    """One API: at a path of ours, or at a whole URL elsewhere."""
 
     type: str
     name: str
     url_path: str
+
+    def url(self, public_url: str) -> str:
+        """Where it is."""
+        return self.url_path if "://" in self.url_path else public_url + self.url_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Catalogue:
                 service_id=service.id,
                 interface=interface,
                 region=region,
-                url=public_url + entry.url_path,
+                url=entry.url(public_url),
             )
             for service, entry in zip(self.services, every, strict=True)
             for interface in INTERFACES

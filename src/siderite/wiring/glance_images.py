@@ -1,0 +1,184 @@
+"""A Glance elsewhere, as compute and its drivers see it.
+
+Records are asked for with the caller's token, or our own where there is none. Data is fetched into
+a cache in the data directory, once per image: to a file beside it that takes its name when it is
+complete and its checksum is right.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from siderite.compute.domain.image import Image
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
+from siderite.core.errors import Unavailable
+from siderite.core.ids import is_uuid
+from siderite.core.ids import new_uuid
+from siderite.core.log import get_logger
+from siderite.identity import Keystone
+from siderite.wiring.own_images import as_compute_sees
+from siderite.wiring.own_images import own_properties
+from siderite.wiring.own_images import pieces
+
+log = get_logger("glance")
+
+_TIMEOUT = httpx.Timeout(30.0, read=300.0)
+_AGAIN_S = 0.5
+_LATER_S = 5.0
+_PIECE = 1024 * 1024
+_PATCH = "application/openstack-images-v2.1-json-patch"
+_OK, _CREATED, _NO_CONTENT, _UNAUTHORIZED, _NOT_FOUND = 200, 201, 204, 401, 404
+
+
+class GlanceImages:
+    """An `ImageSource` and the drivers' `ImageFiles`, over HTTP."""
+
+    def __init__(self, url: str, keystone: Keystone, cache: Path) -> None:
+        self._url = url.rstrip("/").removesuffix("/v2") + "/v2"
+        self._keystone = keystone
+        self._cache = cache
+        self._http = httpx.AsyncClient(timeout=_TIMEOUT)
+        self._under_way: dict[str, asyncio.Task[Any]] = {}
+        cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for leftover in cache.glob("*.part"):
+            leftover.unlink()
+
+    async def run(self) -> None:
+        """Until cancelled; then let go of connections."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self._http.aclose()
+
+    async def show(self, image: str, *, token: str | None, project: str | None) -> Image | None:
+        if not is_uuid(image):
+            return None
+        answer = await self._ask("GET", f"/images/{image}", token=token)
+        if answer.status_code == _OK:
+            return as_compute_sees(answer.json())
+        if answer.status_code == _NOT_FOUND:
+            return None
+        raise _refused(answer)
+
+    async def make(
+        self, name: str, properties: dict[str, str], *, token: str | None, project: str | None
+    ) -> str:
+        record: dict[str, Any] = {**own_properties(properties), "name": name}
+        record["visibility"] = "private"
+        if token is None and project is not None:
+            record["owner"] = project
+        answer = await self._ask("POST", "/images", token=token, json=record)
+        if answer.status_code != _CREATED:
+            raise _refused(answer)
+        return str(answer.json()["id"])
+
+    async def discard(self, image: str) -> None:
+        found = await self.show(image, token=None, project=None)
+        if found is not None and found.status != "active":
+            await self._ask("DELETE", f"/images/{image}")
+
+    async def local(self, image: str) -> Path | Wait | Failed:
+        found = await self.show(image, token=None, project=None)
+        if found is None:
+            return Failed(f"Image {image} is not there.")
+        if found.status != "active":
+            return Failed(f"Image {image} is {found.status}; it has no data to boot from.")
+        path = self._cache / f"{image}.{found.checksum or 'data'}"
+        if await asyncio.to_thread(path.exists):
+            return path
+        outcome = await self._carry_on(f"get {image}", lambda: self._fetch(image, path, found))
+        return path if isinstance(outcome, Done) else outcome
+
+    async def store(self, image: str, source: Path, disk_format: str) -> Outcome:
+        return await self._carry_on(f"put {image}", lambda: self._put(image, source, disk_format))
+
+    async def _carry_on(self, key: str, begin: Any) -> Outcome:
+        """How a transfer is going, that may take longer than anybody should wait."""
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.create_task(begin())
+        done, _ = await asyncio.wait((task,), timeout=_AGAIN_S)
+        if not done:
+            return Wait("the image is on its way", _AGAIN_S)
+        del self._under_way[key]
+        try:
+            outcome: Outcome = task.result()
+        except (httpx.HTTPError, Unavailable, OSError) as why:
+            log.warning("an image's transfer failed", transfer=key, error=repr(why))
+            return Wait(f"the image service does not answer: {why}", _LATER_S)
+        return outcome
+
+    async def _fetch(self, image: str, path: Path, found: Image) -> Outcome:
+        part = path.with_name(f"{path.name}.{new_uuid()[:8]}.part")
+        token = await self._keystone.service_token()
+        digest = hashlib.md5(usedforsecurity=False)
+        try:
+            async with self._http.stream(
+                "GET", f"{self._url}/images/{image}/file", headers={"X-Auth-Token": token}
+            ) as answer:
+                if answer.status_code == _UNAUTHORIZED:
+                    self._keystone.forget_service_token(token)
+                if answer.status_code != _OK:
+                    return Failed(f"Image {image} cannot be fetched: {answer.status_code}.")
+                with part.open("wb") as file:
+                    async for data in answer.aiter_bytes(_PIECE):
+                        await asyncio.to_thread(_written, file, data, digest)
+            if found.checksum is not None and digest.hexdigest() != found.checksum:
+                return Failed(f"Image {image} came with another checksum than it should have.")
+            await asyncio.to_thread(part.rename, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                part.unlink()
+        return Done()
+
+    async def _put(self, image: str, source: Path, disk_format: str) -> Outcome:
+        found = await self.show(image, token=None, project=None)
+        if found is None:
+            return Failed(f"Image {image} is gone.")
+        if found.status == "active":
+            return Done()
+        formats = {"/disk_format": disk_format, "/container_format": "bare"}
+        patch = [{"op": "replace", "path": path, "value": v} for path, v in formats.items()]
+        changed = await self._ask(
+            "PATCH", f"/images/{image}", json=patch, headers={"Content-Type": _PATCH}
+        )
+        if changed.status_code != _OK:
+            return Failed(_refused(changed).sentence)
+        answer = await self._ask(
+            "PUT", f"/images/{image}/file", content=pieces(source),
+            headers={"Content-Type": "application/octet-stream"},
+        )  # fmt: skip
+        if answer.status_code != _NO_CONTENT:
+            return Failed(_refused(answer).sentence)
+        return Done()
+
+    async def _ask(
+        self, method: str, path: str, *, token: str | None = None, **how: Any
+    ) -> httpx.Response:
+        headers = how.pop("headers", {})
+        own = token or await self._keystone.service_token()
+        try:
+            answer = await self._http.request(
+                method, self._url + path, headers={"X-Auth-Token": own, **headers}, **how
+            )
+        except httpx.HTTPError as why:
+            raise Unavailable(f"The image service does not answer: {why}; try again.") from why
+        if answer.status_code == _UNAUTHORIZED and token is None:
+            self._keystone.forget_service_token(own)
+        return answer
+
+
+def _written(file: Any, data: bytes, digest: Any) -> None:
+    file.write(data)
+    digest.update(data)
+
+
+def _refused(answer: httpx.Response) -> Unavailable:
+    return Unavailable(f"The image service answered {answer.status_code}; try again.")

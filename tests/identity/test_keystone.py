@@ -1,0 +1,154 @@
+"""Tokens of a Keystone elsewhere: another installation of ours acts as that Keystone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from siderite.core.errors import Unavailable
+from siderite.identity import Either
+from siderite.identity import Keystone
+from siderite.identity.keystone import RECHECK_S
+from siderite.identity.keystone import STALE_S
+from siderite.identity.keystone import Account
+from tests.identity.world import PASSWORD
+from tests.identity.world import URL
+from tests.identity.world import World
+from tests.identity.world import application
+from tests.identity.world import world
+
+ACCOUNT = Account("robot", PASSWORD, "service")
+
+
+class Line(httpx.AsyncBaseTransport):
+    """The way there: counts requests, and can be cut."""
+
+    def __init__(self, app: Any) -> None:
+        self._inner = httpx.ASGITransport(app=app)
+        self.requests: list[str] = []
+        self.is_cut = False
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(f"{request.method} {request.url.path}")
+        if self.is_cut:
+            raise httpx.ConnectError("cut")
+        return await self._inner.handle_async_request(request)
+
+
+@asynccontextmanager
+async def elsewhere() -> AsyncIterator[tuple[World, Keystone, Line]]:
+    """A Keystone, ourselves as its client, and the line between."""
+    async with world("sqlite://") as there:
+        user = await there.new_user("robot")
+        projects = (await there.call("GET", "/v3/projects?name=service")).json()["projects"]
+        await there.give(user, "service", projects[0]["id"])
+        line = Line(application(there.identity))
+        keystone = Keystone(f"{URL}/identity", ACCOUNT, clock=lambda: there.now, transport=line)
+        yield there, keystone, line
+
+
+def test_a_token_of_theirs_is_known_and_remembered() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, line):
+            user, project = await there.member(role="member")
+            token = await there.token_of("mia", {"project": {"id": project}})
+            who = await keystone.by_token(token)
+            assert who is not None
+            assert (who.user_id, who.user, who.project_id) == (user, "mia", project)
+            assert (who.roles, who.system) == ({"member", "reader"}, False)
+            assert line.requests == [
+                "POST /identity/v3/auth/tokens",
+                "GET /identity/v3/auth/tokens",
+            ]
+            assert await keystone.by_token(token) == who
+            assert len(line.requests) == 2, "the second answer is from memory"
+            there.now += RECHECK_S
+            assert await keystone.by_token(token) == who
+            assert len(line.requests) == 3, "after a while it is asked again"
+            await asyncio.gather(*(keystone.by_token("unknown") for _ in range(5)))
+            assert len(line.requests) == 4, "many at once ask once"
+
+    asyncio.run(tell())
+
+
+def test_tokens_that_are_not_good_there_are_not_good_here() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, _):
+            _, project = await there.member()
+            token = await there.token_of("mia", {"project": {"id": project}})
+            assert await keystone.by_token(token) is not None
+            await there.call("DELETE", "/v3/auth/tokens", None, x_subject_token=token)
+            there.now += RECHECK_S
+            assert await keystone.by_token(token) is None
+            for odd in ("", "nonsense", "ü" * 20, "x" * 5000):
+                assert await keystone.by_token(odd) is None
+            short = await there.token_of("mia", {"project": {"id": project}})
+            there.now += 3595
+            assert await keystone.by_token(short) is not None
+            there.now += 6
+            assert await keystone.by_token(short) is None, "expired, though asked a moment ago"
+
+    asyncio.run(tell())
+
+
+def test_system_scope_and_passwords_are_understood() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, _):
+            token = await there.token_of("admin", {"system": {"all": True}})
+            who = await keystone.by_token(token)
+            assert who is not None and who.system and who.is_admin and who.project_id is None
+            who = await keystone.by_password("admin", PASSWORD)
+            assert who is not None and who.is_admin
+            assert await keystone.by_password("admin", "wrong") is None
+
+    asyncio.run(tell())
+
+
+def test_our_own_login_is_renewed_when_it_has_ended() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, line):
+            assert await keystone.by_token("unknown") is None
+            there.now += 4000  # our service token has expired
+            token = await there.token_of("admin")
+            line.requests.clear()
+            assert await keystone.by_token(token) is not None
+            assert line.requests == [
+                "GET /identity/v3/auth/tokens", "POST /identity/v3/auth/tokens",
+                "GET /identity/v3/auth/tokens",
+            ]  # fmt: skip
+
+    asyncio.run(tell())
+
+
+def test_a_keystone_that_is_away_is_neither_a_yes_nor_a_no() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, line):
+            token = await there.token_of("admin")
+            who = await keystone.by_token(token)
+            line.is_cut = True
+            there.now += RECHECK_S
+            assert await keystone.by_token(token) == who, "what was known is good for a minute"
+            with pytest.raises(Unavailable):
+                await keystone.by_token("another")
+            there.now += STALE_S
+            with pytest.raises(Unavailable):
+                await keystone.by_token(token)
+
+    asyncio.run(tell())
+
+
+def test_our_own_tokens_stay_good_beside_theirs() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, line), world("sqlite://") as here:
+            both = Either(here.identity, keystone)
+            assert await both.by_token(here.token) is not None
+            assert line.requests == [], "the other one is not asked for what is ours"
+            theirs = await there.token_of("admin")
+            assert await both.by_token(theirs) is not None
+            assert await both.by_token("nobody's") is None
+            assert await both.by_password("admin", PASSWORD) is not None
+
+    asyncio.run(tell())

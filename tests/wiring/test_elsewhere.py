@@ -1,0 +1,73 @@
+"""Keystone and Glance elsewhere, by configuration: another installation of ours is both."""
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Wait
+from siderite.wiring.glance_images import GlanceImages
+from tests.support.app import running
+from tests.support.server import Server
+from tests.support.server import running_server
+
+
+def _options(there: Server) -> dict[str, Any]:
+    return {
+        "keystone_url": f"{there.url}/identity/v3", "keystone_user": "admin",
+        "keystone_password": there.password, "keystone_project": "admin",
+        "image_url": f"{there.url}/image",
+    }  # fmt: skip
+
+
+async def _until(ask: Any) -> Any:
+    outcome = await ask()
+    while isinstance(outcome, Wait):
+        outcome = await ask()
+    return outcome
+
+
+def test_servers_here_use_tokens_and_images_from_there(tmp_path: Path) -> None:
+    with running_server(tmp_path) as there:
+        data = b"disk" * 100_000
+        record = {"name": "i", "disk_format": "raw", "container_format": "bare", "os_distro": "x"}
+        made = there.api.post("/image/v2/images", json=record, headers=there.headers()).json()
+        typed = {**there.headers(), "content-type": "application/octet-stream"}
+        there.api.put(f"/image/v2/images/{made['id']}/file", content=data, headers=typed)
+        asyncio.run(_story(tmp_path, there, made["id"], data))
+
+
+async def _story(tmp_path: Path, there: Server, image: str, data: bytes) -> None:
+    async with running(tmp_path / "here", work=True, **_options(there)) as here:
+        theirs = there.token()
+        answer = await here.ask("GET", "/v1/nodes", token=theirs)
+        assert answer.status == 200, "a token of theirs is good at every API"
+        catalogue = (await here.ask("GET", "/identity/v3/auth/catalog")).json["catalog"]
+        (entry,) = [one for one in catalogue if one["type"] == "image"]
+        assert entry["endpoints"][0]["url"] == f"{there.url}/image"
+
+        images = here.program.app._services["compute"].images
+        assert isinstance(images, GlanceImages)
+        found = await images.show(image, token=theirs, project=None)
+        assert found is not None and found.properties == {"os_distro": "x"}
+        assert found.checksum == hashlib.md5(data).hexdigest()
+        other = "6f0c1d0a-5b0e-4a0f-9b5e-1b1f3f0f7d2a"
+        assert await images.show(other, token=None, project=None) is None
+        assert isinstance(await images.local(other), Failed)
+
+        path = await _until(lambda: images.local(image))
+        assert path.read_bytes() == data
+        assert await images.local(image) == path
+        assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+        snap = await images.make("snap", {"a": "b"}, token=theirs, project=None)
+        assert isinstance(await images.local(snap), Failed)
+        assert await _until(lambda: images.store(snap, path, "raw")) == Done()
+        assert await _until(lambda: images.store(snap, path, "raw")) == Done()
+        shown = await images.show(snap, token=None, project=None)
+        assert shown is not None and (shown.status, shown.size) == ("active", len(data))
+        gone = await images.make("gone", {}, token=None, project="p")
+        await images.discard(gone)
+        assert await images.show(gone, token=None, project=None) is None
