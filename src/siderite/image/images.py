@@ -50,6 +50,10 @@ class Images:
         """The data of a record that has none; the image is active afterwards."""
         await self._transfer.upload(uuid, pieces, staged=False, who=who, cause=cause)
 
+    async def sweep(self) -> None:
+        """Let go of uploads that broke off."""
+        await self._transfer.sweep_once()
+
     async def remove(self, uuid: str, *, who: Who, cause: Cause) -> None:
         """Forget an image, and its data."""
         file = await change.remove(self._ctx, uuid, who=who, cause=cause)

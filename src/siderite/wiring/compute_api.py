@@ -19,7 +19,7 @@ def compute_api(base: Base) -> ComputeApi | None:
         return None
     if config.compute_endpoint == OWN:
         url = own_url(config, base.role)
-        return ComputeApi(f"{url}/compute/v2.1", OwnTokens(base.identity, ACCOUNT))
+        return ComputeApi(f"{url}/compute/v2.1", OwnTokens(base.own_identity, ACCOUNT))
     if not config.compute_auth_url:
         return ComputeApi(config.compute_endpoint, NoTokens())
     tokens = KeystoneTokens(

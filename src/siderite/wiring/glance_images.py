@@ -84,6 +84,9 @@ class GlanceImages:
         if found is not None and found.status != "active":
             await self._ask("DELETE", f"/images/{image}")
 
+    async def remove(self, image: str) -> None:
+        await self._ask("DELETE", f"/images/{image}")
+
     async def local(self, image: str) -> Path | Wait | Failed:
         found = await self.show(image, token=None, project=None)
         if found is None:

@@ -116,6 +116,7 @@ class OwnImages:
             await self._images.update(image, formats, who=SYSTEM, cause=Cause())
             await self._images.upload(image, pieces(source), who=SYSTEM, cause=Cause())
         except Conflict as why:  # an upload that broke off is still on record
+            await self._images.sweep()
             return Wait(why.sentence, 2.0)
         except (SideriteError, OSError) as why:
             return Failed(str(why))
