@@ -276,6 +276,6 @@ def test_a_machine_whose_power_cannot_be_read_says_why_it_waits(
     server.script(f"node:{node['uuid']}", unreachable=True)
     openstack("baremetal", "node", "manage", node["name"])
     waiting = nodes.until_seen(node["uuid"], lambda now: bool(now["wait_reason"]), "waits")
-    assert "check the BMC's address, credentials and network" in waiting["wait_reason"]
+    assert "check its address, credentials and network" in waiting["wait_reason"]
     server.unscript(f"node:{node['uuid']}")
     nodes.until(node["uuid"], "manageable")

@@ -79,6 +79,9 @@ class Config:
     callback_timeout_s: float = _option(1800.0, "How long a node in a wait state may be silent.")
     deadline_scale: float = _option(1.0, "Factor on the deadline of every active state.")
     soft_power_off_timeout_s: float = _option(600.0, "How long a soft power off may take.")
+    soft_power_off_then_hard: bool = _option(
+        True, "Switch hard what did not go off softly in time; false: that is an error."
+    )
     power_timeout_s: float = _option(60.0, "How long a power change may take.")
     enabled_hardware_types: str = _option(
         "fake-hardware,redfish,ipmi", "Drivers that nodes may have, with commas between."

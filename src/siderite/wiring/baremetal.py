@@ -63,6 +63,7 @@ def settings(config: Config) -> Settings:
         callback_timeout_s=config.callback_timeout_s,
         deadline_scale=config.deadline_scale,
         soft_power_off_timeout_s=config.soft_power_off_timeout_s,
+        soft_power_off_then_hard=config.soft_power_off_then_hard,
         power_timeout_s=config.power_timeout_s,
         hardware_timeout_s=config.hardware_timeout_s,
         agent_require_tls=config.agent_require_tls,

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
@@ -85,7 +86,8 @@ def test_wrong_credentials_and_silence_are_told_without_the_password(info, drive
         outcome = await driver.power.set(wrong.at, PowerTarget.ON, "t")
         assert "127.0.0.1" in outcome.reason
         assert "open sesame" not in outcome.reason
-        assert await driver.power.read(wrong.at) is PowerState.UNKNOWN
+        with pytest.raises(HardwareError, match="BMC"):
+            await driver.power.read(wrong.at)
         silent = Machine({**info, "ipmi_port": 9})
         outcome = await driver.power.set(silent.at, PowerTarget.ON, "t")
         assert isinstance(outcome, Wait)

@@ -6,6 +6,7 @@ import pytest
 
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import BootMode
+from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Light
 from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Refused
@@ -192,7 +193,8 @@ def test_an_error_names_the_bmc_and_the_remedy_and_no_secret(bmcs, driver, guest
         assert machine.driver_info["redfish_address"] in outcome.reason
         assert PASSWORD not in outcome.reason
         assert "open sesame" not in outcome.reason
-        assert await driver.power.read(machine.at) is PowerState.UNKNOWN
+        with pytest.raises(HardwareError, match="BMC"):
+            await driver.power.read(machine.at)
         assert not guest.is_on()
 
     asyncio.run(story())
@@ -204,7 +206,8 @@ def test_a_bmc_that_went_away_is_unknown_and_comes_back_by_itself(lab, driver, g
         assert await driver.power.read(machine.at) is PowerState.OFF
         bmcs.stop()
         for _ in range(3):
-            assert await driver.power.read(machine.at) is PowerState.UNKNOWN
+            with pytest.raises(Unreachable):
+                await driver.power.read(machine.at)
         with pytest.raises(Unreachable):
             await driver.boot_devices.boot_device(machine.at)
         bmcs.start()

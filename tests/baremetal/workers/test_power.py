@@ -63,6 +63,26 @@ def test_a_refusal_of_the_hardware_is_told_and_changes_nothing(tmp_path):
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("hard", [True, False])
+def test_a_guest_that_ignores_a_soft_off_is_switched_off_hard_if_so_configured(tmp_path, hard):
+    async def story():
+        async with running(tmp_path, work=True, soft_power_off_then_hard=hard) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            await power(app, uuid, "power on")
+            await until_power(app, uuid)
+            script(app, f"node:{uuid}", latency_s={"power.soft power off": 900})
+            await power(app, uuid, "soft power off", timeout=1)
+            node = await until_power(app, uuid)
+            if hard:
+                assert (node.power_state, node.last_error) == ("power off", None)
+            else:
+                assert node.power_state == "power on"
+                assert "did not reach 'power off' in time" in node.last_error
+
+    asyncio.run(story())
+
+
 def test_no_action_starts_while_the_power_cannot_be_read(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:
@@ -71,7 +91,7 @@ def test_no_action_starts_while_the_power_cannot_be_read(tmp_path):
             script(app, "rack:r1", unreachable=True)
             await power(app, uuid, "power on", timeout=1)
             node = await until_power(app, uuid)
-            assert "cannot be read: is the BMC reachable?" in node.last_error
+            assert "the BMC does not answer: check its address" in node.last_error
             runs = app.program.machines._db.execute("SELECT count(*) FROM runs").fetchone()
             assert runs[0] == 0, "the hardware was never asked"
 

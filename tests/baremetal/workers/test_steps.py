@@ -149,7 +149,7 @@ def test_a_machine_that_cannot_be_read_fails_verification_with_the_remedy(tmp_pa
                 while (node := await app.node(uuid)).last_error is None:
                     await asyncio.sleep(0.01)
             assert node.provision_state == "enroll"
-            assert "check the BMC's address" in node.last_error
+            assert "check its address" in node.last_error
 
     asyncio.run(story())
 

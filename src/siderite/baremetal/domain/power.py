@@ -37,6 +37,12 @@ class PowerTarget(StrEnum):
         return self in (PowerTarget.SOFT_OFF, PowerTarget.SOFT_REBOOT)
 
     @property
+    def hard(self) -> "PowerTarget":
+        """The same without asking the operating system."""
+        soft = {PowerTarget.SOFT_OFF: PowerTarget.OFF, PowerTarget.SOFT_REBOOT: PowerTarget.REBOOT}
+        return soft.get(self, self)
+
+    @property
     def is_reboot(self) -> bool:
         """Whether the node goes off in between."""
         return self in (PowerTarget.REBOOT, PowerTarget.SOFT_REBOOT)

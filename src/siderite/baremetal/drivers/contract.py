@@ -78,7 +78,9 @@ class Power(Protocol):
     """Switching and reading power."""
 
     async def read(self, at: Endpoint) -> PowerState:
-        """What the hardware says; UNKNOWN if it cannot tell. Changes nothing."""
+        """What the hardware says; UNKNOWN, or a HardwareError that says why, if it cannot tell.
+        Changes nothing.
+        """
         ...
 
     async def set(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:

@@ -19,9 +19,6 @@ from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.bmc import outcome_of
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.core.clock import now as wall_clock
-from siderite.core.log import get_logger
-
-log = get_logger("power")
 
 POLL_S = 1.0
 RESEND_S = {PowerOrder.ON: 15.0, PowerOrder.OFF: 15.0, PowerOrder.SOFT_OFF: 5.0}
@@ -39,12 +36,8 @@ class Switch:
         self._ordered: dict[tuple[str, PowerOrder], float] = {}
 
     async def read(self, at: Endpoint) -> PowerState:
-        """What the BMC says; UNKNOWN if it does not."""
-        try:
-            return await self._button.power(at)
-        except HardwareError as why:
-            log.info("power cannot be read", node=at.node, reason=why.sentence)
-            return PowerState.UNKNOWN
+        """What the BMC says."""
+        return await self._button.power(at)
 
     async def set(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
         """Bring the machine to this power, one round trip at a time."""

@@ -29,6 +29,7 @@ class Settings:
     callback_timeout_s: float = 1800.0
     deadline_scale: float = 1.0
     soft_power_off_timeout_s: float = 600.0
+    soft_power_off_then_hard: bool = True
     power_timeout_s: float = 60.0
     hardware_timeout_s: float = 30.0
     agent_require_tls: bool = True

@@ -44,6 +44,8 @@ class PowerJob(msgspec.Struct, frozen=True, omit_defaults=True):
     token: str
     keeps_record: bool = False
     """The machine is being put back to what the record says: if it fails, the record stays."""
+    hard: bool = False
+    """The operating system was asked softly and did not follow in time."""
 
 
 async def ask(
@@ -137,6 +139,20 @@ async def waits(ctx: Context, held: Work, outcome: Wait) -> None:
             change.put(NODES.swap(node, node.changed(change.now, changes)))
 
     await ctx.door.attempt(Cause(held.request_id), held.machine, decide)
+
+
+async def harden(ctx: Context, held: Work, job: PowerJob) -> None:
+    """The operating system did not follow in time: go on without asking it."""
+    change = ctx.door.change(Cause(held.request_id))
+    harder = msgspec.structs.replace(job, hard=True)
+    change.put(
+        work.park(
+            held, kind=held.kind, job=msgspec.json.encode(harder).decode(), due=change.now,
+            deadline=change.now + ctx.settings.power_timeout_s,
+            reason="the operating system did not follow in time; now by force",
+        )
+    )  # fmt: skip
+    await ctx.door.commit(change)
 
 
 async def ended(

@@ -18,6 +18,7 @@ from siderite.baremetal.usecases import power
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.power import PowerJob
+from siderite.baremetal.workers.reading import read_power
 from siderite.core.work import Work
 
 _RETRY_S = 2.0
@@ -43,19 +44,22 @@ class Power:
             await self._end(node, held, job, error=f"driver {node.driver} is not there (any more)")
             return
         at = Endpoint.of(node)
-        observed = await driver.power.read(at)
+        reading = await read_power(driver, at)
+        observed = reading.power
         if self._ctx.door.clock() >= held.deadline:
-            await self._end(node, held, job, error=_late(held, target), observed=observed)
+            await self._overdue(node, held, job, observed)
             return
         if observed is PowerState.UNKNOWN:
             # No action starts from an unknown state: wait until the BMC can be read.
-            reason = "the power state cannot be read: is the BMC reachable?"
-            await power.waits(self._ctx, held, Wait(reason, _RETRY_S))
+            await power.waits(self._ctx, held, Wait(reading.why, _RETRY_S))
             return
         if observed is target.leads_to and not target.is_reboot:
             await self._end(node, held, job)
             return
-        outcome = await driver.power.set(at, target, job.token)
+        if job.hard:
+            outcome = await driver.power.set(at, target.hard, f"{job.token}/hard")
+        else:
+            outcome = await driver.power.set(at, target, job.token)
         match outcome:
             case Done():
                 await self._end(node, held, job, remember=outcome.remember)
@@ -65,6 +69,15 @@ class Power:
                 await self._end(node, held, job, error=outcome.reason, observed=observed)
             case _:
                 assert_never(outcome)
+
+    async def _overdue(self, node: Node, held: Work, job: PowerJob, observed: PowerState) -> None:
+        """Time is up: what was asked softly is done hard, if so configured; else it failed."""
+        target = PowerTarget(job.target)
+        harder = self._ctx.settings.soft_power_off_then_hard and target.is_soft and not job.hard
+        if harder and observed is PowerState.ON:
+            await power.harden(self._ctx, held, job)
+        else:
+            await self._end(node, held, job, error=_late(held, target), observed=observed)
 
     async def _end(
         self,

@@ -26,6 +26,7 @@ from siderite.baremetal.usecases import power_watch
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.power_schedule import Plan
 from siderite.baremetal.usecases.power_watch import Watched
+from siderite.baremetal.workers.reading import read_power
 from siderite.core.log import get_logger
 
 log = get_logger("power_watch")
@@ -170,16 +171,8 @@ class PowerWatch:
         driver = self._drivers.get(node.driver)
         if driver is None:
             return PowerState.UNKNOWN, f"driver {node.driver} is not there (any more)"
-        limit_s = self._rhythm.timeout_s
-        try:
-            async with asyncio.timeout(limit_s):
-                observed = await driver.power.read(Endpoint.of(node))
-        except TimeoutError:
-            return PowerState.UNKNOWN, f"the BMC did not answer within {limit_s:g} s"
-        except Exception as why:
-            log.error("a driver failed unexpectedly", node=node.uuid, error=repr(why), trace=why)
-            return PowerState.UNKNOWN, f"the driver failed ({type(why).__name__}): see the log"
-        return observed, "the BMC does not answer: check its address, credentials and network"
+        reading = await read_power(driver, Endpoint.of(node), timeout_s=self._rhythm.timeout_s)
+        return reading.power, reading.why
 
     def _policy(self, node: Node) -> Policy:
         return self._rhythm.policy if node.power_policy is None else Policy(node.power_policy)

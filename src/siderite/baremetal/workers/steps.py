@@ -30,6 +30,7 @@ from siderite.baremetal.usecases.progress import Run
 from siderite.baremetal.workers import ends
 from siderite.baremetal.workers.look import look
 from siderite.baremetal.workers.plan import plan
+from siderite.baremetal.workers.reading import read_power
 from siderite.core.machine import Kind
 from siderite.core.times import iso
 from siderite.core.work import Work
@@ -205,16 +206,15 @@ class Steps:
         problem = driver.card.problem(run.node)
         if problem is not None:
             return await self._fail(run, problem)
-        power = await driver.power.read(Endpoint.of(run.node))
-        if power is PowerState.UNKNOWN:
-            reason = "the power cannot be read: check the BMC's address, credentials and network"
+        reading = await read_power(driver, Endpoint.of(run.node))
+        if reading.power is PowerState.UNKNOWN:
             if self._ctx.door.clock() - run.held.created_at >= VERIFY_PATIENCE_S:
-                return await self._fail(run, reason)
-            await progress.waits(self._ctx, run, run.job, Wait(reason, 1.0))
+                return await self._fail(run, reading.why)
+            await progress.waits(self._ctx, run, run.job, Wait(reading.why, 1.0))
             return None
         changes, found = await look(driver, run.node, self._ctx.settings.hardware_timeout_s)
         await details.keep(self._ctx, run.node.uuid, found)
-        await ends.verified(self._ctx, run, power, changes)
+        await ends.verified(self._ctx, run, reading.power, changes)
         return None
 
     async def _finish(self, run: Run, last: Done | None = None) -> Run | None:

@@ -8,14 +8,17 @@ from siderite.baremetal.drivers.contract import Endpoint
 _LONGEST = 300
 
 
-def told(at: Endpoint, doing: str, why: Exception) -> HardwareError:
-    """The error of a call to a node's BMC, as it is told."""
+def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareError:
+    """The error of a call to a node's BMC, as it is told; `worked` says that others succeeded."""
     from sushy import exceptions  # noqa: PLC0415 (loaded by the call that failed)
 
     bmc = at.bmc
     match why:
         case HardwareError():
             return why
+        case exceptions.AccessError() | exceptions.ResourceNotFoundError() if worked:
+            # BMCs that start their services anew answer so for a while.
+            return Unreachable(bmc, doing, f"it answers as never before ({_detail(why)})")
         case exceptions.AccessError():
             return Refused(
                 bmc, doing, f"it does not take the credentials (HTTP {why.status_code})",

@@ -93,6 +93,8 @@ class Line:
         self.turn = asyncio.Lock()
         self.suspect = True
         """The last call did not get through, or there was none."""
+        self.worked = False
+        """A call has got through: address, account and system are right, or were."""
         self._root: Any = None
         self._system: Any = None
 
@@ -181,11 +183,11 @@ class Lines:
             try:
                 answer = await loop.run_in_executor(self._threaded(), talk, line)
             except Exception as why:
-                error = told(at, doing, why)
+                error = told(at, doing, why, worked=line.worked)
                 line.suspect = isinstance(error, Unreachable)
                 line.drop()
                 raise error from why
-            line.suspect = False
+            line.suspect, line.worked = False, True
             return answer
 
     def _line(self, address: Address) -> Line:

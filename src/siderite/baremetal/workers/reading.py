@@ -1,0 +1,38 @@
+"""A reading of a machine's power: what its BMC says, or why nothing can be said."""
+
+import asyncio
+from dataclasses import dataclass
+
+from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.drivers.contract import Driver
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.core.log import get_logger
+
+log = get_logger("reading")
+
+SILENT = "the BMC does not answer: check its address, credentials and network"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """UNKNOWN has a reason."""
+
+    power: PowerState
+    why: str = ""
+
+
+async def read_power(driver: Driver, at: Endpoint, *, timeout_s: float | None = None) -> Reading:
+    """Ask once; whatever goes wrong is UNKNOWN."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            power = await driver.power.read(at)
+    except HardwareError as why:
+        return Reading(PowerState.UNKNOWN, why.sentence)
+    except TimeoutError:
+        return Reading(PowerState.UNKNOWN, f"the BMC did not answer within {timeout_s:g} s")
+    except Exception as why:
+        log.error("a driver failed unexpectedly", node=at.node, error=repr(why), trace=why)
+        reason = f"the driver failed ({type(why).__name__}): see the log"
+        return Reading(PowerState.UNKNOWN, reason)
+    return Reading(power, SILENT if power is PowerState.UNKNOWN else "")
