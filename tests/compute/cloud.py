@@ -185,7 +185,8 @@ class Cloud:
 @contextmanager
 def cloud(data: Path, db: str = "", *, hosts: int = 2, **options: Any) -> Iterator[Cloud]:
     """A cloud on a database of its own, with some hosts and a small flavor."""
-    with standing(data, db, work=True, **options) as app:
+    plenty = {"quota_instances": -1, "quota_cores": -1, "quota_ram_mib": -1}
+    with standing(data, db, work=True, **{**plenty, **options}) as app:
         made = Cloud(app)
         for _ in range(hosts):
             made.add_host()

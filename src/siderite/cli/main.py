@@ -40,6 +40,10 @@ _IMAGE = """\
 Images of the running service, whose address and password are read from clouds.yaml in the data
 directory.
 """
+_HOST = """\
+Hosts that servers run on: of the running service, whose address and password are read from
+clouds.yaml in the data directory.
+"""
 _EVENTS = """\
 What has happened, from the event log of the running service, whose address and password are read
 from clouds.yaml in the data directory.
@@ -98,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     demo.set_defaults(run="siderite.cli.demo")
 
     _image(words)
+    _host(words)
 
     events = words.add_parser("events", help="read the event log", description=_EVENTS)
     verbs = events.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -135,6 +140,23 @@ def _image(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     bring.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
     bring.set_defaults(run="siderite.cli.image")
+
+
+def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    host = words.add_parser("host", help="hosts that servers run on", description=_HOST)
+    verbs = host.add_subparsers(dest="verb", required=True, metavar="VERB")
+    add = verbs.add_parser("add", help="add a host, and see whether it can be used")
+    add.add_argument("name", metavar="NAME")
+    add.add_argument("uri", metavar="URI", help="qemu:///system, qemu+ssh://…, or simulated:")
+    add.add_argument("--option", action="append", metavar="NAME=VALUE", help="may be given again")
+    every = [add, verbs.add_parser("list", help="all hosts, and how they are")]
+    for verb, what in (("check", "ask a host now"), ("remove", "forget a host without servers")):
+        one = verbs.add_parser(verb, help=what)
+        one.add_argument("name", metavar="NAME")
+        every.append(one)
+    for one in every:
+        one.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
+        one.set_defaults(run="siderite.cli.host")
 
 
 def _keeping(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -90,6 +90,7 @@ Siderite is ready at {config.url}. Try, in another terminal:
   export OS_CLIENT_CONFIG_FILE={clouds.path(config)} OS_CLOUD=siderite
   openstack baremetal node list
   openstack baremetal node create --driver fake-hardware --name mine
+  openstack server create --image tiny --flavor m1.tiny --wait first
 """,
         flush=True,
     )

@@ -184,6 +184,14 @@ def give_addresses(server: str) -> Op:
     return Op("DELETE FROM addresses WHERE server = ?", (server,))
 
 
+def give_address(network: str, address: str, server: str) -> Op:
+    """One of a server's addresses is free again."""
+    return Op(
+        "DELETE FROM addresses WHERE network = ? AND address = ? AND server = ?",
+        (network, address, server),
+    )
+
+
 async def taken(store: Store, network: str, candidates: Sequence[str]) -> set[str]:
     """Which of these addresses are in use."""
     marks = ", ".join("?" * len(candidates))

@@ -26,6 +26,8 @@ from siderite.compute.workers.host_watch import HostWatch
 from siderite.compute.workers.plans import PLANS
 from siderite.compute.workers.servers import ServerWork
 from siderite.compute.workers.talk import DriverTalk
+from siderite.compute.workers.tidying import EvictedWork
+from siderite.compute.workers.tidying import Tidying
 from siderite.core.config import Config
 from siderite.core.worker import Handler
 from siderite.identity import CatalogEntry
@@ -87,16 +89,17 @@ def compute(base: Base, images: Images) -> Compute:
     hands = Hands(ctx, drivers, images)
     watch = HostWatch(hands)
     handlers: dict[str, Handler] = {f"server.{kind}": ServerWork(hands).handle for kind in PLANS}
+    handlers["evicted"] = EvictedWork(hands).handle
     part = Part(
         services={
-            "compute": ComputeService(ctx, base.identity, images, DriverTalk(hands)),
+            "compute": ComputeService(ctx, base.identity, images, DriverTalk(hands, watch)),
             "simulated-hosts": SimulatedHostsService(guests, base.identity),
         },
         catalog=(CatalogEntry("compute", "siderite-compute", "/compute/v2.1"),),
         event_types=(*EVENT_TYPES, *RECORD_EVENT_TYPES),
         topic=("nova", "versioned_notifications"),
         handlers=handlers,
-        jobs=[watch.run],
+        jobs=[watch.run, Tidying(hands).run],
         close=partial(_close, drivers),
     )
     return Compute(part, ctx, guests, watch)

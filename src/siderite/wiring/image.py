@@ -17,9 +17,10 @@ from siderite.wiring.part import Part
 
 @dataclass(frozen=True, slots=True)
 class ImageRoom:
-    """The room, and where images for servers come from: it, or a Glance elsewhere."""
+    """The room, its face, and where images for servers come from: it, or a Glance elsewhere."""
 
     part: Part
+    images: Images
     source: OwnImages | GlanceImages
 
 
@@ -41,4 +42,5 @@ def image(base: Base) -> ImageRoom:
         serving=() if other is None else (other.run,),
         event_types=("image.*",),
     )
-    return ImageRoom(part, other or OwnImages(Images(ctx, transfer), base.identity))
+    images = Images(ctx, transfer)
+    return ImageRoom(part, images, other or OwnImages(images, base.identity))

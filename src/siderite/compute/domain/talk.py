@@ -4,6 +4,8 @@ know no driver.
 
 from typing import Protocol
 
+from siderite.compute.domain.host import Host
+from siderite.compute.domain.network import Port
 from siderite.compute.domain.server import Server
 
 
@@ -16,6 +18,18 @@ class Talk(Protocol):
 
     async def crash_dump(self, server: Server) -> None:
         """Have the guest dump itself."""
+        ...
+
+    async def attach(self, server: Server, port: Port) -> None:
+        """Give the guest an interface, if it has a host."""
+        ...
+
+    async def detach(self, server: Server, port: Port) -> None:
+        """Take an interface from the guest, if it has a host."""
+        ...
+
+    async def check_host(self, host: Host) -> str | None:
+        """Ask a host now; why it cannot be used, if it cannot."""
         ...
 
 

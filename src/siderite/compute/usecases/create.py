@@ -17,15 +17,13 @@ from siderite.compute.domain.job import ActionEvent
 from siderite.compute.domain.job import Job
 from siderite.compute.domain.job import events_text
 from siderite.compute.domain.job import job_text
-from siderite.compute.domain.network import Network
-from siderite.compute.domain.network import Port
-from siderite.compute.domain.network import mac_of
 from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server import Request
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import BUILD_S
 from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
+from siderite.compute.usecases import addresses
 from siderite.compute.usecases import flavors
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.acting import work_kind
@@ -176,7 +174,7 @@ async def _record(
         network = ctx.network(name)
         if network is None:
             raise Invalid(f"Network {name[:80]} could not be found; it is not offered here.")
-        port = await _port(ctx, network, address, tag, attempt)
+        port = await addresses.new_port(ctx, network, address, tag, attempt)
         change.put(rows.take_address(network.name, port.address, server.uuid))
         ports.append(port)
     server = msgspec.structs.replace(server, ports=ports)
@@ -208,20 +206,6 @@ def _wanted(ctx: Context, wish: Create) -> tuple[tuple[str, str | None, str | No
     if wish.ports is not None:
         return wish.ports
     return tuple((network.name, None, None) for network in ctx.settings.networks[:1])
-
-
-async def _port(
-    ctx: Context, network: Network, address: str | None, tag: str | None, attempt: int
-) -> Port:
-    ident = new_uuid()
-    if address is None:
-        candidates = [network.candidate(ident, 7 * attempt + n) for n in range(6)]
-        used = await rows.taken(ctx.door.store, network.name, candidates)
-        free = [candidate for candidate in candidates if candidate not in used]
-        address = free[0] if free else candidates[0]
-    elif attempt:
-        raise Invalid(f"Fixed IP address {address} is already in use on network {network.name}.")
-    return Port(ident, network.name, mac_of(ident), address, tag)
 
 
 _NOT_IN_A_HOSTNAME = re.compile(r"[^a-z0-9-]+")

@@ -6,11 +6,16 @@ from typing import Any
 
 from siderite.compute.web import actions
 from siderite.compute.web import aggregates
+from siderite.compute.web import attachments
+from siderite.compute.web import consoles
+from siderite.compute.web import external_events
 from siderite.compute.web import flavor_extras
 from siderite.compute.web import flavors
+from siderite.compute.web import hosts
 from siderite.compute.web import hypervisors
 from siderite.compute.web import instance_actions
 from siderite.compute.web import keypairs
+from siderite.compute.web import migrations
 from siderite.compute.web import quotas
 from siderite.compute.web import server_groups
 from siderite.compute.web import server_parts
@@ -80,6 +85,11 @@ ROUTES: tuple[Route, ...] = (
     *servers.ROUTES,
     *actions.ROUTES,
     *server_parts.ROUTES,
+    *attachments.ROUTES,
+    *consoles.ROUTES,
+    *migrations.ROUTES,
+    *external_events.ROUTES,
+    *hosts.ROUTES,
     *instance_actions.ROUTES,
     *flavors.ROUTES,
     *flavor_extras.ROUTES,

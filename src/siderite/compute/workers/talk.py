@@ -1,27 +1,39 @@
 """Asks drivers on behalf of a client that waits for the answer."""
 
 import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
 
+from siderite.compute.domain.host import Host
+from siderite.compute.domain.network import Port
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.server import Server
 from siderite.compute.usecases.acting import Unsupported
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import Place
 from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import nic_of
 from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.host_watch import HostWatch
 from siderite.core.errors import Conflict
 from siderite.core.errors import Unavailable
 from siderite.core.ids import new_uuid
 
 PATIENCE_S = 20.0
+T = TypeVar("T")
 
 
 class DriverTalk:
     """The `Talk` of servers on our own drivers."""
 
-    def __init__(self, hands: Hands) -> None:
+    def __init__(self, hands: Hands, watch: HostWatch) -> None:
         self._hands = hands
+        self._watch = watch
+
+    async def check_host(self, host: Host) -> str | None:
+        return await self._watch.ask(host)
 
     async def _place(self, server: Server) -> Place:
         place = await place_of(self._hands, server.host)
@@ -34,21 +46,44 @@ class DriverTalk:
         part = place.driver.console_log
         if part is None:
             raise Unsupported("Unable to get console log, functionality not implemented.")
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                return await part.log(place.at, guest_of(self._hands, server), lines)
-        except TimeoutError as why:
-            raise Unavailable(f"Host {server.host} does not answer.") from why
+        return await _soon(server, part.log(place.at, guest_of(self._hands, server), lines))
 
     async def crash_dump(self, server: Server) -> None:
         place = await self._place(server)
         part = place.driver.crash_dump
         if part is None:
             raise Unsupported(f"Driver {place.driver.card.name} cannot make guests dump.")
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                outcome = await part.crash_dump(place.at, guest_of(self._hands, server), new_uuid())
-        except TimeoutError as why:
-            raise Unavailable(f"Host {server.host} does not answer.") from why
-        if not isinstance(outcome, Done):
-            raise Conflict(outcome.reason, retry_after_s=2)
+        guest = guest_of(self._hands, server)
+        _done(await _soon(server, part.crash_dump(place.at, guest, new_uuid())))
+
+    async def attach(self, server: Server, port: Port) -> None:
+        place = await self._place(server)
+        part = place.driver.interfaces
+        if part is None:
+            raise Unsupported(f"Driver {place.driver.card.name} cannot attach interfaces.")
+        nic = nic_of(self._hands.ctx.network(port.network), port)
+        guest = guest_of(self._hands, server)
+        _done(await _soon(server, part.attach(place.at, guest, nic, port.id)))
+
+    async def detach(self, server: Server, port: Port) -> None:
+        place = await self._place(server)
+        part = place.driver.interfaces
+        if part is None:
+            raise Unsupported(f"Driver {place.driver.card.name} cannot detach interfaces.")
+        nic = nic_of(self._hands.ctx.network(port.network), port)
+        guest = guest_of(self._hands, server)
+        _done(await _soon(server, part.detach(place.at, guest, nic, f"{port.id}/detach")))
+
+
+async def _soon(server: Server, answer: Awaitable[T]) -> T:
+    """The driver's answer, if it comes while a client can wait."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return await answer
+    except TimeoutError as why:
+        raise Unavailable(f"Host {server.host} does not answer.") from why
+
+
+def _done(outcome: Outcome) -> None:
+    if not isinstance(outcome, Done):
+        raise Conflict(outcome.reason, retry_after_s=2)

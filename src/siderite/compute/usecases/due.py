@@ -1,0 +1,85 @@
+"""What becomes due by itself."""
+
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases import acting
+from siderite.compute.usecases import delete
+from siderite.compute.usecases.acting import Ask
+from siderite.compute.usecases.context import Context
+from siderite.core import work
+from siderite.core.store import Op
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.who import Who
+from siderite.core.work import Work
+
+SYSTEM = Who("", "siderite", None, None, frozenset({"admin"}), system=True)
+KEPT_S = 7 * 24 * 3600.0
+"""How long the record of a deleted server is kept."""
+_SOME = 100
+
+
+async def _found(ctx: Context, state: V, before: float) -> list[str]:
+    rows = await ctx.door.store.fetch(
+        "SELECT uuid FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0"
+        " AND changed_at <= ? ORDER BY id LIMIT 100",
+        (state, iso(before)),
+    )
+    return [str(row[0]) for row in rows]
+
+
+async def to_reclaim(ctx: Context) -> list[str]:
+    """Deleted servers whose time to be restored is over."""
+    interval = ctx.settings.reclaim_interval_s
+    if interval <= 0:
+        return []
+    return await _found(ctx, V.SOFT_DELETED, ctx.door.clock() - interval)
+
+
+async def reclaim(ctx: Context, uuid: str) -> Server:
+    """Such a server goes for good."""
+    return await delete.ask(ctx, uuid, who=SYSTEM, cause=Cause(), force=True)
+
+
+async def to_offload(ctx: Context) -> list[str]:
+    """Shelved servers whose time on their host is over."""
+    time_s = ctx.settings.shelved_offload_time_s
+    if time_s <= 0:
+        return []
+    return await _found(ctx, V.SHELVED, ctx.door.clock() - time_s)
+
+
+async def offload(ctx: Context, uuid: str) -> Server:
+    """Such a server leaves its host."""
+    return await acting.ask(ctx, uuid, Ask("shelve_offload"), who=SYSTEM, cause=Cause())
+
+
+async def forget_old(ctx: Context) -> bool:
+    """Forget some deleted servers whose records are old; whether there may be more."""
+    before = iso(ctx.door.clock() - KEPT_S)
+    rows = await ctx.door.store.fetch(
+        "SELECT uuid FROM servers WHERE deleted = 1 AND terminated_at <= ? ORDER BY terminated_at"
+        " LIMIT 100",
+        (before,),
+    )
+    for row in rows:
+        await ctx.door.store.commit(
+            [
+                Op("DELETE FROM instance_actions WHERE server = ?", (row[0],)),
+                Op("DELETE FROM server_migrations WHERE server = ?", (row[0],)),
+                Op("DELETE FROM servers WHERE uuid = ?", (row[0],)),
+            ]
+        )
+    return len(rows) == _SOME
+
+
+async def later(ctx: Context, held: Work, reason: str, again_in: float) -> None:
+    """Work that has no server to show its reason on waits."""
+    change = ctx.door.change(Cause())
+    change.put(
+        work.park(
+            held, kind=held.kind, job=held.job, due=change.now + again_in, deadline=held.deadline,
+            reason=reason,
+        )
+    )  # fmt: skip
+    await ctx.door.commit(change)

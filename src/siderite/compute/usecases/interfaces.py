@@ -1,0 +1,109 @@
+"""Network interfaces that come and go while a server lives."""
+
+from dataclasses import dataclass
+
+from siderite.compute import store as rows
+from siderite.compute.domain import facts
+from siderite.compute.domain.network import Port
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import V
+from siderite.compute.domain.talk import Talk
+from siderite.compute.store import SERVERS
+from siderite.compute.usecases import acting
+from siderite.compute.usecases import addresses
+from siderite.compute.usecases import find
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import Busy
+from siderite.core.errors import Conflict
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.store import Duplicate
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.who import Who
+
+_ALLOWED = (V.ACTIVE, V.PAUSED, V.STOPPED)
+_TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """What is asked for: a network by name or id, an address, a tag."""
+
+    network: str | None
+    address: str | None = None
+    tag: str | None = None
+
+
+def port_of(server: Server, ident: str) -> Port:
+    """One of the server's ports."""
+    for port in server.ports:
+        if port.id == ident:
+            return port
+    raise NotFound(f"Port {ident[:80]} is not attached to instance {server.uuid}.")
+
+
+def _check(server: Server, who: Who, word: str) -> None:
+    acting.check_lock(server, who)
+    if server.vm_state not in _ALLOWED:
+        raise Conflict(
+            f"Cannot '{word}' instance {server.uuid} while it is in vm_state {server.vm_state}"
+        )
+    if server.task_state is not None:
+        raise Busy(
+            f"Cannot '{word}' instance {server.uuid} while it is in task_state {server.task_state}"
+        )
+
+
+async def attach(
+    ctx: Context, uuid: str, wish: Attach, talk: Talk, *, who: Who, cause: Cause
+) -> Port:
+    """The record first, then the guest: a crash between leaves an interface that its next start
+    brings, never an address that nobody has on record.
+    """
+    network = ctx.network(wish.network) if wish.network else next(iter(ctx.settings.networks), None)
+    if network is None:
+        raise NotFound(f"Network {wish.network or ''} could not be found; it is not offered here.")
+    for attempt in range(_TRIES):
+        port = await addresses.new_port(ctx, network, wish.address, wish.tag, attempt)
+
+        async def decide(change: Change, port: Port = port) -> Server:
+            before = await find.server(ctx, uuid, who)
+            _check(before, who, "attach_interface")
+            after = before.changed(change.now, {"ports": [*before.ports, port]})
+            change.put(SERVERS.swap(before, after))
+            change.put(rows.take_address(port.network, port.address, before.uuid))
+            change.put(acting.note(ctx, change, before, "attach_interface"))
+            change.tell(facts.phase("interface_attach", "start", before))
+            change.tell(facts.phase("interface_attach", "end", after))
+            return after
+
+        try:
+            server = await ctx.door.attempt(cause, uuid, decide)
+        except Duplicate:
+            continue
+        await talk.attach(server, port)
+        return port
+    raise Invalid("No address is free on that network; try again, or ask for another.")
+
+
+async def detach(
+    ctx: Context, uuid: str, ident: str, talk: Talk, *, who: Who, cause: Cause
+) -> None:
+    """The guest first, then the record."""
+    server = await find.server(ctx, uuid, who)
+    port = port_of(server, ident)
+    _check(server, who, "detach_interface")
+    await talk.detach(server, port)
+
+    async def decide(change: Change) -> None:
+        before = await find.server(ctx, uuid, who)
+        ports = [one for one in before.ports if one.id != ident]
+        after = before.changed(change.now, {"ports": ports})
+        change.put(SERVERS.swap(before, after))
+        change.put(rows.give_address(port.network, port.address, before.uuid))
+        change.put(acting.note(ctx, change, before, "detach_interface"))
+        change.tell(facts.phase("interface_detach", "start", before))
+        change.tell(facts.phase("interface_detach", "end", after))
+
+    await ctx.door.attempt(cause, uuid, decide)

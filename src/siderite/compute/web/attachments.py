@@ -1,0 +1,188 @@
+"""Interfaces and volumes of a server, and what else only other services could give: answered
+honestly where there is no such service.
+"""
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.compute.domain.network import Port
+from siderite.compute.domain.server import Server
+from siderite.compute.usecases import acting
+from siderite.compute.usecases import find
+from siderite.compute.usecases import interfaces
+from siderite.compute.web import forms
+from siderite.compute.web.forms import Key
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+_TAG = 70
+
+
+async def _server(service: "Service", request: Request) -> Server:
+    return await find.server(service.ctx, request.params[0], request.who)
+
+
+# Interfaces
+
+
+def _shown(service: "Service", port: Port, version: int) -> dict[str, Any]:
+    network = service.ctx.network(port.network)
+    shown: dict[str, Any] = {
+        "port_id": port.id,
+        "net_id": None if network is None else network.uuid,
+        "mac_addr": port.mac,
+        "port_state": "ACTIVE",
+        "fixed_ips": [
+            {
+                "ip_address": port.address,
+                "subnet_id": None if network is None else network.subnet,
+            }
+        ],
+    }
+    if version >= _TAG:
+        shown["tag"] = port.tag
+    return shown
+
+
+async def interface_list(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/os-interface"""
+    server = await _server(service, request)
+    shown = [_shown(service, port, request.version) for port in server.ports]
+    return reply({"interfaceAttachments": shown})
+
+
+async def interface(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/os-interface/{port}"""
+    server = await _server(service, request)
+    port = interfaces.port_of(server, request.params[1])
+    return reply({"interfaceAttachment": _shown(service, port, request.version)})
+
+
+_FIXED = {"ip_address": Key(forms.text(1, 45), required=True)}
+
+
+def _fixed(name: str, value: Any) -> str:
+    if not isinstance(value, list) or len(value) != 1:
+        raise forms.wrong(name, value, "it must be a list with one address")
+    return str(forms.take(value[0], name, _FIXED, 1)["ip_address"])
+
+
+async def attach_interface(service: "Service", request: Request) -> Response:
+    """POST /v2.1/servers/{id}/os-interface"""
+    keys = {
+        "net_id": Key(forms.text(1, 255)),
+        "port_id": Key(forms.uuid),
+        "fixed_ips": Key(_fixed),
+        "tag": Key(forms.tag, since=49),
+    }
+    found = await forms.document(request)
+    inner = forms.take(found, "body", {"interfaceAttachment": Key(forms.anything)}, 1)
+    asked = forms.take(inner.get("interfaceAttachment") or {}, "interfaceAttachment", keys,
+                       request.version)  # fmt: skip
+    if "port_id" in asked:
+        raise NotFound(f"Port {asked['port_id']} could not be found; name a network instead.")
+    if "fixed_ips" in asked and "net_id" not in asked:
+        raise Invalid("Must input network_id when request IP address")
+    wish = interfaces.Attach(asked.get("net_id"), asked.get("fixed_ips"), asked.get("tag"))
+    port = await interfaces.attach(
+        service.ctx, request.params[0], wish, service.talk, who=request.who,
+        cause=service.cause(request),
+    )  # fmt: skip
+    return reply({"interfaceAttachment": _shown(service, port, request.version)})
+
+
+async def detach_interface(service: "Service", request: Request) -> Response:
+    """DELETE /v2.1/servers/{id}/os-interface/{port}"""
+    await interfaces.detach(
+        service.ctx, request.params[0], request.params[1], service.talk, who=request.who,
+        cause=service.cause(request),
+    )  # fmt: skip
+    return Response(status=202)
+
+
+# Volumes
+
+
+async def volumes(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/os-volume_attachments"""
+    await _server(service, request)
+    return reply({"volumeAttachments": []})
+
+
+async def no_volume(service: "Service", request: Request) -> Response:
+    """GET, PUT, DELETE /v2.1/servers/{id}/os-volume_attachments/{volume}"""
+    server = await _server(service, request)
+    raise NotFound(
+        f"Volume {request.params[1][:80]} is not attached to instance {server.uuid}: there is no"
+        " volume service here."
+    )
+
+
+async def attach_volume(service: "Service", request: Request) -> Response:
+    """POST /v2.1/servers/{id}/os-volume_attachments"""
+    await _server(service, request)
+    keys = {"volumeAttachment": Key(forms.anything, required=True)}
+    forms.take(await forms.document(request), "body", keys, request.version)
+    raise NotFound("Volume could not be found: there is no volume service here.")
+
+
+# Others
+
+
+async def password(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/os-server-password"""
+    await _server(service, request)
+    return reply({"password": ""})
+
+
+async def clear_password(service: "Service", request: Request) -> Response:
+    """DELETE /v2.1/servers/{id}/os-server-password"""
+    await _server(service, request)
+    return Response(status=204)
+
+
+async def security_groups(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/os-security-groups"""
+    await _server(service, request)
+    return reply({"security_groups": []})
+
+
+async def diagnostics(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/diagnostics"""
+    server = await _server(service, request)
+    raise acting.Unsupported(
+        f"Diagnostics of instance {server.uuid} are not available from its driver."
+    )
+
+
+async def topology(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/topology"""
+    await _server(service, request)
+    return reply({"nodes": [], "pagesize_kb": None})
+
+
+_INTERFACE = "/v2.1/servers/{id}/os-interface"
+_VOLUME = "/v2.1/servers/{id}/os-volume_attachments"
+ROUTES = (
+    Route("GET", _INTERFACE, interface_list, "servers:read"),
+    Route("POST", _INTERFACE, attach_interface, "servers:update"),
+    Route("GET", _INTERFACE + "/{port}", interface, "servers:read"),
+    Route("DELETE", _INTERFACE + "/{port}", detach_interface, "servers:update"),
+    Route("GET", _VOLUME, volumes, "servers:read"),
+    Route("POST", _VOLUME, attach_volume, "servers:update"),
+    Route("GET", _VOLUME + "/{volume}", no_volume, "servers:read"),
+    Route("PUT", _VOLUME + "/{volume}", no_volume, "servers:update"),
+    Route("DELETE", _VOLUME + "/{volume}", no_volume, "servers:update"),
+    Route("GET", "/v2.1/servers/{id}/os-server-password", password, "servers:read"),
+    Route("DELETE", "/v2.1/servers/{id}/os-server-password", clear_password, "servers:update"),
+    Route("GET", "/v2.1/servers/{id}/os-security-groups", security_groups, "servers:read"),
+    Route("GET", "/v2.1/servers/{id}/diagnostics", diagnostics, "servers:admin_action"),
+    Route("GET", "/v2.1/servers/{id}/topology", topology, "servers:read", 78),
+)

@@ -1,0 +1,54 @@
+"""POST /v2.1/os-server-external-events: what other services tell of a server."""
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.compute.usecases import external_events
+from siderite.compute.web import forms
+from siderite.compute.web.forms import Key
+from siderite.core.errors import Invalid
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+SINCE = {
+    "network-changed": 1, "network-vif-plugged": 1, "network-vif-unplugged": 1,
+    "network-vif-deleted": 1, "volume-extended": 51, "power-update": 76,
+    "accelerator-request-bound": 82, "volume-reimaged": 93,
+}  # fmt: skip
+_ALL_WELL, _NOT_ALL = 200, 207
+
+
+def _event(value: Any, version: int) -> dict[str, Any]:
+    names = [name for name, since in SINCE.items() if since <= version]
+    keys = {
+        "name": Key(forms.one_of(*names), required=True),
+        "server_uuid": Key(forms.uuid, required=True),
+        "status": Key(forms.one_of("failed", "completed", "in-progress")),
+        "tag": Key(forms.text(0, 255)),
+    }
+    return forms.take(value, "events", keys, version)
+
+
+async def take(service: "Service", request: Request) -> Response:
+    """POST /v2.1/os-server-external-events"""
+    found = forms.take(
+        await forms.document(request), "body", {"events": Key(forms.anything, required=True)}, 1
+    )["events"]
+    if not isinstance(found, list) or not found:
+        raise Invalid("Invalid input for field/attribute events. It must be a list of events.")
+    events = [_event(value, request.version) for value in found]
+    codes = await external_events.take(service.ctx, events, cause=service.cause(request))
+    shown = [
+        {**event, "status": "completed" if code == _ALL_WELL else "failed", "code": code}
+        for event, code in zip(events, codes, strict=True)
+    ]
+    status = _ALL_WELL if all(code == _ALL_WELL for code in codes) else _NOT_ALL
+    return reply({"events": shown}, status)
+
+
+ROUTES = (Route("POST", "/v2.1/os-server-external-events", take, "servers:external_events"),)

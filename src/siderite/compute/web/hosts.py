@@ -1,0 +1,105 @@
+"""Hosts of our own: added, checked, removed. Not Nova's: from 2.900 on, administrators only."""
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.compute.domain.host import Host
+from siderite.compute.usecases import hosts
+from siderite.compute.usecases import listing
+from siderite.compute.web import forms
+from siderite.compute.web.forms import Key
+from siderite.core.errors import NotFound
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+_SINCE = 900
+
+
+def _shown(host: Host, statuses: dict[str, str]) -> dict[str, Any]:
+    return {
+        "name": host.name,
+        "driver": host.driver,
+        "uri": host.uri,
+        "options": host.options,
+        "status": statuses.get(host.name, "UNKNOWN"),
+        "disabled": host.disabled,
+        "disabled_reason": host.disabled_reason,
+    }
+
+
+def _options(name: str, value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise forms.wrong(name, value, "it must be an object")
+    return {str(key): str(item) for key, item in value.items()}
+
+
+def _driver_of(uri: str) -> str:
+    """The driver that a URI speaks of: `simulated:`, else libvirt's."""
+    return "simulated" if uri.startswith("simulated:") or not uri else "libvirt"
+
+
+async def index(service: "Service", request: Request) -> Response:
+    """GET /v2.1/hosts"""
+    statuses = await listing.host_statuses(service.ctx)
+    every = await hosts.every(service.ctx)
+    return reply({"hosts": [_shown(host, statuses) for host in every]})
+
+
+async def add(service: "Service", request: Request) -> Response:
+    """POST /v2.1/hosts"""
+    found = await forms.document(request)
+    inner = forms.take(found, "body", {"host": Key(forms.anything, required=True)}, 1)["host"]
+    keys = {
+        "name": Key(forms.text(1, 255, r"[a-zA-Z0-9-._]{1,255}"), required=True),
+        "uri": Key(forms.text(0, 500)),
+        "driver": Key(forms.text(1, 40)),
+        "options": Key(_options),
+    }
+    asked = forms.take(inner, "host", keys, request.version)
+    uri = asked.get("uri", "")
+    driver = asked.get("driver") or _driver_of(uri)
+    host = await hosts.add(service.ctx, asked["name"], driver, uri, asked.get("options", {}))
+    problem = await service.talk.check_host(host)
+    statuses = await listing.host_statuses(service.ctx)
+    return reply({"host": {**_shown(host, statuses), "problem": problem}}, 201)
+
+
+async def _host(service: "Service", request: Request) -> Host:
+    host = await hosts.named(service.ctx, request.params[0])
+    if host is None:
+        raise NotFound(f"Compute host {request.params[0][:80]} could not be found.")
+    return host
+
+
+async def show(service: "Service", request: Request) -> Response:
+    """GET /v2.1/hosts/{name}"""
+    host = await _host(service, request)
+    return reply({"host": _shown(host, await listing.host_statuses(service.ctx))})
+
+
+async def check(service: "Service", request: Request) -> Response:
+    """POST /v2.1/hosts/{name}/check"""
+    host = await _host(service, request)
+    problem = await service.talk.check_host(host)
+    statuses = await listing.host_statuses(service.ctx)
+    return reply({"host": {**_shown(host, statuses), "problem": problem}})
+
+
+async def remove(service: "Service", request: Request) -> Response:
+    """DELETE /v2.1/hosts/{name}"""
+    await hosts.remove(service.ctx, request.params[0])
+    return Response(status=204)
+
+
+ROUTES = (
+    Route("GET", "/v2.1/hosts", index, "hosts:manage", _SINCE),
+    Route("POST", "/v2.1/hosts", add, "hosts:manage", _SINCE),
+    Route("GET", "/v2.1/hosts/{name}", show, "hosts:manage", _SINCE),
+    Route("DELETE", "/v2.1/hosts/{name}", remove, "hosts:manage", _SINCE),
+    Route("POST", "/v2.1/hosts/{name}/check", check, "hosts:manage", _SINCE),
+)

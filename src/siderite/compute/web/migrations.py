@@ -1,0 +1,138 @@
+"""Migrations of servers: os-migrations, and those of one server."""
+
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.compute.usecases import find
+from siderite.compute.usecases import migrations
+from siderite.compute.web import views
+from siderite.compute.web.server_list import limit_of
+from siderite.compute.web.server_list import moment
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import Route
+from siderite.core.http import reply
+from siderite.core.store import Line
+
+if TYPE_CHECKING:
+    from siderite.compute.web.service import ComputeService as Service
+
+_TYPES, _PAGED, _BEFORE, _OWNERS, _STRICT = 23, 59, 66, 80, 75
+_EQUAL = {
+    "status": "status", "host": "source_host", "instance_uuid": "server",
+    "migration_type": "kind", "source_compute": "source_host", "user_id": "user_id",
+    "project_id": "project_id",
+}  # fmt: skip
+_RUNNING = ("migrating", "running", "queued", "preparing", "accepted")
+
+
+def _shown(row: Line, version: int) -> dict[str, Any]:
+    found = dict(zip(migrations.COLUMNS.split(", "), row, strict=True))
+    shown: dict[str, Any] = {
+        "id": found["id"],
+        "instance_uuid": found["server"],
+        "status": found["status"],
+        "source_compute": found["source_host"],
+        "source_node": found["source_node"],
+        "dest_compute": found["target_host"],
+        "dest_node": found["target_node"],
+        "dest_host": None,
+        "old_instance_type_id": _number(found["old_flavor"]),
+        "new_instance_type_id": _number(found["new_flavor"]),
+        "created_at": str(found["created_at"])[:26],
+        "updated_at": str(found["updated_at"])[:26],
+    }
+    if version >= _TYPES:
+        shown["migration_type"] = found["kind"]
+    if version >= _PAGED:
+        shown["uuid"] = found["uuid"]
+    if version >= _OWNERS:
+        shown["user_id"] = found["user_id"]
+        shown["project_id"] = found["project_id"]
+    return shown
+
+
+def _number(flavor: Any) -> int | None:
+    return int(flavor) if isinstance(flavor, str) and flavor.isdigit() else None
+
+
+async def index(service: "Service", request: Request) -> Response:
+    """GET /v2.1/os-migrations"""
+    version = request.version
+    limit = limit_of(request, service.ctx.settings.max_limit)
+    where, args = ["1 = 1"], list[Any]()
+    for key, value in request.query:
+        if key in _EQUAL and (key not in ("user_id", "project_id") or version >= _OWNERS):
+            where.append(f"{_EQUAL[key]} = ?")
+            args.append(value)
+        elif key == "changes-since" and version >= _PAGED:
+            where.append("updated_at >= ?")
+            args.append(moment(key, value))
+        elif key == "changes-before" and version >= _BEFORE:
+            where.append("updated_at <= ?")
+            args.append(moment(key, value))
+        elif key == "marker" and version >= _PAGED:
+            where.append("id < (SELECT id FROM server_migrations WHERE uuid = ?)")
+            args.append(value)
+            if not await migrations.page(service.ctx, "uuid = ?", [value], limit=1):
+                raise Invalid(f"marker [{value[:80]}] not found")
+        elif key not in ("limit", "hidden") and version >= _STRICT:
+            raise Invalid(
+                "Invalid input for query parameters. Additional properties are not allowed"
+                f" ('{key[:80]}' was unexpected)"
+            )
+    rows = await migrations.page(service.ctx, " AND ".join(where), args, limit=limit)
+    body: dict[str, Any] = {"migrations": [_shown(row, version) for row in rows]}
+    if version >= _PAGED and rows and len(rows) == limit:
+        link = views.following(service, request, "os-migrations", str(rows[-1][1]))
+        body["migrations_links"] = [{"rel": "next", "href": link}]
+    return reply(body)
+
+
+def _of_server(row: Line, version: int) -> dict[str, Any]:
+    shown = _shown(row, version)
+    for key in ("instance_uuid", "old_instance_type_id", "new_instance_type_id", "migration_type"):
+        shown.pop(key, None)
+    zero = dict.fromkeys(
+        f"{what}_{how}_bytes"
+        for what in ("memory", "disk")
+        for how in ("total", "processed", "remaining")
+    )
+    return {**shown, "server_uuid": row[2], **zero}
+
+
+async def of_server(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/migrations: live ones under way"""
+    server = await find.server(service.ctx, request.params[0], request.who)
+    rows = await migrations.page(
+        service.ctx, "server = ? AND kind = 'live-migration' AND status IN (?, ?, ?, ?, ?)",
+        [server.uuid, *_RUNNING], limit=service.ctx.settings.max_limit,
+    )  # fmt: skip
+    return reply({"migrations": [_of_server(row, request.version) for row in rows]})
+
+
+async def one_of_server(service: "Service", request: Request) -> Response:
+    """GET /v2.1/servers/{id}/migrations/{migration}"""
+    server = await find.server(service.ctx, request.params[0], request.who)
+    ident = request.params[1]
+    rows = ()  # type: Any
+    if ident.isdigit() and len(ident) < 18:  # noqa: PLR2004
+        rows = await migrations.page(
+            service.ctx, "server = ? AND id = ? AND status IN (?, ?, ?, ?, ?)",
+            [server.uuid, int(ident), *_RUNNING], limit=1,
+        )  # fmt: skip
+    if not rows:
+        raise NotFound(f"Live migration {ident[:40]} for server {server.uuid} is not in progress.")
+    return reply({"migration": _of_server(rows[0], request.version)})
+
+
+ROUTES = (
+    Route("GET", "/v2.1/os-migrations", index, "migrations:read"),
+    Route("GET", "/v2.1/servers/{id}/migrations", of_server, "server_migrations:read", 23),
+    Route(
+        "GET", "/v2.1/servers/{id}/migrations/{migration}", one_of_server,
+        "server_migrations:read", 23,
+    ),
+)  # fmt: skip

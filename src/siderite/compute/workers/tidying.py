@@ -1,0 +1,86 @@
+"""What becomes due by itself: deleted servers that can no longer be restored, shelved ones that
+leave their hosts, old records, and guests that an evacuation left behind.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+
+import msgspec
+
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.usecases import due
+from siderite.compute.usecases import progress
+from siderite.compute.usecases.migrations import Evicted
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import place_of
+from siderite.core.errors import SideriteError
+from siderite.core.log import get_logger
+from siderite.core.work import Work
+
+log = get_logger("tidying")
+
+EVERY_S = 30.0
+_AGAIN_S = 30.0
+_ROUNDS = 20
+
+
+class Tidying:
+    """Looks every so often."""
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+
+    async def run(self) -> None:
+        """For ever."""
+        while True:
+            try:
+                await self.round()
+            except Exception as why:
+                log.error("cannot tidy up", error=repr(why))
+            await asyncio.sleep(EVERY_S)
+
+    async def round(self) -> None:
+        """Whatever is due now."""
+        ctx = self._hands.ctx
+        for uuid in await due.to_reclaim(ctx):
+            await self._try(due.reclaim(ctx, uuid))
+        for uuid in await due.to_offload(ctx):
+            await self._try(due.offload(ctx, uuid))
+        for _ in range(_ROUNDS):
+            if not await due.forget_old(ctx):
+                break
+
+    async def _try(self, asked: Awaitable[object]) -> None:
+        try:
+            await asked
+        except SideriteError as why:
+            log.info("not now", why=why.sentence)
+
+
+class EvictedWork:
+    """The handler of what evacuated servers left behind: gone as soon as the old host is back."""
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+
+    async def handle(self, held: Work) -> None:
+        """Remove the guest from its old host, unless its server came back to it."""
+        ctx = self._hands.ctx
+        job = msgspec.json.decode(held.job, type=Evicted)
+        server = await progress.load(ctx, job.server)
+        is_late = ctx.door.clock() >= held.deadline
+        if server is None or server.host == job.host or is_late:
+            await progress.abandon(ctx, held)
+            return
+        place = await place_of(self._hands, job.host)
+        if isinstance(place, Failed):
+            await progress.abandon(ctx, held)
+            return
+        guest = guest_of(self._hands, server, node=job.node)
+        outcome = await place.driver.life.destroy(place.at, guest, f"{held.machine}/evicted")
+        if isinstance(outcome, Done):
+            await progress.abandon(ctx, held)
+            return
+        await due.later(ctx, held, outcome.reason, _AGAIN_S)

@@ -1,0 +1,264 @@
+"""Every action of a server, on simulated hosts: where it leads, what it leaves on record."""
+
+from typing import Any
+
+import pytest
+
+from tests.compute.cloud import Cloud
+
+
+def _last(cloud: Cloud, uuid: str) -> tuple[str, str | None, list[str]]:
+    action = cloud.actions(uuid)[0]
+    return action["action"], action["message"], [event["result"] for event in action["events"]]
+
+
+@pytest.mark.parametrize(
+    ("there", "status", "power", "back"),
+    [
+        ("pause", "PAUSED", 3, "unpause"),
+        ("suspend", "SUSPENDED", 7, "resume"),
+        ("os-stop", "SHUTOFF", 4, "os-start"),
+    ],
+)
+def test_there_and_back(both: Cloud, there: str, status: str, power: int, back: str) -> None:
+    uuid = both.boot()
+    assert both.act(uuid, there).status == 202
+    assert both.until(uuid, status)["OS-EXT-STS:power_state"] == power
+    assert _last(both, uuid) == (there.removeprefix("os-"), None, ["Success"])
+    assert both.act(uuid, back).status == 202
+    assert both.until(uuid, "ACTIVE")["OS-EXT-STS:power_state"] == 1
+    assert _last(both, uuid) == (back.removeprefix("os-"), None, ["Success"])
+
+
+@pytest.mark.parametrize("kind", ["SOFT", "HARD"])
+def test_a_server_is_rebooted(lite: Cloud, kind: str) -> None:
+    uuid = lite.boot()
+    assert lite.act(uuid, "reboot", {"type": kind}).status == 202
+    assert lite.until(uuid, "ACTIVE")["OS-EXT-STS:power_state"] == 1
+    assert _last(lite, uuid) == ("reboot", None, ["Success"])
+
+
+def test_a_hard_reboot_wakes_what_was_stopped(lite: Cloud) -> None:
+    uuid = lite.boot()
+    lite.act(uuid, "os-stop")
+    lite.until(uuid, "SHUTOFF")
+    assert lite.act(uuid, "reboot", {"type": "SOFT"}).status == 409
+    assert lite.act(uuid, "reboot", {"type": "HARD"}).status == 202
+    lite.until(uuid, "ACTIVE")
+
+
+def test_a_server_is_rescued_and_comes_back(both: Cloud) -> None:
+    uuid = both.boot()
+    answer = both.act(uuid, "rescue", {"adminPass": "secret"})
+    assert (answer.status, answer.json) == (200, {"adminPass": "secret"})
+    both.until(uuid, "RESCUE")
+    assert both.act(uuid, "unrescue").status == 202
+    both.until(uuid, "ACTIVE")
+
+
+def test_a_server_is_rebuilt_from_another_image(both: Cloud) -> None:
+    uuid, image = both.boot(), both.make_image()
+    answer = both.act(uuid, "rebuild", {"imageRef": image, "name": "anew"})
+    assert answer.status == 202, answer
+    assert answer.json["server"]["id"] == uuid
+    assert answer.headers["location"].endswith(uuid)
+    seen = both.until(uuid, "ACTIVE")
+    assert (seen["image"]["id"], seen["name"]) == (image, "anew")
+
+
+def test_a_stopped_server_stays_stopped_when_rebuilt(lite: Cloud) -> None:
+    uuid = lite.boot()
+    lite.act(uuid, "os-stop")
+    lite.until(uuid, "SHUTOFF")
+    assert lite.act(uuid, "rebuild", {"imageRef": lite.image}).status == 202
+    assert lite.until(uuid, "SHUTOFF")["OS-EXT-STS:power_state"] == 4
+
+
+def test_a_resize_is_confirmed(both: Cloud) -> None:
+    before = both.claimed()
+    uuid, big = both.boot(), both.make_flavor(vcpus=3, ram=2048, disk=4)
+    assert both.act(uuid, "resize", {"flavorRef": big}).status == 202
+    seen = both.until(uuid, "VERIFY_RESIZE")
+    assert (seen["flavor"]["vcpus"], seen["flavor"]["ram"]) == (3, 2048)
+    assert sum(row[1] for row in both.claimed()) == sum(row[1] for row in before) + 4
+    assert both.act(uuid, "confirmResize").status == 204
+    both.until(uuid, "ACTIVE")
+    assert sum(row[1] for row in both.claimed()) == sum(row[1] for row in before) + 3
+    assert len(both.guests.where(uuid)) == 1
+    both.ask("DELETE", f"/servers/{uuid}")
+    both.wait(uuid, lambda seen: seen["status"] == "GONE")
+    assert both.claimed() == before
+
+
+def test_a_resize_is_reverted(both: Cloud) -> None:
+    before = both.claimed()
+    uuid, big = both.boot(), both.make_flavor(vcpus=3, ram=2048, disk=4)
+    home = both.show(uuid)["OS-EXT-SRV-ATTR:host"]
+    usage = both.ask("GET", "/limits").json["limits"]["absolute"]["totalCoresUsed"]
+    assert both.act(uuid, "resize", {"flavorRef": big}).status == 202
+    both.until(uuid, "VERIFY_RESIZE")
+    assert both.act(uuid, "revertResize").status == 202
+    seen = both.until(uuid, "ACTIVE")
+    assert (seen["flavor"]["vcpus"], seen["OS-EXT-SRV-ATTR:host"]) == (1, home)
+    assert both.ask("GET", "/limits").json["limits"]["absolute"]["totalCoresUsed"] == usage
+    assert both.guests.where(uuid) == [home]
+    both.ask("DELETE", f"/servers/{uuid}")
+    both.wait(uuid, lambda seen: seen["status"] == "GONE")
+    assert both.claimed() == before
+
+
+def test_a_stopped_server_is_resized_and_stays_stopped(lite: Cloud) -> None:
+    uuid, big = lite.boot(), lite.make_flavor(vcpus=2)
+    lite.act(uuid, "os-stop")
+    lite.until(uuid, "SHUTOFF")
+    lite.act(uuid, "resize", {"flavorRef": big})
+    lite.until(uuid, "VERIFY_RESIZE")
+    lite.act(uuid, "confirmResize")
+    assert lite.until(uuid, "SHUTOFF")["OS-EXT-STS:power_state"] == 4
+
+
+def test_a_server_moves_to_another_host(both: Cloud) -> None:
+    uuid = both.boot()
+    home = both.show(uuid)["OS-EXT-SRV-ATTR:host"]
+    assert both.act(uuid, "migrate").status == 202
+    seen = both.until(uuid, "VERIFY_RESIZE")
+    assert seen["OS-EXT-SRV-ATTR:host"] != home
+    both.act(uuid, "confirmResize")
+    both.until(uuid, "ACTIVE")
+    assert both.guests.where(uuid) == [seen["OS-EXT-SRV-ATTR:host"]]
+    assert _last(both, uuid)[0] == "confirmResize"
+
+
+def test_a_server_moves_while_it_runs(both: Cloud) -> None:
+    before = both.claimed()
+    uuid = both.boot()
+    home = both.show(uuid)["OS-EXT-SRV-ATTR:host"]
+    body = {"host": None, "block_migration": "auto"}
+    assert both.act(uuid, "os-migrateLive", body).status == 202
+    seen = both.wait(uuid, lambda s: s["OS-EXT-SRV-ATTR:host"] != home)
+    assert seen["status"] == "ACTIVE"
+    both.ask("DELETE", f"/servers/{uuid}")
+    both.wait(uuid, lambda seen: seen["status"] == "GONE")
+    assert both.claimed() == before
+
+
+def test_a_server_is_shelved_and_comes_back(both: Cloud) -> None:
+    before = both.claimed()
+    uuid = both.boot()
+    assert both.act(uuid, "shelve").status == 202
+    seen = both.until(uuid, "SHELVED_OFFLOADED")
+    assert seen["OS-EXT-SRV-ATTR:host"] is None
+    assert both.claimed() == before
+    assert both.guests.where(uuid) == []
+    assert both.act(uuid, "unshelve").status == 202
+    both.until(uuid, "ACTIVE")
+    assert both.claimed() != before
+
+
+def test_a_server_becomes_an_image(both: Cloud) -> None:
+    uuid = both.boot()
+    answer = both.act(uuid, "createImage", {"name": "copy", "metadata": {"k": "v"}})
+    assert answer.status == 202, answer
+    image = answer.json["image_id"]
+    both.settled(uuid)
+    shown = both.app.ask("GET", f"/image/v2/images/{image}", version=None).json
+    assert (shown["status"], shown["name"], shown["k"]) == ("active", "copy", "v")
+    assert both.create(imageRef=image)
+    old = both.act(uuid, "createImage", {"name": "old"}, version=44)
+    assert (old.status, old.body) == (202, b"")
+    assert "/image/v2/images/" in old.headers["location"]
+
+
+def test_a_password_is_changed(lite: Cloud) -> None:
+    uuid = lite.boot()
+    assert lite.act(uuid, "changePassword", {"adminPass": "new"}).status == 202
+    lite.until(uuid, "ACTIVE")
+    assert _last(lite, uuid) == ("changePassword", None, ["Success"])
+
+
+def test_an_administrator_says_what_state_it_is_in(lite: Cloud) -> None:
+    uuid = lite.boot()
+    assert lite.act(uuid, "os-resetState", {"state": "error"}).status == 202
+    assert lite.show(uuid)["status"] == "ERROR"
+    assert lite.act(uuid, "os-resetState", {"state": "active"}).status == 202
+    assert lite.show(uuid)["status"] == "ACTIVE"
+    assert lite.act(uuid, "os-resetState", {"state": "paused"}).status == 400
+
+
+def test_a_locked_server_is_left_alone(lite: Cloud) -> None:
+    _, token, _ = lite.app.person("member")
+    uuid = lite.boot(token=token)
+    assert lite.act(uuid, "lock", {"locked_reason": "mine"}, token=token).status == 202
+    shown = lite.show(uuid)
+    assert (shown["locked"], shown["locked_reason"]) == (True, "mine")
+    answer = lite.act(uuid, "os-stop", token=token)
+    assert answer.status == 409
+    assert "is locked" in answer.json["conflictingRequest"]["message"]
+    assert lite.ask("DELETE", f"/servers/{uuid}", token=token).status == 409
+    assert lite.act(uuid, "unlock", token=token).status == 202
+    assert lite.act(uuid, "lock").status == 202
+    assert lite.act(uuid, "unlock", token=token).status == 409
+    assert lite.act(uuid, "os-stop").status == 202
+
+
+def test_a_server_leaves_a_host_that_is_down(both: Cloud) -> None:
+    uuid = both.boot()
+    home = both.show(uuid)["OS-EXT-SRV-ATTR:host"]
+    assert both.act(uuid, "evacuate", {}).status == 400
+    services = both.ask("GET", "/os-services", version=53).json["services"]
+    ident = next(one["id"] for one in services if one["host"] == home)
+    both.ask("PUT", f"/os-services/{ident}", {"forced_down": True}, version=53)
+    try:
+        answer = both.act(uuid, "evacuate", {}, version=94)
+        assert answer.status == 200, answer
+        seen = both.until(uuid, "ACTIVE")
+        assert seen["OS-EXT-SRV-ATTR:host"] != home
+    finally:
+        both.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)
+
+
+def test_what_cannot_be_done_in_a_state_is_refused_in_words_that_clients_know(
+    lite: Cloud,
+) -> None:
+    uuid = lite.boot()
+    answer = lite.act(uuid, "os-start")
+    assert answer.status == 409
+    assert answer.json["conflictingRequest"]["message"] == (
+        f"Cannot 'start' instance {uuid} while it is in vm_state active"
+    )
+    lite.script(f"server:{uuid}", latency_s={"pause": 20})
+    lite.act(uuid, "pause")
+    busy = lite.act(uuid, "os-stop")
+    assert busy.status == 409
+    assert "while it is in task_state pausing" in busy.json["conflictingRequest"]["message"]
+    assert busy.headers["retry-after"]
+    assert lite.act(uuid, "reboot", {"type": "HARD"}).status == 202
+    lite.until(uuid, "ACTIVE")
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "status"),
+    [("pause", None, "ACTIVE"), ("os-stop", None, "ACTIVE"), ("rescue", {}, "ERROR")],
+)
+def test_a_failure_shows_on_the_server_and_its_action(
+    lite: Cloud, action: str, value: Any, status: str
+) -> None:
+    uuid = lite.boot()
+    lite.script(
+        f"server:{uuid}", fail={"pause": "stuck", "off": "stuck", "rescue": "stuck"},
+        guest="ignores",
+    )  # fmt: skip
+    if action == "os-stop":
+        assert lite.act(uuid, action, {"shutdown_type": "HARD"}, version=901).status == 202
+    else:
+        lite.act(uuid, "os-resetState", {"state": "active"})
+        if action == "rescue":
+            lite.script(f"server:{uuid}", fail={"rescue": "stuck"})
+        lite.act(uuid, action, value)
+    seen = lite.until(uuid, status)
+    assert "stuck" in seen["fault"]["message"]
+    last = lite.actions(uuid)[0]
+    assert (last["message"], last["events"][0]["result"]) == ("Error", "Error")
+    assert "stuck" in last["events"][0]["details"]
+    kinds = [kind for kind, _ in lite.facts(uuid)]
+    assert kinds[-1].endswith(".error")
