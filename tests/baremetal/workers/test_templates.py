@@ -99,3 +99,26 @@ def test_a_runbook_is_run_where_the_nodes_traits_approve(tmp_path):
             assert (await runs(app, uuid))[before:] == expected
 
     asyncio.run(story())
+
+
+def test_inspection_rules_are_followed_when_an_inspection_ends(database_url, tmp_path):
+    async def story():
+        db = "" if database_url.startswith("sqlite") else database_url
+        async with running(tmp_path, db, work=True) as app:
+            action = {"op": "set-attribute", "args": {"path": "/resource_class", "value": "big"}}
+            many = {"op": "gt", "args": {"values": ["{inventory[cpu][count]}", 4]}}
+            trait = {"op": "add-trait", "args": {"name": "CUSTOM_SEEN"}}
+            body = {"conditions": [many], "actions": [action, trait]}
+            made = await app.ask("POST", "/v1/inspection_rules", body)
+            assert made.status == 201, made
+            uuid = await app.make_node()
+            node = await lead(app, uuid, "manage", "inspect")
+            assert (node.resource_class, node.traits) == ("big", ["CUSTOM_SEEN"])
+            assert node.inspection_finished_at is not None
+            fail = {"actions": [{"op": "fail", "args": {"msg": "not ours"}}], "priority": 9}
+            assert (await app.ask("POST", "/v1/inspection_rules", fail)).status == 201
+            await verb(app, uuid, "inspect")
+            node = await until(app, uuid, "inspect failed")
+            assert node.last_error == "inspection failed: not ours"
+
+    asyncio.run(story())

@@ -24,34 +24,3 @@ class InspectionRule(Record, frozen=True, kw_only=True, omit_defaults=True):
         if not self.sensitive:
             return self
         return msgspec.structs.replace(self, conditions=None, actions=None)
-
-
-OPERATORS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "eq": (("values",), ("force_strings",)),
-    "lt": (("values",), ("force_strings",)),
-    "gt": (("values",), ("force_strings",)),
-    "is-empty": (("value",), ()),
-    "in-net": (("address", "subnet"), ()),
-    "matches": (("value", "regex"), ()),
-    "contains": (("value", "regex"), ()),
-    "one-of": (("value",), ("values",)),
-    "is-none": (("value",), ()),
-    "is-true": (("value",), ()),
-    "is-false": (("value",), ()),
-}
-"""What a condition can ask, with the arguments that it needs and those that it takes; `!` before
-it turns it round.
-"""
-
-ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "fail": (("msg",), ()),
-    "log": (("msg",), ("level",)),
-    "set-attribute": (("path", "value"), ()),
-    "extend-attribute": (("path", "value"), ("unique",)),
-    "del-attribute": (("path",), ()),
-    "set-capability": (("name", "value"), ()),
-    "unset-capability": (("name",), ()),
-    "add-trait": (("name",), ()),
-    "remove-trait": (("name",), ()),
-}
-"""What a rule can do."""

@@ -113,16 +113,22 @@ async def firmware(ctx: Context, ident: str, who: Who, guard: Guard) -> list[Kno
     return await _firmware(ctx, node.uuid)
 
 
+async def found_by_inspection(ctx: Context, uuid: str) -> Inventory | None:
+    """What inspection found of a node, if it was inspected."""
+    doc = await _doc(ctx, uuid, "inventory")
+    return None if doc is None else _INVENTORY.decode(doc)
+
+
 async def inventory(ctx: Context, ident: str, who: Who, guard: Guard) -> Inventory:
     """What inspection found."""
     node = await find.node(ctx, ident, who, guard)
-    doc = await _doc(ctx, node.uuid, "inventory")
-    if doc is None:
+    found = await found_by_inspection(ctx, node.uuid)
+    if found is None:
         raise NotFound(
             f"There is no inventory of node {node.uuid}; inspect it first"
             f" (`baremetal node inspect {node.ident}`)."
         )
-    return _INVENTORY.decode(doc)
+    return found
 
 
 async def _settings(ctx: Context, uuid: str) -> list[KnownSetting]:

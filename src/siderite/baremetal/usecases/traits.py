@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.traits import MOST
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
@@ -11,8 +12,6 @@ from siderite.baremetal.usecases.records import By
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.transition import Change
-
-MOST = 50
 
 Edit = Callable[[list[str]], list[str]]
 """How to get from the traits there are to those wanted."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+from siderite.baremetal.domain import traits
 from siderite.core import jsonpatch
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
@@ -20,6 +21,7 @@ from siderite.core.jsonpatch import Patch
 Check = Callable[[str, Any], Any]
 """Gives a field's value in its proper form, or raises `Invalid`."""
 
+MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z")
 _TRUE = ("true", "yes", "on", "1", "t", "y")
 _FALSE = ("false", "no", "off", "0", "f", "n")
 
@@ -129,18 +131,12 @@ def list_of(inner: Check, *, most: int, least: int = 0) -> Check:
 
 def trait(name: str, value: Any) -> str:
     """The name of a trait: one's own (CUSTOM_…) or one of the standard's kinds."""
-    if isinstance(value, str) and len(value) <= MOST_TEXT and _TRAIT.match(value):
+    if isinstance(value, str) and traits.is_trait(value):
         return value
     raise Invalid(
         f"{name}: {short(value)} is not a trait; use CUSTOM_ followed by A to Z, 0 to 9 and _, or"
-        f" a standard one ({', '.join(_STANDARD)}), with at most {MOST_TEXT} characters."
+        f" a standard one ({', '.join(traits.STANDARD)}), with at most {traits.LONGEST} characters."
     )
-
-
-MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z")
-MOST_TEXT = 255
-_STANDARD = ("HW_", "STORAGE_", "COMPUTE_", "MISC_", "OWNER_")
-_TRAIT = re.compile(rf"(CUSTOM_|{'|'.join(_STANDARD)})[A-Z0-9_]+\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """Inspection rules on the wire."""
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from siderite.baremetal.domain.inspection_rule import ACTIONS
-from siderite.baremetal.domain.inspection_rule import OPERATORS
+from siderite.baremetal.domain.rule_engine import parts
+from siderite.baremetal.domain.rule_words import ACTIONS
+from siderite.baremetal.domain.rule_words import OPERATORS
+from siderite.baremetal.domain.rule_words import RuleError
+from siderite.baremetal.domain.rule_words import Words
 from siderite.baremetal.usecases import inspection_rules
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import views
@@ -17,10 +19,9 @@ _MOST = 255
 _MOST_PRIORITY = 9999
 _DIGITS = re.compile(r"[0-9]{1,4}\Z")
 _MULTIPLE = forms.one_of("any", "all", "first", "last")
-_Known = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 
-def _parts(known: _Known, *, inverted: bool) -> forms.Check:
+def _parts(known: Words, *, inverted: bool) -> forms.Check:
     """The conditions or the actions of a rule: each an `op`, its `args` and perhaps a `loop`."""
     keys = {"op", "args", "loop", *(("multiple",) if inverted else ())}
 
@@ -38,6 +39,7 @@ def _parts(known: _Known, *, inverted: bool) -> forms.Check:
         if not isinstance(args, dict) or not set(needs) <= set(args) <= {*needs, *takes}:
             optional = f" and perhaps {', '.join(takes)}" if takes else ""
             raise Invalid(f"{name}: {word} takes the arguments {', '.join(needs)}{optional}.")
+        _check_path(name, args.get("path"))
         if not isinstance(item.get("loop", []), list | dict):
             raise Invalid(f"{name}: loop must be a list or an object.")
         if "multiple" in item:
@@ -45,6 +47,16 @@ def _parts(known: _Known, *, inverted: bool) -> forms.Check:
         return item
 
     return check
+
+
+def _check_path(name: str, path: Any) -> None:
+    """What a rule wants to touch, as far as that can be told before it is followed."""
+    if path is None or "{" in str(path):
+        return
+    try:
+        parts(str(path))
+    except RuleError as why:
+        raise Invalid(f"{name}: {why}.") from why
 
 
 def _priority(key: str, value: Any) -> int:

@@ -15,6 +15,7 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import console
+from siderite.baremetal.usecases import inspection_rules
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases import vifs
 from siderite.baremetal.usecases.context import Context
@@ -66,12 +67,25 @@ async def finished(ctx: Context, run: Run, last: Done) -> Run | None:
     ):
         event = Event.MANAGE
 
+    inspects = run.family is Family.INSPECT
+    court = await inspection_rules.court(ctx, run.node.uuid) if inspects else None
+    if court is not None:
+        verdict = court.judge(msgspec.structs.replace(run.node, **changes))
+        inspection_rules.say(run.node, verdict)
+        if verdict.failure is not None:
+            await failed(ctx, run, verdict.failure, in_step=False)
+            return None
+
     def fields(node: Node) -> dict[str, Any]:
         memory = progress.remembered(node, last.remember)
         known = msgspec.structs.replace(node, **memory) if memory else node
+        judged = {}
+        if court is not None:
+            judged = court.judge(msgspec.structs.replace(node, **changes)).changes
         return {
             "last_error": None,
             **changes,
+            **judged,
             **memory,
             **progress.cleared_step(run.family, known),
             **_memories(run.family, node, ctx.door.clock()),
