@@ -66,12 +66,16 @@ async def lead(storm: Storm, node: Node, client: httpx.AsyncClient) -> None:
     path = f"/baremetal/v1/nodes/{node.uuid}"
     while not node.done:
         try:
-            seen = (await client.get(path + "/states")).json()
+            shown = await client.get(path + "/states")
+            if shown.status_code == 503:
+                await asyncio.sleep(0.2)
+                continue
+            seen = shown.json()
             state = seen["provision_state"]
             if seen["last_error"]:
                 storm.problems.append(f"{node.uuid}: {state}: {seen['last_error']}")
                 return
-            if state == "available" and node.cycles == storm.cycles:
+            if state == "available" and node.cycles >= storm.cycles:
                 node.done = True
                 return
             if state in RESTING:
@@ -134,7 +138,7 @@ def reckon(storm: Storm) -> list[str]:
     problems = list(storm.problems)
     data = storm.server.data
     with sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True) as db:
-        problems += _log(db, storm)
+        problems += check_log(db.execute(LOG).fetchall(), dict(db.execute(STATES)), storm)
         left = db.execute("SELECT count(*) FROM work").fetchone()[0]
         states = dict(db.execute("SELECT uuid, provision_state FROM nodes"))
     if left:
@@ -149,12 +153,13 @@ def reckon(storm: Storm) -> list[str]:
     return problems
 
 
-def _log(db: sqlite3.Connection, storm: Storm) -> list[str]:
+LOG = "SELECT seq, message_id, event_type, resource, request_id, payload FROM events ORDER BY seq"
+STATES = "SELECT uuid, provision_state FROM nodes"
+
+
+def check_log(rows: list[Any], final: dict[str, str], storm: Storm) -> list[str]:
     """The log has no gap and no double, keeps every promise, and each node's moves form a chain."""
     problems = []
-    rows = db.execute(
-        "SELECT seq, message_id, event_type, resource, request_id, payload FROM events ORDER BY seq"
-    ).fetchall()
     if [row[0] for row in rows] != list(range(1, len(rows) + 1)):
         problems.append("the log has a gap")
     if len({row[1] for row in rows}) != len(rows):
@@ -171,7 +176,6 @@ def _log(db: sqlite3.Connection, storm: Storm) -> list[str]:
             problems.append(f"fact {seq} of {uuid} begins in {told['previous_provision_state']},"
                             f" but the node was in {state[uuid]}")  # fmt: skip
         state[uuid] = told["provision_state"]
-    final = dict(db.execute("SELECT uuid, provision_state FROM nodes"))
     problems += [f"{uuid}: the log ends in {state[uuid]}, the node in {final[uuid]}"
                  for uuid in state if state[uuid] != final[uuid]]  # fmt: skip
     return problems

@@ -74,7 +74,7 @@ def running_postgres() -> Iterator[Postgres]:
         if os.geteuid() == 0:
             shutil.chown(home, ACCOUNT, ACCOUNT)
         password = secrets.token_hex(12)
-        _init(binaries, home, password=password)
+        init(binaries, home, password=password)
         process, port = _start(binaries, home)
         try:
             yield Postgres(binaries, port, password, process.pid, home)
@@ -95,7 +95,7 @@ def find_binaries() -> Path:
     raise PostgresUnavailable(f"PostgreSQL is not installed; {REMEDY}")
 
 
-def _unprivileged() -> list[str]:
+def unprivileged() -> list[str]:
     """Command prefix: not root, and stopped by the kernel should this process be killed."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
@@ -106,7 +106,8 @@ def _unprivileged() -> list[str]:
     return prefix
 
 
-def _init(binaries: Path, home: Path, *, password: str) -> None:
+def init(binaries: Path, home: Path, *, password: str) -> None:
+    """Make a server's data folder."""
     password_file = home / "password"
     password_file.touch(mode=0o600)
     password_file.write_text(password)
@@ -114,7 +115,7 @@ def _init(binaries: Path, home: Path, *, password: str) -> None:
         shutil.chown(password_file, ACCOUNT)
     done = subprocess.run(
         [
-            *_unprivileged(),
+            *unprivileged(),
             binaries / "initdb",
             f"--pgdata={home / 'data'}",
             "--username=siderite",
@@ -141,7 +142,7 @@ def _start(binaries: Path, home: Path) -> tuple[subprocess.Popen[bytes], int]:
         with log.open("wb") as out:
             process = subprocess.Popen(
                 [
-                    *_unprivileged(),
+                    *unprivileged(),
                     binaries / "postgres",
                     *("-D", home / "data", "-k", home, "-h", "127.0.0.1", "-p", str(port)),
                     *("-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "max_connections=200"),
@@ -151,7 +152,7 @@ def _start(binaries: Path, home: Path) -> tuple[subprocess.Popen[bytes], int]:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # a Ctrl-C at the terminal is ours to pass on
             )
-        if _ready(process, home / "data" / "postmaster.pid"):
+        if is_ready(process, home / "data" / "postmaster.pid"):
             return process, port
         _stop(process)
     tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
@@ -163,7 +164,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _ready(process: subprocess.Popen[bytes], pid_file: Path) -> bool:
+def is_ready(process: subprocess.Popen[bytes], pid_file: Path) -> bool:
     """Wait until the server says in its pid file (last line) that it takes connections."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while process.poll() is None and time.monotonic() < deadline:

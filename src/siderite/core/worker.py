@@ -12,6 +12,7 @@ from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextvars import ContextVar
 from functools import partial
 
 from siderite.core import metrics
@@ -26,6 +27,8 @@ log = get_logger("worker")
 
 Handler = Callable[[Work], Awaitable[None]]
 
+HELD: ContextVar[int] = ContextVar("held", default=0)
+"""The fence of the job that a task carries out: for hardware that keeps account of its callers."""
 LEASE_S = 10.0
 RENEW_S = LEASE_S / 4
 POLL_S = 0.5
@@ -170,6 +173,7 @@ class Worker:
 
     async def _do(self, item: Work) -> None:
         handler = self._handlers.get(item.kind)
+        HELD.set(item.fence)
         with metrics.job(item.kind):
             try:
                 if item.kind == work.GONE:

@@ -68,6 +68,8 @@ class _Simulated:
 
     async def set(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
         script = self._machines.script(at)
+        if script.audit:
+            self._machines.write_down(at.node, token)
         if script.unreachable:
             return Wait(f"the BMC of node {at.node} does not answer", _CAN_RUN_UNREACHABLE_S)
         why = script.failure(f"power.{to}", "power")
@@ -90,6 +92,8 @@ class _Simulated:
 
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
         script = self._machines.script(at)
+        if script.audit:
+            self._machines.write_down(at.node, token)
         name = f"{step.interface}.{step.step}"
         if script.unreachable and not step.in_band:
             return Wait(f"the BMC of node {at.node} does not answer", _CAN_RUN_UNREACHABLE_S)

@@ -20,6 +20,7 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.simulated.scripts import Script
 from siderite.core.clock import now as wall_clock
 from siderite.core.log import get_logger
+from siderite.core.worker import HELD
 
 log = get_logger("simulated")
 
@@ -30,6 +31,7 @@ CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, node TEXT, what TEXT, b
 CREATE INDEX IF NOT EXISTS runs_node_began ON runs (node, began);
 CREATE TABLE IF NOT EXISTS bmcs (node TEXT PRIMARY KEY, memory TEXT);
 CREATE TABLE IF NOT EXISTS scripts (scope TEXT PRIMARY KEY, script TEXT);
+CREATE TABLE IF NOT EXISTS calls (at REAL, node TEXT, token TEXT, held INTEGER);
 CREATE TABLE IF NOT EXISTS cuts (rack TEXT PRIMARY KEY, at REAL);
 """
 
@@ -189,6 +191,12 @@ class Machines:
             heapq.heappush(self._calls, (ends, at.node, token))
             self._next_call.set()
         return Run(token, began, ends, bool(ended))
+
+    def write_down(self, node: str, token: str) -> None:
+        """Who told the machine to do something: the lease that the caller has on it."""
+        self._db.execute(
+            "INSERT INTO calls VALUES (?, ?, ?, ?)", (self.clock(), node, token, HELD.get())
+        )
 
     def _forget_old(self, node: str) -> None:
         """Runs of earlier work have no reader any more; the last few are kept to look at."""

@@ -2,11 +2,12 @@
 
     {"latency_s": {"power": 2, "clean": 5, "deploy.write_image": 30, "*": 1},
      "fail": {"deploy.write_image": "disk is gone", "power": "PSU broken"},
-     "ramdisk": true, "silent": false, "unreachable": false}
+     "ramdisk": true, "silent": false, "unreachable": false, "audit": false}
 
 Keys of `latency_s` and `fail` are a step as `interface.step`, a kind of work (`clean`, `deploy`,
 `power` …) or `*`. A latency may be `[low, high]`. `ramdisk` makes in-band steps wait for a call
-back; a `silent` ramdisk never calls. `unreachable` is the BMC; the machine itself goes on.
+back; a `silent` ramdisk never calls. `unreachable` is the BMC; the machine itself goes on. `audit`
+has the BMC write down under which lease it was told to do something.
 """
 
 from typing import Any
@@ -26,6 +27,7 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     ramdisk: bool | None = None
     silent: bool | None = None
     unreachable: bool | None = None
+    audit: bool | None = None
 
     def over(self, wider: "Script") -> "Script":
         """This script where it speaks, the wider one elsewhere."""
@@ -35,6 +37,7 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
             ramdisk=wider.ramdisk if self.ramdisk is None else self.ramdisk,
             silent=wider.silent if self.silent is None else self.silent,
             unreachable=wider.unreachable if self.unreachable is None else self.unreachable,
+            audit=wider.audit if self.audit is None else self.audit,
         )
 
     def latency(self, chance: float, *keys: str) -> float:
