@@ -4,6 +4,7 @@ from siderite.baremetal.domain import wire
 from siderite.baremetal.domain.allocation import Allocation
 from siderite.baremetal.domain.chassis import Chassis
 from siderite.baremetal.domain.deploy_template import DeployTemplate
+from siderite.baremetal.domain.hook import Hook
 from siderite.baremetal.domain.inspection_rule import InspectionRule
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.port import Port
@@ -64,6 +65,9 @@ RUNBOOKS: Table[Runbook] = Table(
     ("name", "public", "owner", *_TIMES),
     wire.RUNBOOK_FIELDS.render,
     numbers=("public",),
+)
+HOOKS: Table[Hook] = Table(
+    "hooks", Hook, ("name", "state", "step", *_TIMES), wire.HOOK_FIELDS.render
 )
 INSPECTION_RULES: Table[InspectionRule] = Table(
     "inspection_rules",

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain import hook_facts
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
@@ -13,6 +14,8 @@ from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.power_truth import Told
 from siderite.baremetal.domain.record import Record
+from siderite.baremetal.domain.steps import Hold
+from siderite.baremetal.domain.steps import Job
 from siderite.cli.markdown import code
 from siderite.cli.markdown import page
 from siderite.cli.markdown import table
@@ -65,6 +68,11 @@ def _announced() -> Iterator[tuple[Fact, str]]:
         for status in ("start", "end"):
             over = " no more" if status == "end" else ""
             yield watch_facts.matter(told, status, node, reason=None), f"{text}{over}"
+    hold = Hold(id="", hook="", name="", index=0, since=0, until=0, on_deadline="fail")
+    held = {"start": "is held", "end": "goes on", "error": "fails", "success": "has more time"}
+    for status, text in held.items():
+        fact = hook_facts.hook(status, node, Job(op=""), hold, reason=None)
+        yield fact, f"a node at a hook {text}"
     for status, text in (("end", "has taken"), ("error", "refused for good")):
         fact = watch_facts.power_update(
             status, node, server=node.uuid, tag="POWER_ON", code=200, reason=None

@@ -170,7 +170,9 @@ def _follow(
         change.put(*(work.drop(machine, rules.lane) if held is None else [work.done(held)]))
         return
     deadline = work.FAR if state.kind is Kind.HOLD else change.now + rules.deadline(moved)
-    due = {Kind.HOLD: work.FAR, Kind.WAIT: change.now + due_in}.get(state.kind, change.now)
+    due = change.now + (due_in if state.kind in (Kind.WAIT, Kind.HOLD) else 0.0)
+    if state.kind is Kind.HOLD and not due_in:
+        due = work.FAR
     name = state.work or kind or (held.kind if held is not None else state.name)
     if held is None:
         change.work(

@@ -8,7 +8,7 @@ from tests.support.app import Standing
 
 RECORDS = (
     "ports", "portgroups", "chassis", "volume_connectors", "volume_targets", "deploy_templates",
-    "runbooks", "inspection_rules", "allocations",
+    "runbooks", "inspection_rules", "allocations", "hooks",
 )  # fmt: skip
 """The tables of all that is kept beside nodes."""
 

@@ -21,6 +21,8 @@ from siderite.core.fact import Fact
 
 API = "ironic-api"
 CONDUCTOR = "ironic-conductor"
+OURS = "siderite"
+"""The namespace of payloads that Ironic does not have."""
 
 _PLAIN = (
     "bios_interface", "boot_interface", "boot_mode", "clean_step", "conductor_group",
@@ -103,6 +105,7 @@ class Kind:
     version: str
     fields: tuple[str, ...]
     masked: tuple[str, ...] = ()
+    namespace: str = "ironic"
 
 
 PORT = Kind("port", "PortCRUDPayload", "1.8", (
@@ -135,8 +138,13 @@ ALLOCATION = Kind("allocation", "AllocationCRUDPayload", "1.1", (
     "candidate_nodes", "extra", "last_error", "name", "node_uuid", "owner", "resource_class",
     "state", "traits", "uuid",
 ))  # fmt: skip
+HOOK = Kind("hook", "HookCRUDPayload", "1.0", (
+    "deadline_s", "description", "enabled", "machine", "name", "on_deadline", "selector", "state",
+    "step", "uuid",
+), namespace=OURS)  # fmt: skip
 KINDS = (
     PORT, PORTGROUP, CHASSIS, CONNECTOR, TARGET, TEMPLATE, RUNBOOK, INSPECTION_RULE, ALLOCATION,
+    HOOK,
 )  # fmt: skip
 """Every kind of record that is announced."""
 
@@ -156,7 +164,7 @@ def record_crud(
         publisher=by,
         resource_type=kind.word,
         resource=record.uuid,
-        payload=_payload(kind.payload, kind.version, data),
+        payload=_payload(kind.payload, kind.version, data, kind.namespace),
         priority=_priority(status),
         project=project,
     )
@@ -212,7 +220,7 @@ def power_set(status: str, node: Node, to_power: str) -> Fact:
 
 def of_our_own(action: str, status: str, node: Node, name: str, more: Mapping[str, Any]) -> Fact:
     """A fact that Ironic has no name for: a node's payload, and more beside it."""
-    payload = _payload(name, "1.0", {**_data(node), **more}, "siderite")
+    payload = _payload(name, "1.0", {**_data(node), **more}, OURS)
     return _fact(action, status, node, payload, CONDUCTOR)
 
 

@@ -54,6 +54,20 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         return shown
 
 
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """A stop of the work at a hook, until somebody answers or time is up."""
+
+    id: str
+    """Names this stop."""
+    hook: str
+    name: str
+    index: int
+    """At which step."""
+    since: float
+    until: float
+    on_deadline: str
+
+
 class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the work on a node stands."""
 
@@ -71,6 +85,10 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     abort: bool = False
     """Stop when the current step ends; it cannot be interrupted."""
     args: Json = {}
+    hold: Hold | None = None
+    """The hook that it is stopped at."""
+    passed: list[str] = []
+    """The hooks that let it go on, with the place where they did."""
 
     @property
     def token(self) -> str:
@@ -83,6 +101,13 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.steps is None or self.index >= len(self.steps):
             return None
         return self.steps[self.index]
+
+    def released(self) -> "Job":
+        """The job when its hold is over: that hook does not stop it here again."""
+        if self.hold is None:
+            return self
+        passed = [*self.passed, f"{self.hold.hook}/{self.hold.index}"]
+        return self.with_(hold=None, passed=passed)
 
     def with_(self, **changes: Any) -> "Job":
         """The job with these fields changed."""

@@ -4,6 +4,7 @@ from siderite.baremetal.domain.allocation import Allocation
 from siderite.baremetal.domain.chassis import Chassis
 from siderite.baremetal.domain.deploy_template import DeployTemplate
 from siderite.baremetal.domain.fields import Fields
+from siderite.baremetal.domain.hook import Hook
 from siderite.baremetal.domain.inspection_rule import InspectionRule
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
@@ -151,6 +152,12 @@ RUNBOOK_FIELDS: Fields[Runbook] = Fields(
     ),
     brief=("uuid", "name"),
     masked=("steps",),
+)  # fmt: skip
+HOOK_FIELDS: Fields[Hook] = Fields(
+    "hooks",
+    _since(OURS, "name", "description", "machine", "state", "step", "selector", "deadline_s",
+           "on_deadline", "enabled"),
+    brief=("uuid", "name", "state", "step"),
 )  # fmt: skip
 INSPECTION_RULE_FIELDS: Fields[InspectionRule] = Fields(
     "inspection_rules",

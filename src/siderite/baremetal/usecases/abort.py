@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain import hook_facts
+from siderite.baremetal.domain.hook_facts import By
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
@@ -90,11 +92,23 @@ def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job |
             changes[field] = {}
     applied = apply(change, ctx.rules, node, Event.ABORT, changes=changes)
     servicing = node.provision_state in (P.SERVICEWAIT, P.SERVICEHOLD)
-    cleanup = Cleanup(job.token if job is not None else "", Event.ABORT if servicing else None)
+    then = Event.ABORT if servicing else None
+    tidy_up(ctx, change, node, job.token if job is not None else "", then)
+    if job is not None and job.hold is not None:
+        change.tell(
+            hook_facts.hook("error", applied.value, job, job.hold, by=By.ABORT, reason="aborted")
+        )
+    return applied.value
+
+
+def tidy_up(
+    ctx: Context, change: Change, node: Node, token: str, then: Event | None = None
+) -> None:
+    """Have the driver forget the run of `token`; then perhaps fire an event."""
+    cleanup = Cleanup(token, then)
     change.work(
         work.add(node.uuid, "cleanup", "cleanup", job=msgspec.json.encode(cleanup).decode(),
                  now=change.now, deadline=change.now + CLEANUP_S,
                  reason="tidying up after an abort",
                  request_id=change.cause.request_id, pool=ctx.rules.pool(node))
     )  # fmt: skip
-    return applied.value

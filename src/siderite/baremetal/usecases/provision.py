@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+from siderite.baremetal.domain import hook_facts
+from siderite.baremetal.domain.hook_facts import By
 from siderite.baremetal.domain.node import Json
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import INTERNAL
@@ -174,8 +176,11 @@ async def _unhold(ctx: Context, change: Change, node: Node) -> Node:
         if item.lane == ctx.rules.lane
     ]
     job = job_of(held[0].job) if held else Job(op=new_uuid())
+    hold, job = job.hold, job.released()
     applied = apply(
         change, ctx.rules, node, Event.UNHOLD, job=job_text(job),
         kind=held[0].kind if held else None, reason="the hold was released",
     )  # fmt: skip
+    if hold is not None:
+        change.tell(hook_facts.hook("end", applied.value, job, hold, by=By.UNHOLD, reason="unhold"))
     return applied.value

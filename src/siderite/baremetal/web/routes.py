@@ -13,6 +13,7 @@ from siderite.baremetal.web import drivers
 from siderite.baremetal.web import firmware_states
 from siderite.baremetal.web import fleet
 from siderite.baremetal.web import history
+from siderite.baremetal.web import hooks
 from siderite.baremetal.web import inspection_rules
 from siderite.baremetal.web import management
 from siderite.baremetal.web import nodes
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 KINDS = {
     "nodes": 1, "ports": 1, "chassis": 1, "drivers": 1, "portgroups": 23, "volume": 32,
     "conductors": 49, "allocations": 52, "deploy_templates": 55, "shards": 82, "runbooks": 92,
-    "inspection_rules": 96,
+    "inspection_rules": 96, "hooks": OURS,
 }  # fmt: skip
 """What the root of the API links to, since which version."""
 
@@ -169,6 +170,9 @@ _V1 = (
     *volumes.TARGETS.routes(),
     *templates.TEMPLATES.routes(),
     *runbooks.RUNBOOKS.routes(),
+    *hooks.HOOKS.routes(),
+    Route("GET", "/nodes/{node}/hold", hooks.show_hold, "hold:read", OURS),
+    Route("PUT", "/nodes/{node}/hold", hooks.answer, "hold:answer", OURS),
     *inspection_rules.RULES.routes(),
     *traits.OF_RUNBOOKS.routes(),
     *allocations.ALLOCATIONS.routes(),

@@ -24,6 +24,7 @@ from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.usecases import details
+from siderite.baremetal.usecases import hooks
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.progress import Run
@@ -65,6 +66,9 @@ class Steps:
     async def _advance(self, run: Run) -> Run | None:
         """One step further; None when there is nothing more to do now."""
         state = NODE.states[run.node.provision_state]
+        if state.kind is Kind.HOLD and run.job.hold is not None:
+            await hooks.looked_at(self._ctx, run)
+            return None
         if not state.moves_by_itself:
             # The node was moved on by other means; its work has no meaning any more.
             await progress.abandon(self._ctx, run.held)
@@ -85,6 +89,10 @@ class Steps:
                 return await self._fail(run, settled.reason)
             # Not committed on its own: what comes of the first step carries the list with it.
             run = Run(run.held, run.node, run.job.with_(steps=settled, since=now))
+        hook = await hooks.at(self._ctx, run)
+        if hook is not None:
+            await hooks.hold(self._ctx, run, hook)
+            return None
         step = run.job.current
         if step is None:
             return await self._finish(run)
@@ -161,8 +169,9 @@ class Steps:
                 changes=lambda node: progress.after_step(run.family, job, node, outcome),
             )
             return None
-        if job.current is None:
-            return await self._finish(Run(run.held, run.node, job), outcome)
+        after = Run(run.held, run.node, job)
+        if job.current is None and await hooks.at(self._ctx, after) is None:
+            return await self._finish(after, outcome)
         return await progress.step_on(self._ctx, run, job, outcome)
 
     async def _called_back(self, run: Run, driver: Driver) -> Run | None:

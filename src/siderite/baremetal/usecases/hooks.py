@@ -1,0 +1,119 @@
+"""Hooks: registered by operators; and the stop that one makes of the work on a node.
+
+While a node is held its work is parked until the hold's deadline. Whoever answers first, the
+outside service, an operator (`unhold`, `abort`) or the deadline, wins by the compare-and-swap of
+the node; the others find that it is not held any more.
+"""
+
+from typing import Any
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain import hook_facts
+from siderite.baremetal.domain.hook import FAIL
+from siderite.baremetal.domain.hook import FAMILIES
+from siderite.baremetal.domain.hook import Hook
+from siderite.baremetal.domain.hook_facts import By
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Hold
+from siderite.baremetal.store import HOOKS
+from siderite.baremetal.usecases import abort
+from siderite.baremetal.usecases import progress
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.progress import Run
+from siderite.baremetal.usecases.records import Records
+from siderite.core import work
+from siderite.core.ids import new_uuid
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+
+RECORDS = Records(
+    kind=Hook,
+    table=HOOKS,
+    facts=facts.HOOK,
+    command="hook",
+    unique={"name": "A hook with name {0.name} already exists; choose another name."},
+)
+
+
+async def at(ctx: Context, run: Run) -> Hook | None:
+    """The hook that stops the work here, if there is one: the oldest that has not let it pass."""
+    if run.family not in FAMILIES or run.job.waiting:
+        return None
+    for hook in await HOOKS.find(ctx.door.store):
+        if hook.wants(run.node, run.job):
+            return hook
+    return None
+
+
+async def hold(ctx: Context, run: Run, hook: Hook) -> None:
+    """The node is held, and says for whom and until when."""
+    stop = hook.hold(new_uuid(), run.job.index, ctx.door.clock())
+    job = run.job.with_(hold=stop)
+    reason = why_held(stop)
+
+    def fields(node: Node) -> dict[str, Any]:
+        shown = progress.shown_step(run.family, job, node)
+        return {**shown, "deadline": iso(stop.until)}
+
+    await progress.moved(
+        ctx, run, Event.HOLD, job, reason=reason, due_in=hook.deadline_s, changes=fields,
+        facts=lambda node: [hook_facts.hook("start", node, job, stop, reason=reason)],
+    )  # fmt: skip
+
+
+def why_held(stop: Hold) -> str:
+    """What a node shows while it is held."""
+    then = "the work then fails" if stop.on_deadline == FAIL else "the work then goes on"
+    return f"held by hook {stop.name} for an answer by {iso(stop.until)}; {then}"
+
+
+async def looked_at(ctx: Context, run: Run) -> None:
+    """A held node's work was woken: if the hold's time is up, its hook's own policy is followed."""
+    stop, now = run.job.hold, ctx.door.clock()
+    if stop is None or now < stop.until:
+        change = ctx.door.change(Cause(run.held.request_id))
+        due = work.FAR if stop is None else stop.until
+        change.put(
+            work.park(run.held, kind=run.held.kind, job=run.held.job, due=due, deadline=work.FAR,
+                      reason=run.held.reason)
+        )  # fmt: skip
+        await ctx.door.commit(change)
+        return
+    reason = f"hook {stop.name} had no answer by {iso(stop.until)}"
+    if stop.on_deadline == FAIL:
+        await _fail_late(ctx, run, stop, reason)
+        return
+    job = run.job.released()
+    await progress.moved(
+        ctx, run, Event.UNHOLD, job, reason=reason,
+        facts=lambda node: [
+            hook_facts.hook("end", node, job, stop, by=By.DEADLINE, reason=reason)
+        ],
+    )  # fmt: skip
+
+
+async def _fail_late(ctx: Context, run: Run, stop: Hold, reason: str) -> None:
+    async def tidy(change: Change, node: Node) -> None:
+        abort.tidy_up(ctx, change, node, run.job.token)
+
+    await progress.moved(
+        ctx, run, failing(run.node), run.job, also=tidy,
+        changes=lambda node: failed_fields(run.family, node, reason),
+        facts=lambda node: [
+            hook_facts.hook("error", node, run.job, stop, by=By.DEADLINE, reason=reason)
+        ],
+    )  # fmt: skip
+
+
+def failing(node: Node) -> Event:
+    """The event by which a held node fails."""
+    return Event.FAIL if NODE.can(node.provision_state, Event.FAIL) else Event.ABORT
+
+
+def failed_fields(family: Family, node: Node, reason: str) -> dict[str, Any]:
+    """What a node shows whose hook let it fail."""
+    return {"last_error": reason, "deadline": None, **progress.cleared_step(family, node)}

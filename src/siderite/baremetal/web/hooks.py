@@ -1,0 +1,174 @@
+"""Hooks on the wire, and the answers of the outside services that they are for."""
+
+import re
+from typing import TYPE_CHECKING
+from typing import Any
+
+from siderite.baremetal.domain.hook import FAIL
+from siderite.baremetal.domain.hook import PROCEED
+from siderite.baremetal.domain.hook import STATES
+from siderite.baremetal.domain.hook import Hook
+from siderite.baremetal.usecases import hold
+from siderite.baremetal.usecases import hooks
+from siderite.baremetal.usecases.hold import Answer
+from siderite.baremetal.web import forms
+from siderite.baremetal.web import policy
+from siderite.baremetal.web import views
+from siderite.baremetal.web.address import ident
+from siderite.baremetal.web.bodies import no_query
+from siderite.baremetal.web.records import Resource
+from siderite.baremetal.web.versions import PLAIN_FILTER_SINCE
+from siderite.core.errors import Invalid
+from siderite.core.http import Request
+from siderite.core.http import Response
+from siderite.core.http import reply
+from siderite.core.ids import is_uuid
+from siderite.core.microversion import OURS
+from siderite.core.times import iso
+from siderite.core.who import Who
+
+if TYPE_CHECKING:
+    from siderite.baremetal.web.service import BaremetalService as Service
+
+LONGEST_S = 30 * 86400
+_NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}\Z")
+_STEP = re.compile(r"[a-z][a-z0-9_]*\.[A-Za-z0-9_-]+\Z")
+_SELECTORS = ("owner", "conductor_group", "resource_class")
+_WORDS = (PROCEED, FAIL, "extend")
+
+
+def _name(key: str, value: Any) -> str:
+    if isinstance(value, str) and _NAME.match(value) and not is_uuid(value):
+        return value
+    raise Invalid(f"{key} must have 1 to 255 letters, digits and - . _ ~ and be no UUID.")
+
+
+def _step(key: str, value: Any) -> str:
+    if isinstance(value, str) and _STEP.match(value):
+        return value
+    raise Invalid(f"{key} must be a step such as deploy.write_image, not {forms.short(value)}.")
+
+
+def _selector(key: str, value: Any) -> dict[str, Any]:
+    selector = forms.obj(key, value)
+    known = ("traits", *_SELECTORS)
+    for name in selector:
+        if name not in known:
+            raise Invalid(f"{key} has {', '.join(known)} only, not {forms.short(name)}.")
+    chosen = {
+        name: forms.text(255, null=False)(f"{key}.{name}", selector[name])
+        for name in _SELECTORS
+        if name in selector
+    }
+    if "traits" in selector:
+        traits = forms.list_of(forms.trait, most=50)
+        chosen["traits"] = traits(f"{key}.traits", selector["traits"])
+    return chosen
+
+
+def _placed(state: str | None, step: str | None) -> None:
+    if state is None and step is None:
+        raise Invalid("Schema error for hook: it needs a state or a step to be on.")
+
+
+def _created(fields: dict[str, Any], version: int, who: Who) -> dict[str, Any]:
+    _placed(fields.get("state"), fields.get("step"))
+    return fields
+
+
+def _patched(hook: Hook, fields: dict[str, Any], version: int, who: Who) -> dict[str, Any]:
+    _placed(fields.get("state", hook.state), fields.get("step", hook.step))
+    return fields
+
+
+HOOKS = Resource(
+    noun="hook",
+    records=hooks.RECORDS,
+    view=views.HOOK,
+    form=forms.Form(
+        "hook",
+        views.HOOK.fields.since,
+        {
+            "deadline_s": forms.whole(1, LONGEST_S),
+            "description": forms.text(255),
+            "enabled": forms.flag_or_true,
+            "machine": forms.one_of("node"),
+            "name": _name,
+            "on_deadline": forms.one_of(PROCEED, FAIL),
+            "selector": _selector,
+            "state": forms.or_null(forms.one_of(*STATES)),
+            "step": forms.or_null(_step),
+        },
+        {"uuid": forms.uuid},
+        required=frozenset({"name", "deadline_s", "on_deadline", "machine"}),
+        needed=("name",),
+        objects=frozenset({"selector"}),
+    ),
+    filters=PLAIN_FILTER_SINCE,
+    unsortable=frozenset({"selector"}),
+    since=OURS,
+    named=OURS,
+    whole=True,
+    created=_created,
+    patched=_patched,
+)
+
+
+async def show_hold(service: "Service", request: Request) -> Response:
+    """GET /v1/nodes/{node}/hold"""
+    no_query(request)
+    held = await hold.show(service.ctx, ident(request), request.who)
+    step = held.job.current
+    return reply(
+        {
+            "hold": held.stop.id,
+            "hook": held.stop.hook,
+            "hook_name": held.stop.name,
+            "node": held.node.uuid,
+            "state": held.node.provision_state,
+            "step": None if step is None else step.shown(),
+            "since": iso(held.stop.since),
+            "deadline": iso(held.stop.until),
+            "on_deadline": held.stop.on_deadline,
+        }
+    )
+
+
+async def answer(service: "Service", request: Request) -> Response:
+    """PUT /v1/nodes/{node}/hold"""
+    no_query(request)
+    said = _answer(await request.json())
+    await hold.answer(
+        service.ctx,
+        ident(request),
+        said,
+        who=request.who,
+        cause=service.cause(request),
+        guard=policy.guard("hold:answer", request.who),
+    )
+    location = f"{service.base(request)}v1/nodes/{ident(request)}/states"
+    return Response(b"", 202, [(b"location", location.encode())])
+
+
+def _answer(document: Any) -> Answer:
+    if not isinstance(document, dict) or document.get("answer") not in _WORDS:
+        raise Invalid(
+            'The body must be an object such as {"answer": "proceed"}; the answers are'
+            f" {', '.join(_WORDS)}."
+        )
+    extra = sorted(set(document) - {"answer", "reason", "seconds", "hold"})
+    if extra:
+        raise Invalid(
+            f"Unexpected arguments: {str(extra[0])[:80]}. An answer takes: answer, reason, seconds,"
+            " hold."
+        )
+    word = document["answer"]
+    reason = forms.text(1000)("reason", document.get("reason"))
+    if word == FAIL and not reason:
+        raise Invalid('fail needs a reason, such as {"answer": "fail", "reason": "disk is bad"}.')
+    seconds = 0
+    if word == "extend":
+        seconds = forms.whole(1, LONGEST_S)("seconds", document.get("seconds"))
+    elif "seconds" in document:
+        raise Invalid("seconds are for extend only.")
+    return Answer(word, reason, seconds, forms.uuid("hold", document.get("hold")))

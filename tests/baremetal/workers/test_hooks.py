@@ -1,0 +1,316 @@
+"""Hooks: the work on a node stops where an outside service has a say, and does what it says."""
+
+import asyncio
+
+import pytest
+
+from tests.baremetal.workers.lives import facts
+from tests.baremetal.workers.lives import lead
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import verb
+from tests.support.app import running
+from tests.support.server import running_server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def db(request):
+    """No URL is SQLite in the data folder."""
+    return "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+async def hook(app, name="gate", **fields):
+    answer = await app.ask("POST", "/v1/hooks", {"name": name, **fields}, version=900)
+    assert answer.status == 201, answer
+    return answer.json
+
+
+async def answer(app, uuid, word, status=202, **more):
+    said = await app.ask("PUT", f"/v1/nodes/{uuid}/hold", {"answer": word, **more}, version=900)
+    assert said.status == status, said
+    return said
+
+
+async def hold_of(app, uuid):
+    shown = await app.ask("GET", f"/v1/nodes/{uuid}/hold", version=900)
+    assert shown.status == 200, shown
+    return shown.json
+
+
+async def told(app, uuid):
+    return [(status, data["by"]) for status, data in await facts(app, uuid, "hook")]
+
+
+async def ready(app, **fields):
+    """An available node."""
+    uuid = await app.make_node(**fields)
+    await lead(app, uuid, "manage", "provide")
+    return uuid
+
+
+def ran(app):
+    rows = app.program.machines._db.execute("SELECT what FROM runs ORDER BY began")
+    return [row[0] for row in rows]
+
+
+def test_a_hook_on_a_step_holds_before_it_and_proceed_goes_on(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db, work=True) as app:
+            uuid = await ready(app)
+            made = await hook(app, step="deploy.write_image", deadline_s=600)
+            await verb(app, uuid, "active")
+            node = await until(app, uuid, "deploy hold")
+            assert "deploy.write_image" not in ran(app)
+            assert node.wait_reason.startswith("held by hook gate for an answer by ")
+            assert node.deadline is not None
+            held = await hold_of(app, uuid)
+            assert (held["hook"], held["hook_name"]) == (made["uuid"], "gate")
+            assert held["step"]["step"] == "write_image"
+            assert held["on_deadline"] == "fail"
+            await answer(app, uuid, "proceed", hold=held["hold"])
+            node = await until(app, uuid, "active")
+            assert (node.wait_reason, node.deadline) == (None, None)
+            assert "deploy.write_image" in ran(app)
+            assert await told(app, uuid) == [("start", None), ("end", "answer")]
+            gone = await app.ask("GET", f"/v1/nodes/{uuid}/hold", version=900)
+            assert gone.status == 404
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("state", "held_in", "before"),
+    [
+        ("deploying", "deploy hold", True),
+        ("active", "deploy hold", False),
+    ],
+)
+def test_a_hook_on_a_state_holds_when_it_begins_or_before_it_is_reached(
+    tmp_path, state, held_in, before
+):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await ready(app)
+            await hook(app, state=state)
+            await verb(app, uuid, "active")
+            await until(app, uuid, held_in)
+            assert ("deploy.write_image" not in ran(app)) is before
+            await answer(app, uuid, "proceed")
+            await until(app, uuid, "active")
+            assert await told(app, uuid) == [("start", None), ("end", "answer")]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_node_is_held_before_it_becomes_available_even_if_nothing_is_cleaned(tmp_path, clean):
+    async def story():
+        async with running(tmp_path, work=True, automated_clean=clean) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            await hook(app, state="available")
+            await verb(app, uuid, "provide")
+            await until(app, uuid, "clean hold")
+            await answer(app, uuid, "proceed")
+            await until(app, uuid, "available")
+
+    asyncio.run(story())
+
+
+def test_an_answer_of_fail_ends_the_work_with_its_reason(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db, work=True) as app:
+            uuid = await ready(app)
+            await hook(app, state="deploying")
+            await verb(app, uuid, "active")
+            await until(app, uuid, "deploy hold")
+            await answer(app, uuid, "fail", reason="the switch port is wrong")
+            node = await until(app, uuid, "deploy failed")
+            assert node.last_error == "hook gate said no: the switch port is wrong"
+            assert not node.maintenance
+            [start, error] = await facts(app, uuid, "hook")
+            assert (error[0], error[1]["reason"]) == ("error", "the switch port is wrong")
+            assert start[1]["hold"] == error[1]["hold"]
+            await answer(app, uuid, "proceed", 409)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("policy", "end"), [("proceed", "active"), ("fail", "deploy failed")])
+def test_a_deadline_without_an_answer_follows_the_hooks_own_policy(tmp_path, db, policy, end):
+    async def story():
+        async with running(tmp_path, db, work=True) as app:
+            uuid = await ready(app)
+            await hook(app, state="deploying", deadline_s=1, on_deadline=policy)
+            await verb(app, uuid, "active")
+            await until(app, uuid, "deploy hold")
+            node = await until(app, uuid, end)
+            status = "end" if policy == "proceed" else "error"
+            assert await told(app, uuid) == [("start", None), (status, "deadline")]
+            if policy == "fail":
+                assert "had no answer by" in node.last_error
+
+    asyncio.run(story())
+
+
+def test_extend_gives_more_time(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await ready(app)
+            await hook(app, state="deploying", deadline_s=2)
+            await verb(app, uuid, "active")
+            node = await until(app, uuid, "deploy hold")
+            await answer(app, uuid, "extend", seconds=3600)
+            later = await app.node(uuid)
+            assert later.deadline > node.deadline
+            assert later.deadline in later.wait_reason
+            await asyncio.sleep(2.2)
+            assert (await app.node(uuid)).provision_state == "deploy hold"
+            await answer(app, uuid, "proceed")
+            await until(app, uuid, "active")
+            assert await told(app, uuid) == [
+                ("start", None), ("success", "answer"), ("end", "answer"),
+            ]  # fmt: skip
+
+    asyncio.run(story())
+
+
+def test_only_the_selected_nodes_are_held(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            chosen = await ready(app, resource_class="gpu", conductor_group="hall2")
+            trait = await app.ask("PUT", f"/v1/nodes/{chosen}/traits/CUSTOM_BURN_IN")
+            assert trait.status == 204
+            plain = await ready(app, resource_class="gpu")
+            selector = {
+                "traits": ["CUSTOM_BURN_IN"], "resource_class": "gpu", "conductor_group": "hall2",
+            }  # fmt: skip
+            await hook(app, state="deploying", selector=selector)
+            await hook(app, name="off", state="deploying", enabled=False)
+            for uuid in (chosen, plain):
+                await verb(app, uuid, "active")
+            await until(app, plain, "active")
+            await until(app, chosen, "deploy hold")
+
+    asyncio.run(story())
+
+
+def test_several_hooks_at_one_place_are_asked_one_after_the_other(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await ready(app)
+            for name in ("first", "second"):
+                await hook(app, name=name, state="deploying")
+            await verb(app, uuid, "active")
+            for name in ("first", "second"):
+                async with asyncio.timeout(30):
+                    while True:
+                        await until(app, uuid, "deploy hold")
+                        held = await hold_of(app, uuid)
+                        if held["hook_name"] == name:
+                            break
+                        await asyncio.sleep(0.01)
+                await answer(app, uuid, "proceed", hold=held["hold"])
+            await until(app, uuid, "active")
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("word", "end", "fact"),
+    [("unhold", "active", ("end", "unhold")), ("abort", "deploy failed", ("error", "abort"))],
+)
+def test_an_operator_may_overrule_a_hook(tmp_path, word, end, fact):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await ready(app)
+            await hook(app, state="deploying")
+            await verb(app, uuid, "active")
+            await until(app, uuid, "deploy hold")
+            await verb(app, uuid, word)
+            await until(app, uuid, end)
+            assert await told(app, uuid) == [("start", None), fact]
+
+    asyncio.run(story())
+
+
+def test_servicing_and_manual_cleaning_can_be_held_too(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            await hook(app, step="bios.factory_reset")
+            steps = [{"interface": "bios", "step": "factory_reset"}]
+            await verb(app, uuid, "clean", clean_steps=steps)
+            await until(app, uuid, "clean hold")
+            await answer(app, uuid, "proceed")
+            await until(app, uuid, "manageable")
+            await lead(app, uuid, "provide", "active")
+            await verb(app, uuid, "service", service_steps=steps)
+            await until(app, uuid, "service hold")
+            await answer(app, uuid, "fail", reason="not today")
+            node = await until(app, uuid, "service failed")
+            assert "not today" in node.last_error
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {}, {"answer": "yes"}, {"answer": "fail"}, {"answer": "extend"},
+        {"answer": "proceed", "x": 1},
+        {"answer": "extend", "seconds": 0}, {"answer": "proceed", "seconds": 5}, [],
+        {"answer": "proceed", "hold": "x"}, {"answer": ["proceed"]},
+    ],
+)  # fmt: skip
+def test_an_answer_that_cannot_be_understood_is_refused(tmp_path, body):
+    async def story():
+        async with running(tmp_path) as app:
+            uuid = await app.plant("deploy hold")
+            said = await app.ask("PUT", f"/v1/nodes/{uuid}/hold", body, version=900)
+            assert said.status == 400, said
+            early = await app.ask("PUT", f"/v1/nodes/{uuid}/hold", {"answer": "proceed"})
+            assert early.status == 404
+
+    asyncio.run(story())
+
+
+def test_a_hook_needs_a_place(tmp_path):
+    async def story():
+        async with running(tmp_path) as app:
+            none = await app.ask("POST", "/v1/hooks", {"name": "gate"}, version=900)
+            assert (none.status, "a state or a step" in none.sentence) == (400, True)
+            made = await hook(app, state="deploying")
+            patch = [{"op": "remove", "path": "/state"}]
+            left = await app.ask("PATCH", f"/v1/hooks/{made['uuid']}", patch, version=900)
+            assert left.status == 400
+            unknown = await app.ask("GET", "/v1/hooks", version="1.115")
+            assert unknown.status == 404
+
+    asyncio.run(story())
+
+
+@pytest.mark.serial
+def test_a_hold_outlives_the_process_and_so_does_its_deadline(tmp_path):
+    with running_server(tmp_path) as server:
+        old, new = server.headers("1.10"), server.headers("1.900")
+        gate = {"name": "gate", "state": "deploying", "deadline_s": 3, "on_deadline": "proceed"}
+        api = server.api
+        assert api.post("/baremetal/v1/hooks", json=gate, headers=new).status_code == 201
+        node = api.post("/baremetal/v1/nodes", json={"driver": "fake-hardware"}, headers=old).json()
+        path = f"/baremetal/v1/nodes/{node['uuid']}"
+        wish = {"target": "active"}
+        assert api.put(path + "/states/provision", json=wish, headers=new).status_code == 202
+        wait_for_state(server, path, new, "deploy hold")
+        server.kill()
+        server.start()
+        wait_for_state(server, path, new, "active")
+
+
+def wait_for_state(server, path, headers, state):
+    from tests.baremetal.workers.receiver import wait_for
+
+    def there():
+        return server.api.get(path, headers=headers).json()["provision_state"] == state
+
+    wait_for(there)
