@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
-from siderite.baremetal.web import hooks
 from siderite.baremetal.web import inspection_rules
 from siderite.baremetal.web import ports
 from siderite.baremetal.web import runbooks
@@ -163,25 +162,6 @@ KINDS = {
          ("traits", ["CUSTOM_A"]), ("description", "x" * 256)],
         of_node=False,
         must={"name": "CUSTOM_R{0}", "steps": [RUNBOOK_STEP]},
-        unique=("name",),
-    ),
-    "hook": Kind(
-        hooks.HOOKS,
-        {900: ALWAYS + "name description machine state step selector deadline_s on_deadline"
-         " enabled"},
-        "uuid name description machine state step selector deadline_s on_deadline enabled"
-        " created_at updated_at",
-        "HookCRUDPayload 1.0",
-        "created_at deadline_s description enabled machine name on_deadline selector state step"
-        " updated_at uuid",
-        {"description": "d", "selector": {"traits": ["CUSTOM_A"], "owner": "p"}, "deadline_s": 5,
-         "on_deadline": "proceed", "step": "deploy.write_image", "enabled": False},
-        [("name", "two words"), ("name", ""), ("state", "enroll"), ("state", 7), ("step", "x"),
-         ("machine", "server"), ("deadline_s", 0), ("deadline_s", "5"), ("on_deadline", "wait"),
-         ("selector", []), ("selector", {"x": 1}), ("selector", {"owner": 7}),
-         ("selector", {"traits": "A"}), ("enabled", "maybe")],
-        of_node=False,
-        must={"name": "hook-{0}", "state": "deploying"},
         unique=("name",),
     ),
     "rule": Kind(

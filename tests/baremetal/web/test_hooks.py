@@ -1,0 +1,76 @@
+"""Hooks as a resource: made, shown, listed, changed, removed, by whom and at which version."""
+
+import pytest
+
+from tests.baremetal.web.expect import refused
+from tests.baremetal.web.told import types
+from tests.support.app import Standing
+
+FIELDS = {
+    "uuid", "created_at", "updated_at", "links", "name", "description", "machine", "state", "step",
+    "selector", "deadline_s", "on_deadline", "enabled",
+}  # fmt: skip
+
+
+def make(app: Standing, name: str, **fields: object) -> dict[str, object]:
+    body = {"name": name, "state": "deploying", **fields}
+    answer = app.ask("POST", "/v1/hooks", body, version=900)
+    assert answer.status == 201, answer
+    made: dict[str, object] = answer.json
+    return made
+
+
+def test_a_hook_is_made_shown_listed_changed_and_removed(app: Standing) -> None:
+    selector = {"traits": ["CUSTOM_A"], "owner": "p", "conductor_group": "g", "resource_class": "r"}
+    made = make(app, "h-life", selector=selector, deadline_s=60, on_deadline="proceed")
+    assert set(made) == FIELDS
+    assert (made["machine"], made["enabled"], made["selector"]) == ("node", True, selector)
+    for name in ("h-life", made["uuid"]):
+        assert app.ask("GET", f"/v1/hooks/{name}", version=900).json == made
+    listed = app.ask("GET", "/v1/hooks", version=900).json["hooks"]
+    assert [hook for hook in listed if hook["name"] == "h-life"] == [made]
+    patch = [
+        {"op": "replace", "path": "/enabled", "value": False},
+        {"op": "remove", "path": "/selector/owner"},
+    ]
+    changed = app.ask("PATCH", "/v1/hooks/h-life", patch, version=900)
+    assert changed.status == 200, changed
+    assert changed.json["enabled"] is False
+    assert "owner" not in changed.json["selector"]
+    assert app.ask("DELETE", "/v1/hooks/h-life", version=900).status == 204
+    refused(app.ask("GET", "/v1/hooks/h-life", version=900), 404, "could not be found")
+    assert types(app, str(made["uuid"])) == [
+        f"hook.{action}.{status}"
+        for action in ("create", "update", "delete")
+        for status in ("start", "end")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "two words"), ("name", ""), ("state", "enroll"), ("state", 7), ("step", "x"),
+        ("machine", "server"), ("deadline_s", 0), ("deadline_s", "5"), ("on_deadline", "wait"),
+        ("selector", []), ("selector", {"x": 1}), ("selector", {"owner": 7}),
+        ("selector", {"traits": "A"}), ("enabled", "maybe"), ("bogus", 1),
+    ],
+)  # fmt: skip
+def test_a_field_that_cannot_be_so_is_refused(lite: Standing, field: str, value: object) -> None:
+    body = {"name": "h-wrong", "state": "deploying", field: value}
+    refused(lite.ask("POST", "/v1/hooks", body, version=900), 400, field)
+
+
+def test_a_name_is_taken_once(app: Standing) -> None:
+    make(app, "h-once")
+    body = {"name": "h-once", "state": "cleaning"}
+    refused(app.ask("POST", "/v1/hooks", body, version=900), 409, "h-once")
+
+
+def test_hooks_are_for_administrators_and_unknown_to_other_clouds_versions(lite: Standing) -> None:
+    _, token, _ = lite.person("member")
+    body = {"name": "h-who", "state": "deploying"}
+    refused(lite.ask("POST", "/v1/hooks", body, version=900, token=token), 403)
+    refused(lite.ask("GET", "/v1/hooks", version=900, token=token), 403)
+    for version in ("1.1", "1.115"):
+        assert lite.ask("GET", "/v1/hooks", version=version).status == 404
+        assert lite.ask("POST", "/v1/hooks", body, version=version).status == 404
