@@ -108,3 +108,18 @@ def test_the_sdk_speaks_to_all_of_them(cloud: Any, name: str) -> None:  # noqa: 
     list(compute.services())
     list(compute.availability_zones(details=True))
     list(compute.usages())
+
+
+def test_networks_are_listed_and_shown(openstack: Shell, cloud: Any) -> None:  # noqa: F811
+    network = openstack.json("network", "show", "private")
+    assert openstack.column("Name", "network", "list") == ["private"]
+    assert openstack.column("Network", "subnet", "list") == [network["id"]]
+    assert openstack.json("subnet", "show", "private")["cidr"] == "10.88.0.0/16"
+    assert openstack.column("Name", "security", "group", "list") == ["default"]
+    openstack("port", "list")
+    openstack("quota", "show")
+    openstack("availability", "zone", "list")
+    openstack("extension", "list", "--network")
+    assert cloud.network.find_network("private").id == network["id"]
+    assert [one.name for one in cloud.list_networks()] == ["private"]
+    assert cloud.list_floating_ips() == []

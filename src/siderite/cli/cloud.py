@@ -84,8 +84,10 @@ class Cloud:
         except urllib.error.HTTPError as why:
             with why:
                 text = why.read().decode(errors="replace")
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                text = json.loads(text)["error"]["message"]
+            with contextlib.suppress(
+                ValueError, KeyError, TypeError, AttributeError, StopIteration
+            ):
+                text = next(iter(json.loads(text).values()))["message"]  # each API's own envelope
             if why.code == HTTPStatus.UNAUTHORIZED and self._token:
                 raise Expired(text) from why
             kind = Away if why.code >= _SERVER_ERRORS else Refused

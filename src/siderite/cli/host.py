@@ -1,45 +1,79 @@
-"""`siderite host`: the hosts that servers run on."""
+"""`siderite host …`: the hosts that servers run on, over HTTP."""
 
 import argparse
 import json
+import sys
 from typing import Any
+from urllib.parse import quote
 
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
 
+_HOSTS = "/compute/v2.1/hosts"
 _VERSION = {"OpenStack-API-Version": "compute 2.900"}
-_PATH = "/compute/v2.1/hosts"
+_CHECK_TIMEOUT_S = 60.0
 
 
 def run(said: argparse.Namespace) -> int:
-    """Add, list, check or remove."""
-    cloud = Cloud(said.data)
-    if said.verb == "list":
-        for host in _ask(cloud, "GET", _PATH)["hosts"]:
-            print(f"{host['name']:20} {host['driver']:10} {host['status']:12} {host['uri']}")
-        return 0
-    if said.verb == "remove":
-        _ask(cloud, "DELETE", f"{_PATH}/{said.name}")
-        print(f"Host {said.name} is forgotten.")
-        return 0
-    if said.verb == "add":
-        options = dict(item.partition("=")[::2] for item in said.option or ())
-        body = {"host": {"name": said.name, "uri": said.uri, "options": options}}
-        host = _ask(cloud, "POST", _PATH, body)["host"]
-    else:
-        host = _ask(cloud, "POST", f"{_PATH}/{said.name}/check")["host"]
-    if host["problem"]:
-        print(f"Host {host['name']} cannot be used yet: {host['problem']}")
+    """Do what the word says."""
+    try:
+        return _VERBS[said.verb](Cloud(said.data), said)
+    except Refused as why:
+        print(f"siderite: {why}", file=sys.stderr)
         return 1
-    print(f"Host {host['name']} is {host['status']}.")
+
+
+def _ask(cloud: Cloud, method: str, path: str, body: Any = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    with cloud.open(path, _VERSION, method=method, data=data, timeout_s=_CHECK_TIMEOUT_S) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None
+
+
+def _add(cloud: Cloud, said: argparse.Namespace) -> int:
+    host: dict[str, Any] = {"name": said.name, "uri": said.uri}
+    if said.option:
+        host["options"] = dict(_option(text) for text in said.option)
+    return _told(_ask(cloud, "POST", _HOSTS, {"host": host})["host"])
+
+
+def _check(cloud: Cloud, said: argparse.Namespace) -> int:
+    return _told(_ask(cloud, "POST", f"{_HOSTS}/{quote(said.name, safe='')}/check", {})["host"])
+
+
+def _told(host: dict[str, Any]) -> int:
+    """What came of asking a host; 1 if it cannot be used."""
+    if host.get("problem"):
+        print(f"{host['name']} cannot be used yet: {host['problem']}", file=sys.stderr)
+        return 1
+    print(f"{host['name']} answers: {host['driver']} {host['uri']}".rstrip())
     return 0
 
 
-def _ask(cloud: Cloud, method: str, path: str, body: object = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    try:
-        with cloud.open(path, _VERSION, method=method, data=data, timeout_s=60.0) as answer:
-            text = answer.read()
-    except OSError as why:
-        raise Refused(f"cannot reach the service: {why}") from why
-    return json.loads(text) if text else {}
+def _list(cloud: Cloud, said: argparse.Namespace) -> int:
+    rows = [("NAME", "DRIVER", "STATUS", "URI")]
+    for host in _ask(cloud, "GET", _HOSTS)["hosts"]:
+        status = host["status"] + (" (disabled)" if host["disabled"] else "")
+        rows.append((host["name"], host["driver"], status, host["uri"]))
+    widths = [max(len(row[at]) for row in rows) for at in range(4)]
+    for row in rows:
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
+    return 0
+
+
+def _remove(cloud: Cloud, said: argparse.Namespace) -> int:
+    _ask(cloud, "DELETE", f"{_HOSTS}/{quote(said.name, safe='')}")
+    print(f"{said.name} is removed.")
+    return 0
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Refused(f"--option {text!r} must be NAME=VALUE.")
+    return name, value
+
+
+_VERBS = {"add": _add, "check": _check, "list": _list, "remove": _remove}

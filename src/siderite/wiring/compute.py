@@ -20,6 +20,7 @@ from siderite.compute.usecases.hooks import Limits
 from siderite.compute.usecases.keypairs import StoredKeys
 from siderite.compute.usecases.quotas import StoredQuotas
 from siderite.compute.usecases.server_groups import StoredGroups
+from siderite.compute.web.network import NetworkService
 from siderite.compute.web.service import ComputeService
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.host_watch import HostWatch
@@ -93,9 +94,13 @@ def compute(base: Base, images: Images) -> Compute:
     part = Part(
         services={
             "compute": ComputeService(ctx, base.identity, images, DriverTalk(hands, watch)),
+            "network": NetworkService(ctx, base.identity),
             "simulated-hosts": SimulatedHostsService(guests, base.identity),
         },
-        catalog=(CatalogEntry("compute", "siderite-compute", "/compute/v2.1"),),
+        catalog=(
+            CatalogEntry("compute", "siderite-compute", "/compute/v2.1"),
+            CatalogEntry("network", "siderite-network", "/network"),
+        ),
         event_types=(*EVENT_TYPES, *RECORD_EVENT_TYPES),
         topic=("nova", "versioned_notifications"),
         handlers=handlers,

@@ -151,6 +151,10 @@ def test_services_are_disabled_enabled_and_forced_down(tell: Tell) -> None:
         assert (await here.ask("PUT", path, alone, version=53)).status == 400
         assert (await here.ask("PUT", path, {}, version=53)).status == 400
         assert (await here.get("/os-services?host=h2"))["services"] == []
+        assert (await here.ask("DELETE", path, version=52)).status == 404
+        assert (await here.ask("DELETE", path, version=53)).status == 204
+        assert (await here.get("/os-services"))["services"] == []
+        assert (await here.get("/os-hypervisors"))["hypervisors"] == []
 
     tell(story)
 

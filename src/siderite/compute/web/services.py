@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.compute.usecases import hosts
 from siderite.compute.usecases import inventory
 from siderite.compute.usecases.inventory import Service as Found
 from siderite.compute.web import checks
@@ -112,8 +113,18 @@ async def _by_word(service: "Service", request: Request, word: str, document: An
     return reply({"service": answer})
 
 
+async def remove(service: "Service", request: Request) -> Response:
+    """DELETE /os-services/{id}"""
+    found = await inventory.service(service.ctx, request.params[0])
+    if str(_key(found, request.version)) != request.params[0]:
+        raise NotFound(f"Service {request.params[0][:80]} not found.")
+    await hosts.remove(service.ctx, found.host.name)
+    return Response(status=204)
+
+
 _ONE = "/v2.1/os-services/{id}"
 ROUTES = (
     Route("GET", "/v2.1/os-services", index, "services:manage"),
     Route("PUT", _ONE, update, "services:manage"),
+    Route("DELETE", _ONE, remove, "services:manage"),
 )

@@ -1,0 +1,91 @@
+"""The networks that hosts offer, as Neutron would show them."""
+
+from typing import Any
+
+from siderite.compute.domain.network import Port
+from siderite.compute.web.network import ROUTES
+from tests.compute.records.conftest import Tell
+from tests.compute.records.world import World
+from tests.support.app import Answer
+
+
+async def _ask(here: World, path: str, token: str | None = None, method: str = "GET") -> Answer:
+    return await here.app.ask(method, "/network" + path, version=None, token=token)
+
+
+async def _get(here: World, path: str, token: str | None = None) -> Any:
+    answer = await _ask(here, path, token)
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def test_networks_and_subnets_are_found_by_name_and_id(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        (network,) = (await _get(here, "/v2.0/networks?name=private"))["networks"]
+        assert (network["status"], network["shared"]) == ("ACTIVE", True)
+        assert (await _ask(here, "/v2.0/networks/private")).status == 404
+        path = f"/v2.0/networks/{network['id']}"
+        assert (await _get(here, path))["network"] == network
+        assert (await _get(here, "/v2.0/networks?name=other"))["networks"] == []
+        assert (await _get(here, "/v2.0/networks?router:external=True"))["networks"] == []
+        (subnet,) = (await _get(here, f"/v2.0/subnets?network_id={network['id']}"))["subnets"]
+        assert [subnet["id"]] == network["subnets"]
+        assert (subnet["cidr"], subnet["gateway_ip"]) == ("10.88.0.0/16", "10.88.0.1")
+        (brief,) = (await _get(here, "/v2.0/networks?fields=id&fields=name"))["networks"]
+        assert set(brief) == {"id", "name"}
+
+    tell(story)
+
+
+def test_ports_are_those_of_ones_own_servers(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, token, project = await here.app.person("member")
+        made = []
+        for owner in (project, "other"):
+            port = Port(
+                f"port-of-{owner[:5]}", "private", "fa:16:3e:00:00:01", f"10.88.1.{len(made)}"
+            )
+            made.append(await here.server(owner, ports=[port]))
+        (mine,) = (await _get(here, "/v2.0/ports", token))["ports"]
+        assert (mine["device_id"], mine["project_id"]) == (made[0].uuid, project)
+        assert mine["fixed_ips"][0]["ip_address"] == "10.88.1.0"
+        assert len((await _get(here, "/v2.0/ports"))["ports"]) == 2, "the admin sees all"
+        other = f"/v2.0/ports?device_id={made[1].uuid}"
+        assert (await _get(here, other, token))["ports"] == []
+        assert len((await _get(here, other))["ports"]) == 1
+        by_address = "/v2.0/ports?fixed_ips=ip_address=10.88.1.1"
+        assert len((await _get(here, by_address))["ports"]) == 1
+        page = await _get(here, "/v2.0/ports?limit=1")
+        assert len(page["ports"]) == 1 and "marker=" in page["ports_links"][0]["href"]
+        last = await _get(here, f"/v2.0/ports?limit=1&marker={page['ports'][0]['id']}")
+        assert last["ports"][0]["id"] != page["ports"][0]["id"] and "ports_links" not in last
+
+    tell(story)
+
+
+def test_each_project_has_a_security_group_that_filters_nothing(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, token, project = await here.app.person("reader")
+        path = "/v2.0/security-groups?name=default"
+        (group,) = (await _get(here, path, token))["security_groups"]
+        assert (group["project_id"], len(group["security_group_rules"])) == (project, 4)
+        rules = (await _get(here, "/v2.0/security-group-rules", token))["security_group_rules"]
+        assert rules == group["security_group_rules"]
+
+    tell(story)
+
+
+def test_it_is_read_only_and_for_those_who_log_in(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        for route in ROUTES:
+            path = route.path.replace("{id}", "x").replace("{project}", "p")
+            status = (await _ask(here, path, token="")).status
+            assert status == (200 if route.policy == "public" else 401), path
+            for method in ("POST", "PUT", "DELETE"):
+                answer = await _ask(here, path, method=method)
+                assert answer.status == 405, path
+                assert "NeutronError" in answer.json
+            for query in ("limit=x", "limit=-1", "limit=1", "marker=x", "name=%25", "fields=q"):
+                assert (await _ask(here, f"{path}?{query}")).status in (200, 400, 404), path
+
+    tell(story)
