@@ -3,10 +3,17 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from siderite.baremetal.drivers.simulated.scripts import Script
+from tests.baremetal.web import odd
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
+from tests.baremetal.web.test_any_request import NODES
+from tests.baremetal.web.test_any_request import check
+from tests.baremetal.web.test_any_request import one_node
+from tests.baremetal.web.test_any_request import repeatable
 from tests.support.app import Answer
 from tests.support.app import Standing
 
@@ -205,3 +212,75 @@ def test_a_lessee_does_not_manage_the_hardware(lite: Standing) -> None:
     node = lite.plant("active", lessee=project)
     refused(ask(lite, "GET", node, "management/boot_device", token=token), 403, "owner")
     refused(ask(lite, "GET", lite.plant("active"), "management/boot_device", token=token), 404)
+
+
+def test_a_drivers_vendor_methods_are_none(lite: Standing) -> None:
+    path = "/v1/drivers/fake-hardware/vendor_passthru"
+    assert lite.ask("GET", f"{path}/methods").json == {}
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        refused(lite.ask(method, f"{path}?method=dance"), 400, "no vendor method 'dance'")
+        refused(lite.ask(method, f"{path}/dance"), 400, "no vendor method")
+    refused(lite.ask("GET", "/v1/drivers/nope/vendor_passthru/methods"), 404)
+
+
+def test_passwords_in_the_address_of_an_image_are_not_shown(lite: Standing) -> None:
+    node = lite.plant("manageable")
+    body = {"device_type": "cdrom", "image_url": "http://me:secret@images/x.iso"}
+    assert ask(lite, "POST", node, "vmedia", body).status == 204
+    shown = ask(lite, "GET", node, "vmedia").body.decode()
+    assert "http://***@images/x.iso" in shown
+    assert "secret" not in shown
+
+
+EVENT = {
+    "event": "network.bind_port", "port_id": odd.UUID, "mac_address": odd.MAC, "status": "ACTIVE",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "status"),
+    [
+        ([EVENT, {**EVENT, "device_id": None, "binding:host_id": odd.UUID}], 204),
+        ([], 400),
+        ([{**EVENT, "event": "network.dance"}], 400),
+        ([{**EVENT, "mac_address": "x"}], 400),
+        ([{**EVENT, "port_id": "x"}], 400),
+        ([{**EVENT, "colour": "red"}], 400),
+        ([{"event": "network.bind_port"}], 400),
+        ("x", 400),
+    ],
+)
+def test_a_network_service_tells_what_happened(lite: Standing, events: Any, status: int) -> None:
+    answer = lite.ask("POST", "/v1/events", {"events": events}, version=54)
+    assert answer.status == status, answer
+    refused(lite.ask("POST", "/v1/events", {"events": events}, version=53), 404)
+
+
+DISK = st.fixed_dictionaries(
+    {"raid_level": st.just("1") | odd.SCALARS, "size_gb": st.just("MAX") | odd.SCALARS},
+    optional={"physical_disks": odd.JSON, "is_root_volume": odd.SCALARS, "x": odd.SCALARS},
+)
+BODIES = {
+    "states/raid": st.fixed_dictionaries({"logical_disks": st.lists(DISK | odd.JSON, max_size=3)}),
+    "states/boot_mode": st.fixed_dictionaries({"target": st.just("bios") | odd.JSON}),
+    "states/secure_boot": st.fixed_dictionaries({"target": st.booleans() | odd.JSON}),
+    "states/console": st.fixed_dictionaries({"enabled": st.booleans() | odd.JSON}),
+    "management/boot_device": st.fixed_dictionaries(
+        {"boot_device": st.just("pxe") | odd.JSON}, optional={"persistent": odd.JSON}
+    ),
+    "management/indicators/led@chassis": st.fixed_dictionaries({"state": odd.JSON}),
+    "vmedia": st.fixed_dictionaries(
+        {"device_type": st.just("cdrom") | odd.JSON, "image_url": st.just("a://b") | odd.JSON},
+        optional={"image_download_source": odd.SCALARS},
+    ),
+}
+
+
+@repeatable
+@given(data=st.data())
+def test_no_wish_for_the_hardware_is_a_server_error(app: Standing, data: st.DataObject) -> None:
+    with one_node(app, **data.draw(NODES)) as uuid:
+        path = data.draw(st.sampled_from([*BODIES]))
+        method = "POST" if path == "vmedia" else "PUT"
+        body = odd.as_bytes(data.draw(BODIES[path]))
+        check(app, method, f"/v1/nodes/{uuid}/{path}", body=body)

@@ -14,6 +14,7 @@ from siderite.baremetal.web.views import with_links
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.errors import NotFound
+from siderite.core.errors import Unsupported
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import raw
@@ -149,3 +150,23 @@ async def raid_properties(service: "Service", request: Request) -> Response:
     if not card.has("raid"):
         raise NotFound(f"Driver {card.name} does not support raid (disabled or not implemented).")
     return reply(RAID_PROPERTIES)
+
+
+async def vendor_methods(service: "Service", request: Request) -> Response:
+    """GET /v1/drivers/{driver}/vendor_passthru/methods"""
+    _card(service, request)
+    return reply({})
+
+
+async def vendor_passthru(service: "Service", request: Request) -> Response:
+    """Any method at /v1/drivers/{driver}/vendor_passthru"""
+    card = _card(service, request)
+    raise no_vendor_method(request, card.name)
+
+
+def no_vendor_method(request: Request, driver: str) -> Unsupported:
+    """The refusal of a vendor's method, of which no driver here has any."""
+    named = [value for key, value in request.query if key == "method"] or request.params[1:]
+    if not named:
+        return Unsupported("Missing mandatory parameter: method")
+    return Unsupported(f"Driver {driver} has no vendor method {named[0][:80]!r}; it has none.")

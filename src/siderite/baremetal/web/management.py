@@ -1,5 +1,6 @@
 """The addresses of a node's management: what a machine is asked while the client waits."""
 
+import re
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -12,8 +13,8 @@ from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.bodies import no_query
 from siderite.baremetal.web.bodies import object_of
+from siderite.baremetal.web.drivers import no_vendor_method
 from siderite.core.errors import Invalid
-from siderite.core.errors import Unsupported
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
 
 _LONGEST_URL = 2048
+_USER = re.compile(r"://[^/@]*@")
 
 
 def _read(request: Request) -> Any:
@@ -131,7 +133,7 @@ async def media(service: "Service", request: Request) -> Response:
     return reply(
         [
             {
-                "image": medium.image_url or "",
+                "image": _USER.sub("://***@", medium.image_url or ""),
                 "inserted": medium.inserted,
                 "media_types": kinds[medium.device_type],
             }
@@ -187,9 +189,4 @@ async def vendor_methods(service: "Service", request: Request) -> Response:
 async def vendor_passthru(service: "Service", request: Request) -> Response:
     """Any method at /v1/nodes/{node}/vendor_passthru"""
     node = await find.node(service.ctx, ident(request), request.who, _write(request))
-    named = [value for key, value in request.query if key == "method"] or request.params[1:]
-    raise Unsupported(
-        f"Driver {node.driver} has no vendor method {named[0][:80]!r}; it has none."
-        if named
-        else "Missing mandatory parameter: method"
-    )
+    raise no_vendor_method(request, node.driver)

@@ -43,6 +43,8 @@ RULES = {
     "node:management:read": Rule("reader", lessee=False),
     "node:management": Rule("member", lessee=False),
     "node:console": Rule("member"),
+    "driver:vendor": Rule("admin"),
+    "network_event:post": Rule("admin"),
     **_admins("port", Rule("reader")),
     **_admins("portgroup", Rule("reader")),
     **_admins("volume", Rule("reader")),

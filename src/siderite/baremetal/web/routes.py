@@ -16,6 +16,7 @@ from siderite.baremetal.web import history
 from siderite.baremetal.web import hooks
 from siderite.baremetal.web import inspection_rules
 from siderite.baremetal.web import management
+from siderite.baremetal.web import network_events
 from siderite.baremetal.web import nodes
 from siderite.baremetal.web import ports
 from siderite.baremetal.web import runbooks
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 KINDS = {
     "nodes": 1, "ports": 1, "chassis": 1, "drivers": 1, "portgroups": 23, "volume": 32,
     "conductors": 49, "allocations": 52, "deploy_templates": 55, "shards": 82, "runbooks": 92,
-    "inspection_rules": 96, "hooks": OURS,
+    "inspection_rules": 96, "lookup": 22, "heartbeat": 22, "events": 54, "continue_inspection": 84,
+    "hooks": OURS,
 }  # fmt: skip
 """What the root of the API links to, since which version."""
 
@@ -184,6 +186,15 @@ _V1 = (
     Route("GET", "/drivers/{driver}/properties", drivers.properties, "driver:read"),
     Route("GET", "/drivers/{driver}/raid/logical_disk_properties", drivers.raid_properties,
           "driver:read"),
+    Route("GET", "/drivers/{driver}/vendor_passthru/methods", drivers.vendor_methods,
+          "driver:read"),
+    *(
+        Route(method, "/drivers/{driver}/vendor_passthru" + more, drivers.vendor_passthru,
+              "driver:vendor")
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+        for more in ("", "/{method}")
+    ),
+    Route("POST", "/events", network_events.post, "network_event:post", 54),
 )  # fmt: skip
 
 ROUTES = (
