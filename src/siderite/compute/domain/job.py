@@ -16,6 +16,8 @@ class ActionEvent(msgspec.Struct, frozen=True):
     result: str | None = None
     host: str | None = None
     details: str | None = None
+    traceback: str | None = None
+    """More of it, for administrators only."""
 
 
 class Job(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -148,12 +148,18 @@ def _closed(ctx: Context, run: Run, told: Report) -> list[ActionEvent]:
     at = iso(ctx.door.clock())
     result = "Error" if told.error is not None else "Success"
     details = told.error if told.error is not None else told.details
+    more = told.details if told.error is not None else None
     host = told.changes.get("host") or run.server.host
     return [
         *job.events[:-1],
         *(
             msgspec.structs.replace(
-                event, finish_time=at, result=result, host=host or event.host, details=details
+                event,
+                finish_time=at,
+                result=result,
+                host=host or event.host,
+                details=details,
+                traceback=more,
             )
             for event in job.events[-1:]
         ),

@@ -53,7 +53,7 @@ def _event(event: ActionEvent, request: Request, project: str) -> dict[str, Any]
         "result": event.result,
     }
     if is_admin:
-        shown["traceback"] = event.details if event.result == "Error" else None
+        shown["traceback"] = event.traceback or (event.details if event.result == "Error" else None)
     if version >= _HOSTS:
         shown["hostId"] = history.host_id(project, event.host)
         if is_admin:

@@ -1,0 +1,92 @@
+"""Placing: who may take a server, who is best, and why the others may not."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from siderite.compute.domain.host import Amount
+from siderite.compute.domain.host import Hypervisor
+from siderite.compute.domain.placement import Wanted
+from siderite.compute.domain.placement import place
+
+NOW = 1000.0
+SMALL = Wanted(Amount(1, 512, 1), "p")
+
+
+def _host(name: str, **fields: Any) -> Hypervisor:
+    made = Hypervisor(
+        id=int(name.strip("abcdefgh") or 1), uuid=name, host=name, node=name, type="simulated",
+        version=1, address="", cpu_info="{}", resource_class=None, traits=frozenset(), vcpus=8,
+        ram_mib=8192, disk_gib=100, vcpus_limit=32, ram_limit=8192, disk_limit=100, vcpus_used=0,
+        ram_used=0, disk_used=0, servers=0, is_available=True, why_not=None, driver="simulated",
+        disabled=False, disabled_reason=None, forced_down=False, seen_at=NOW,
+    )  # fmt: skip
+    return replace(made, **fields)
+
+
+def _chosen(wanted: Wanted, *hosts: Hypervisor) -> list[str]:
+    return [at.host for at in place(wanted, hosts, now=NOW, patience_s=60).ranked]
+
+
+def test_the_emptiest_host_is_best() -> None:
+    assert _chosen(SMALL, _host("h1", ram_used=4096), _host("h2"), _host("h3", ram_used=100)) == [
+        "h2", "h3", "h1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted", "reason"),
+    [
+        ({"disabled": True, "disabled_reason": "fan"}, {}, "disabled: fan"),
+        ({"forced_down": True}, {}, "down"),
+        ({"seen_at": 0.0}, {}, "down"),
+        ({"is_available": False, "why_not": "maintenance"}, {}, "not available: maintenance"),
+        ({"vcpus_used": 32}, {}, "without room: 1 vCPUs wanted, 0 of 32 left"),
+        ({"ram_used": 8000}, {}, "without room: 512 MiB of memory wanted, 192 of 8192 left"),
+        ({"disk_used": 100}, {}, "without room: 1 GiB of disk wanted, 0 of 100 left"),
+        ({}, {"zone": "z"}, "in another availability zone: nova"),
+        ({}, {"host": "h9"}, "not the host that was asked for: h9"),
+        ({}, {"node": "n9"}, "not the node that was asked for: n9"),
+        ({}, {"avoid": {"h1": "tried before"}}, "tried before"),
+        ({}, {"driver": "libvirt"}, "of another driver: simulated"),
+        ({}, {"resource_class": "CUSTOM_GOLD"}, "of another resource class: virtual"),
+        ({}, {"required_traits": frozenset({"T"})}, "without a required trait: T"),
+        ({"traits": frozenset({"T"})}, {"forbidden_traits": frozenset({"T"})}, "with a forbidden"),
+        ({}, {"same_host": frozenset({"h2"})}, "not beside"),
+        ({}, {"different_host": frozenset({"h1"})}, "beside a server"),
+        ({}, {"policy": "affinity", "members": {"h2": 1}}, "without the other members"),
+        ({}, {"policy": "anti-affinity", "members": {"h1": 1}}, "with other members"),
+        ({}, {"aggregate_specs": {"ssd": "true"}}, "in no aggregate"),
+        ({"aggregate_metadata": {"filter_tenant_id": frozenset({"q"})}}, {}, "reserved"),
+        ({"resource_class": "CUSTOM_X", "servers": 1}, {"resource_class": "CUSTOM_X"}, "in use"),
+    ],
+)  # fmt: skip
+def test_a_host_that_will_not_do_is_refused_with_its_reason(
+    fields: dict[str, Any], wanted: dict[str, Any], reason: str
+) -> None:
+    found = place(replace(SMALL, **wanted), [_host("h1", **fields)], now=NOW, patience_s=60)
+    assert found.ranked == ()
+    assert found.refusals["h1"].startswith(reason)
+    assert found.sentence.startswith("No valid host was found. Of 1 hosts: 1 ")
+
+
+def test_a_forced_host_is_asked_for_room_only() -> None:
+    forced = replace(SMALL, host="h1", is_forced=True, zone="elsewhere")
+    assert _chosen(forced, _host("h1", disabled=True), _host("h2")) == ["h1"]
+    assert _chosen(forced, _host("h1", ram_used=8192), _host("h2")) == []
+
+
+def test_soft_policies_only_weigh() -> None:
+    soft = replace(SMALL, policy="soft-affinity", members={"h1": 1})
+    assert _chosen(soft, _host("h1", ram_used=4000), _host("h2")) == ["h1", "h2"]
+    soft = replace(soft, policy="soft-anti-affinity")
+    assert _chosen(soft, _host("h1"), _host("h2", ram_used=4000)) == ["h2", "h1"]
+
+
+def test_a_member_of_an_affinity_group_without_others_goes_anywhere() -> None:
+    assert _chosen(replace(SMALL, policy="affinity"), _host("h1")) == ["h1"]
+
+
+def test_without_any_host_that_is_said() -> None:
+    assert "no host of the kind" in place(SMALL, [], now=NOW, patience_s=60).sentence

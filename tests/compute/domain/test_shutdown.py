@@ -1,0 +1,50 @@
+"""The timing of a clean shutdown."""
+
+from siderite.compute.domain.power import Power
+from siderite.compute.domain.shutdown import Down
+from siderite.compute.domain.shutdown import Look
+from siderite.compute.domain.shutdown import PullPlug
+from siderite.compute.domain.shutdown import Shutdown
+from siderite.compute.domain.shutdown import Signal
+from siderite.compute.domain.shutdown import decide
+from siderite.compute.domain.shutdown import timeout_of
+
+
+def _story(plan: Shutdown) -> tuple[list[float], float]:
+    """When a guest that ignores everything is signalled, and when the plug is pulled."""
+    now, signals = 0.0, list[float]()
+    while True:
+        step = decide(plan, Power.RUNNING, now)
+        if isinstance(step, Signal):
+            signals.append(now)
+            plan = Shutdown(plan.timeout_s, plan.interval_s, plan.began or 0.0, plan.signals + 1)
+        elif isinstance(step, Look):
+            now = round(now + step.again_in, 3)
+        else:
+            assert isinstance(step, PullPlug)
+            return signals, now
+
+
+def test_sixty_and_ten_are_six_signals_and_then_the_plug() -> None:
+    signals, plug = _story(Shutdown(60, 10, 0.0))
+    assert len(signals) == 6
+    assert plug == 60
+
+
+def test_without_a_timeout_there_is_no_signal() -> None:
+    assert decide(Shutdown(0, 10), Power.RUNNING, 5.0) == PullPlug("hard")
+
+
+def test_what_is_down_is_down() -> None:
+    assert decide(Shutdown(60, 10), Power.SHUTDOWN, 5.0) == Down("was off")
+    assert decide(Shutdown(60, 10, 1.0, 2), Power.CRASHED, 5.0) == Down("clean")
+
+
+def test_a_guest_that_cannot_hear_is_not_asked() -> None:
+    assert decide(Shutdown(60, 10), Power.PAUSED, 5.0) == PullPlug("hard")
+
+
+def test_an_image_may_say_how_long() -> None:
+    assert timeout_of({"os_shutdown_timeout": "5"}, 60) == 5
+    assert timeout_of({"os_shutdown_timeout": "soon"}, 60) == 60
+    assert timeout_of({}, 60) == 60

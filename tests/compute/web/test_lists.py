@@ -1,0 +1,129 @@
+"""Lists of servers: filters, order, pages, and whose servers they show."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.compute.cloud import Cloud
+
+
+@pytest.fixture(scope="module")
+def crowd(both: Cloud) -> tuple[Cloud, str, dict[str, str]]:
+    """A project with some servers: a cloud, a member's token, and ids by name."""
+    _, token, _ = both.app.person("member")
+    made: dict[str, str] = {}
+    for name, fields in {
+        "web-1": {"tags": ["blue", "big"], "metadata": {"a": "1"}},
+        "web-2": {"tags": ["blue"]},
+        "Web.3": {"description": "third"},
+        "db_1": {"tags": ["red"]},
+        "db%2": {},
+    }.items():
+        made[name] = both.boot(token=token, name=name, **fields)
+    both.act(made["db_1"], "os-stop")
+    both.until(made["db_1"], "SHUTOFF")
+    return both, token, made
+
+
+def _names(crowd: Any, query: str, *, version: int = 104) -> list[str]:
+    cloud, token, _ = crowd
+    answer = cloud.ask("GET", f"/servers?{query}", token=token, version=version)
+    assert answer.status == 200, answer
+    return [one["name"] for one in answer.json["servers"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ["db%2", "db_1", "Web.3", "web-2", "web-1"]),
+        ("name=web", ["Web.3", "web-2", "web-1"]),
+        ("name=^web-", ["web-2", "web-1"]),
+        ("name=1$", ["db_1", "web-1"]),
+        ("name=w.*2", ["web-2"]),
+        ("name=db_1", ["db_1"]),
+        ("name=" + quote("db%2"), ["db%2"]),
+        ("name=" + quote("Web\\.3"), ["Web.3"]),
+        ("status=SHUTOFF", ["db_1"]),
+        ("status=ACTIVE&status=SHUTOFF&name=db", ["db%2", "db_1"]),
+        ("tags=blue,big", ["web-1"]),
+        ("tags-any=big,red", ["db_1", "web-1"]),
+        ("not-tags=blue&name=web", ["Web.3"]),
+        ("not-tags-any=blue,red", ["db%2", "Web.3"]),
+        ("vm_state=stopped", ["db_1"]),
+        ("power_state=4", ["db_1"]),
+        ("locked=true", []),
+        ("sort_key=display_name&sort_dir=asc&name=web", ["Web.3", "web-1", "web-2"]),
+        ("sort_key=vm_state&sort_key=created_at&sort_dir=desc&sort_dir=asc",
+         ["db_1", "web-1", "web-2", "Web.3", "db%2"]),
+        ("limit=2", ["db%2", "db_1"]),
+        ("limit=0", []),
+        ("deleted=False", ["db%2", "db_1", "Web.3", "web-2", "web-1"]),
+        ("changes-since=2020-01-01T00:00:00Z&name=db_", ["db_1"]),
+        ("changes-since=2090-01-01T00:00:00Z", []),
+        ("image=nothing", []),
+        ("ip=no", []),
+    ],
+)  # fmt: skip
+def test_a_filter_finds_what_it_should(crowd: Any, query: str, names: list[str]) -> None:
+    found = _names(crowd, query)
+    if "display_name" in query:
+        found = sorted(found, key=str)
+    assert found == names
+
+
+@pytest.mark.parametrize("sort", ["", "&sort_key=vm_state&sort_key=display_name&sort_dir=asc"])
+def test_pages_go_through_all_once(crowd: Any, sort: str) -> None:
+    cloud, token, made = crowd
+    path, seen = f"/servers/detail?limit=2{sort}", list[str]()
+    for _ in range(10):
+        answer = cloud.ask("GET", path, token=token).json
+        seen += [one["name"] for one in answer["servers"]]
+        if "servers_links" not in answer:
+            break
+        path = answer["servers_links"][0]["href"].partition("/v2.1")[2]
+    assert sorted(seen) == sorted(made)
+
+
+@pytest.mark.parametrize(
+    ("query", "version", "status"),
+    [
+        ("limit=x", 104, 400),
+        ("limit=-1", 104, 400),
+        ("marker=nothing", 104, 400),
+        ("sort_key=nothing", 104, 400),
+        ("sort_key=host", 104, 403),
+        ("nothing=1", 75, 400),
+        ("nothing=1", 74, 200),
+        ("status=NOTHING", 38, 400),
+        ("status=NOTHING", 37, 200),
+        ("status=PENDING", 104, 400),
+        ("status=PENDING", 900, 200),
+        ("status=deleted", 104, 403),
+        ("all_tenants=1", 104, 403),
+        ("changes-since=yesterday", 104, 400),
+        ("changes-since=2026-01-02&changes-before=2026-01-01", 104, 400),
+    ],
+)
+def test_a_wrong_query_is_refused(crowd: Any, query: str, version: int, status: int) -> None:
+    cloud, token, _ = crowd
+    assert cloud.ask("GET", f"/servers?{query}", token=token, version=version).status == status
+
+
+def test_administrators_see_all_projects_if_they_ask(crowd: Any) -> None:
+    cloud, _, made = crowd
+    mine = {one["id"] for one in cloud.ask("GET", "/servers").json["servers"]}
+    assert not mine & set(made.values())
+    every = {one["id"] for one in cloud.ask("GET", "/servers?all_tenants=1").json["servers"]}
+    assert set(made.values()) <= every
+
+
+def test_a_deleted_server_is_shown_to_those_who_follow_changes(crowd: Any) -> None:
+    cloud, token, _ = crowd
+    uuid = cloud.boot(token=token, name="goner")
+    cloud.ask("DELETE", f"/servers/{uuid}", token=token)
+    cloud.wait(uuid, lambda seen: seen["status"] == "GONE")
+    assert _names(crowd, "name=goner") == []
+    assert _names(crowd, "name=goner&changes-since=2020-01-01") == ["goner"]
+    admin = cloud.ask("GET", "/servers?all_tenants=1&deleted=true&name=goner").json["servers"]
+    assert [one["id"] for one in admin] == [uuid]

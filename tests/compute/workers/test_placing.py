@@ -1,0 +1,130 @@
+"""Servers find their hosts, or are told why not; a host that fails is left for another."""
+
+from typing import Any
+
+from tests.compute.cloud import Cloud
+
+
+def _service(cloud: Cloud, host: str, **fields: Any) -> None:
+    services = cloud.ask("GET", "/os-services", version=53).json["services"]
+    ident = next(one["id"] for one in services if one["host"] == host)
+    assert cloud.ask("PUT", f"/os-services/{ident}", fields, version=53).status == 200
+
+
+def test_without_room_a_server_is_an_error_that_says_per_host_why(both: Cloud) -> None:
+    huge = both.make_flavor(vcpus=1000)
+    uuid = both.create(flavorRef=huge)
+    seen = both.until(uuid, "ERROR")
+    assert seen["fault"]["message"].startswith("No valid host was found. Of 2 hosts: 2 without")
+    assert seen["fault"]["code"] == 500
+    assert set(seen["refusals"]) == set(both.hosts)
+    (action,) = both.actions(uuid)
+    assert action["message"] == "Error"
+    assert action["events"][0]["event"] == "conductor_schedule_and_build_instances"
+    assert both.hosts[0] in action["events"][0]["traceback"]
+    assert both.hosts[0] not in action["events"][0]["details"]
+    kinds = [kind for kind, _ in both.facts(uuid)]
+    assert "scheduler.select_destinations.error" in kinds
+    assert "compute_task.build_instances.error" in kinds
+    assert both.ask("DELETE", f"/servers/{uuid}").status == 204
+    both.wait(uuid, lambda seen: seen["status"] == "GONE")
+
+
+def test_a_build_that_fails_is_tried_on_another_host(both: Cloud) -> None:
+    before = both.claimed()
+    first = both.hosts[0]
+    _service(both, both.hosts[1], status="disabled")
+    both.script(f"host:{first}", latency_s={"spawn": 0.2})
+    uuid = both.create()
+    both.wait(uuid, lambda seen: seen["OS-EXT-SRV-ATTR:host"] == first)
+    both.script(f"host:{first}", fail={"spawn": "disk full"})
+    _service(both, both.hosts[1], status="enabled")
+    try:
+        seen = both.until(uuid, "ACTIVE")
+    finally:
+        both.guests.set_script(f"host:{first}", None)
+    assert seen["OS-EXT-SRV-ATTR:host"] == both.hosts[1]
+    (action,) = both.actions(uuid)
+    assert [event["result"] for event in action["events"]] == ["Error", "Success"]
+    assert "disk full" in action["events"][0]["details"]
+    assert both.guests.where(uuid) == [both.hosts[1]]
+    both.ask("DELETE", f"/servers/{uuid}")
+    both.wait(uuid, lambda seen: seen["status"] == "GONE")
+    assert both.claimed() == before
+
+
+def test_a_build_that_fails_everywhere_is_an_error(lite: Cloud) -> None:
+    before = lite.claimed()
+    lite.script("all", fail={"spawn": "no such image format"})
+    try:
+        uuid = lite.create()
+        seen = lite.until(uuid, "ERROR")
+    finally:
+        lite.guests.set_script("all", None)
+    assert "Exceeded maximum number of retries" in seen["fault"]["message"]
+    lite.ask("DELETE", f"/servers/{uuid}")
+    lite.wait(uuid, lambda seen: seen["status"] == "GONE")
+    assert lite.claimed() == before
+
+
+def test_an_administrator_names_the_host(both: Cloud) -> None:
+    for host in both.hosts[:2]:
+        uuid = both.boot(availability_zone=f"nova:{host}")
+        assert both.show(uuid)["OS-EXT-SRV-ATTR:host"] == host
+        uuid = both.boot(host=host)
+        assert both.show(uuid)["OS-EXT-SRV-ATTR:host"] == host
+    _, token, _ = both.app.person("member")
+    body = {"name": "n", "flavorRef": both.flavor, "imageRef": both.image, "networks": "none",
+            "availability_zone": f"nova:{both.hosts[0]}"}  # fmt: skip
+    assert both.ask("POST", "/servers", {"server": body}, token=token).status == 403
+
+
+def test_groups_keep_their_members_together_or_apart(both: Cloud) -> None:
+    for policy, hosts in (("affinity", 1), ("anti-affinity", 2)):
+        made = both.ask(
+            "POST", "/os-server-groups", {"server_group": {"name": "g", "policy": policy}}
+        )
+        group = made.json["server_group"]["id"]
+        uuids = [both.boot(hints={"group": group}) for _ in range(2)]
+        assert len({both.show(uuid)["OS-EXT-SRV-ATTR:host"] for uuid in uuids}) == hosts
+        assert both.show(uuids[0])["server_groups"] == [group]
+        if policy == "anti-affinity":
+            third = both.create(hints={"group": group})
+            assert "group" in str(both.until(third, "ERROR")["refusals"])
+
+
+def test_zones_and_aggregates_decide_where(lite: Cloud) -> None:
+    made = lite.ask(
+        "POST", "/os-aggregates", {"aggregate": {"name": "a", "availability_zone": "east"}}
+    )
+    number = made.json["aggregate"]["id"]
+    host = lite.hosts[0]
+    lite.ask("POST", f"/os-aggregates/{number}/action", {"add_host": {"host": host}})
+    uuid = lite.boot(availability_zone="east")
+    shown = lite.show(uuid)
+    assert (shown["OS-EXT-SRV-ATTR:host"], shown["OS-EXT-AZ:availability_zone"]) == (host, "east")
+    body = {"name": "n", "flavorRef": lite.flavor, "imageRef": lite.image, "networks": "none",
+            "availability_zone": "west"}  # fmt: skip
+    assert lite.ask("POST", "/servers", {"server": body}).status == 400
+    lite.ask("POST", f"/os-aggregates/{number}/action", {"remove_host": {"host": host}})
+
+
+def test_bare_metal_goes_to_a_node_of_its_class_and_takes_it_whole(lite: Cloud) -> None:
+    node = lite.add_host("metal-1", resource_class="CUSTOM_GOLD", traits="CUSTOM_FAST")
+    flavor = lite.make_flavor(vcpus=64, ram=262144)
+    specs = {"resources:CUSTOM_GOLD": "1", "trait:CUSTOM_FAST": "required"}
+    lite.ask("POST", f"/flavors/{flavor}/os-extra_specs", {"extra_specs": specs})
+    first = lite.boot(flavorRef=flavor)
+    assert lite.show(first)["OS-EXT-SRV-ATTR:host"] == node
+    second = lite.create(flavorRef=flavor)
+    assert lite.until(second, "ERROR")["refusals"] == {node: "in use: by another server"}
+
+
+def test_many_at_once_fill_the_hosts_and_never_overcommit(both: Cloud) -> None:
+    host = both.add_host(vcpus=1, ram_mib=4096, disk_gib=100)
+    flavor = both.make_flavor(vcpus=1, ram=512)
+    uuids = [both.create(flavorRef=flavor, host=host) for _ in range(7)]
+    seen = [both.settled(uuid)["status"] for uuid in uuids]
+    assert sorted(seen) == ["ACTIVE"] * 4 + ["ERROR"] * 3
+    row = next(row for row in both.claimed() if row[0] == host)
+    assert row[1:] == (4, 2048, 4, 4)
