@@ -163,7 +163,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300, derandomize=True, database=None)
+@settings(max_examples=60, derandomize=True, database=None)
 @given(data=st.data())
 def test_whatever_a_rule_says_it_only_ever_touches_what_it_may(data: st.DataObject) -> None:
     def part(words: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:

@@ -62,8 +62,11 @@ def test_fields_of_drivers_came_with_1_77(lite: Standing) -> None:
 
 
 def test_properties_of_drivers_are_described(lite: Standing) -> None:
-    found = lite.ask("GET", "/v1/drivers/fake-hardware/properties").json
-    assert all(isinstance(text, str) and text for text in found.values())
+    for name, driver in lite.app.program.baremetal.cards.items():
+        found = lite.ask("GET", f"/v1/drivers/{name}/properties").json
+        assert found and all(isinstance(text, str) and text for text in found.values())
+        assert [*found][: len(driver.required)] == [*driver.required]
+        assert all("Required" in found[key] for key in driver.required)
     path = "/v1/drivers/fake-hardware/raid/logical_disk_properties"
     assert "Required" in lite.ask("GET", path).json["raid_level"]
     refused(lite.ask("GET", path, version=11), 406, "1.12")

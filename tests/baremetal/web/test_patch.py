@@ -314,3 +314,22 @@ def test_secrets_are_written_and_never_shown(app: Standing) -> None:
     for path in (f"/v1/nodes/{uuid}", "/v1/nodes/detail", f"/v1/nodes/{uuid}?fields=driver_info"):
         assert b"s3cret" not in app.ask("GET", path).body
     assert app.node(uuid).driver_info["ipmi_password"] == "s3cret"
+
+
+def test_a_network_that_cannot_be_read_is_refused(lite: Standing) -> None:
+    uuid = lite.make_node()
+    fine = {
+        "links": [{"id": "l", "type": "phy", "ethernet_mac_address": "52:54:00:00:00:01"}],
+        "networks": [{"id": "n", "link": "l", "type": "ipv4_dhcp"}],
+        "services": [{"type": "dns", "address": "10.0.0.1"}],
+    }
+
+    def put(value: Any) -> Answer:
+        body = [{"op": "replace", "path": "/network_data", "value": value}]
+        return lite.ask("PATCH", f"/v1/nodes/{uuid}", body)
+
+    assert put(fine).json["network_data"] == fine
+    for wrong in ({"links": {}}, {"links": [{}]}, {"networks": [{"id": 7}]}, {"services": ["x"]}):
+        refused(put(wrong), 400, "network_data", *wrong)
+    add = [{"op": "add", "path": "/network_data/links/-", "value": {"id": "m", "type": "phy"}}]
+    assert len(lite.ask("PATCH", f"/v1/nodes/{uuid}", add).json["network_data"]["links"]) == 2

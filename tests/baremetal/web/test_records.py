@@ -1,6 +1,7 @@
 """What all records have in common: versions, fields, lists, facts, refusals, races."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.baremetal.web import odd
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
 from tests.baremetal.web.kinds import KINDS
+from tests.baremetal.web.kinds import RULE
 from tests.baremetal.web.kinds import Kind
 from tests.baremetal.web.test_any_request import check
 from tests.baremetal.web.test_any_request import one_node
@@ -176,6 +178,88 @@ def test_facts_tell_of_each_change_once_and_in_order(app: Standing, kind: Kind) 
         assert (fact.priority, fact.publisher) == ("INFO", "ironic-api.here")
         assert fact.project == ("them" if kind.of_node else fact.data.get("owner"))
     assert [fact.data[name] for fact in found] == [value] * 3 + [other] * 3
+
+
+@pytest.mark.parametrize("name", ["template", "runbook", "target"])
+def test_secrets_are_kept_and_never_shown(app: Standing, name: str) -> None:
+    kind = KINDS[name]
+    field = "properties" if name == "target" else "steps"
+    secret: Any = {"auth_password": "hunter2", "port": 1}
+    if field == "steps":
+        secret = [{**kind.must["steps"][0], "args": secret}]
+    made = kind.make(app, **{field: secret})
+    path = f"{kind.path}/{made['uuid']}"
+    assert kind.patch(app, made["uuid"], ("add", "/extra/a", 1)).status == 200
+    texts = [app.ask("GET", where).body for where in (path, f"{kind.path}?detail=true")]
+    texts += [json.dumps(fact.data).encode() for fact in told(app, made["uuid"])]
+    for text in texts:
+        assert b"hunter2" not in text and b"******" in text
+    table = kind.resource.records.table
+    stored = app.run(table.get(app.app.program.store, made["uuid"]))
+    assert getattr(stored, field) == secret
+
+
+def test_what_a_sensitive_rule_does_is_never_shown(app: Standing) -> None:
+    kind = KINDS["rule"]
+    made = kind.make(app, sensitive=True)
+    assert (made["actions"], made["conditions"]) == (None, None)
+    shown = app.ask("GET", f"{kind.path}/{made['uuid']}").json
+    assert (shown["actions"], shown["sensitive"]) == (None, True)
+    refused(kind.patch(app, made["uuid"], ("replace", "/sensitive", False)), 400, "stays so")
+    assert kind.patch(app, made["uuid"], ("add", "/description", "d")).status == 200
+    for fact in told(app, made["uuid"]):
+        assert fact.data["actions"] is None
+    table = kind.resource.records.table
+    assert app.run(table.get(app.app.program.store, made["uuid"])).actions == [RULE]
+
+
+def test_runbooks_are_seen_by_their_project_and_public_ones_by_all(app: Standing) -> None:
+    kind = KINDS["runbook"]
+    _, token, project = app.person("member")
+    mine = app.ask("POST", kind.path, kind.body(app), token=token).json
+    assert (mine["owner"], mine["public"]) == (project, False)
+    theirs, public = kind.make(app, owner="them"), kind.make(app, public=True)
+    refused(app.ask("POST", kind.path, kind.body(app, public=True), token=token), 400, "public")
+    refused(app.ask("POST", kind.path, kind.body(app, owner="x"), token=token), 400, "owner")
+    refused(kind.post(app, public=True, owner="x"), 400, "owner")
+    seen = [one["uuid"] for one in app.ask("GET", kind.path, token=token).json["runbooks"]]
+    assert mine["uuid"] in seen and public["uuid"] in seen and theirs["uuid"] not in seen
+    refused(app.ask("GET", f"{kind.path}/{theirs['uuid']}", token=token), 404)
+    change = [{"op": "add", "path": "/extra/a", "value": 1}]
+    assert app.ask("PATCH", f"{kind.path}/{mine['uuid']}", change, token=token).status == 200
+    refused(app.ask("PATCH", f"{kind.path}/{public['uuid']}", change, token=token), 403)
+    refused(app.ask("DELETE", f"{kind.path}/{public['uuid']}", token=token), 403)
+    for field, value in (("public", True), ("owner", "x")):
+        change = [{"op": "replace", "path": f"/{field}", "value": value}]
+        answer = app.ask("PATCH", f"{kind.path}/{mine['uuid']}", change, token=token)
+        refused(answer, 403, "administrators")
+    made = kind.patch(app, mine["uuid"], ("replace", "/public", True)).json
+    assert (made["public"], made["owner"]) == (True, None)
+    refused(kind.patch(app, mine["uuid"], ("replace", "/owner", "x")), 400, "public")
+    both = (("replace", "/public", False), ("replace", "/owner", "x"))
+    assert kind.patch(app, mine["uuid"], *both).json["owner"] == "x"
+    listed = app.ask("GET", f"{kind.path}?project=x").json["runbooks"]
+    assert [one["uuid"] for one in listed] == [mine["uuid"]]
+
+
+def test_a_volume_is_changed_only_while_its_node_is_off(lite: Standing) -> None:
+    for name in ("connector", "target"):
+        kind = KINDS[name]
+        for power in ("power on", None):
+            node = lite.plant("manageable", power_state=power)
+            uuid = kind.make(lite, node=node)["uuid"]
+            before = footprint(lite)
+            refused(kind.patch(lite, uuid, ("add", "/extra/a", 1)), 400, "powered off")
+            refused(lite.ask("DELETE", f"{kind.path}/{uuid}"), 400, "powered off")
+            assert footprint(lite) == before
+            assert types(lite, uuid)[-1].endswith("delete.error")
+    href = "http://cloud.test/baremetal/v1/volume/targets"
+    assert lite.ask("GET", "/v1/volume").json["targets"][0] == {"href": href, "rel": "self"}
+    node = lite.make_node()
+    found = lite.ask("GET", f"/v1/nodes/{node}/volume").json
+    assert set(found) == {"links", "connectors", "targets"}
+    assert found["links"][0]["href"].endswith(f"/v1/nodes/{node}/volume")
+    refused(lite.ask("GET", f"/v1/nodes/{node}/volume", version=31), 404, "1.32")
 
 
 def test_pages_join_to_the_whole_list(app: Standing, kind: Kind) -> None:

@@ -21,6 +21,8 @@ from siderite.core.transition import Cause
 from siderite.core.work import Work
 
 _AT_A_TIME = 50
+_ENOUGH = 4
+"""How many nodes are looked at where any of them will do, but for those taken meanwhile."""
 _NEXT = "SELECT doc FROM nodes WHERE {} ORDER BY uuid LIMIT {}"
 
 
@@ -91,12 +93,13 @@ async def _choose(ctx: Context, allocation: Allocation) -> Node | None:
 
 async def _first(ctx: Context, allocation: Allocation, conditions: list[Where]) -> Node | None:
     last = ""
+    most = _AT_A_TIME if allocation.traits else _ENOUGH
     while True:
         where = [*conditions, Where("uuid > ?", (last,))]
-        sql = _NEXT.format(" AND ".join(one.sql for one in where), _AT_A_TIME)
+        sql = _NEXT.format(" AND ".join(one.sql for one in where), most)
         args = [arg for one in where for arg in one.args]
         nodes = [NODES.value(row[0]) for row in await ctx.door.store.fetch(sql, args)]
         found = next((node for node in nodes if allocation.fits(node)), None)
-        if found is not None or len(nodes) < _AT_A_TIME:
+        if found is not None or len(nodes) < most:
             return found
         last = nodes[-1].uuid

@@ -40,6 +40,27 @@ def _conductor_group(name: str, value: Any) -> str:
     return group.lower()
 
 
+_NETWORK_PARTS = {
+    "links": ("id", "type"), "networks": ("id", "link", "type"), "services": ("type", "address"),
+}  # fmt: skip
+
+
+def _network_data(name: str, value: Any) -> dict[str, Any]:
+    """A network as a config drive describes it: what a ramdisk or an instance could not read is
+    refused here.
+    """
+    found = obj(name, value)
+    for part, needs in _NETWORK_PARTS.items():
+        entries = found.get(part, [])
+        fine = isinstance(entries, list) and all(
+            isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in needs)
+            for entry in entries
+        )
+        if not fine:
+            raise Invalid(f"{name}/{part} must be a list of objects with {', '.join(needs)}.")
+    return found
+
+
 _FREE_TEXT = 65535
 FIELDS: dict[str, Check] = {
     "automated_clean": optional_flag,
@@ -57,7 +78,7 @@ FIELDS: dict[str, Check] = {
     "lessee": text(255),
     "maintenance": flag,
     "name": text(255),
-    "network_data": obj,
+    "network_data": _network_data,
     "owner": text(255),
     "parent_node": uuid,
     "power_policy": or_null(one_of(*Policy)),
@@ -85,7 +106,7 @@ FORM = Form(
     FIELDS,
     _ONLY_AT_CREATION,
     required=frozenset({"driver"}),
-    objects=frozenset(name for name, check in FIELDS.items() if check is obj),
+    objects=frozenset(name for name, check in FIELDS.items() if check in (obj, _network_data)),
 )
 
 

@@ -10,6 +10,7 @@ from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.ipmi.board import IpmiBoard
 from siderite.baremetal.drivers.ipmi.console import SerialOverLan
 from siderite.baremetal.drivers.ipmi.tool import IpmiTool
+from siderite.baremetal.drivers.properties import IPMI
 from siderite.baremetal.drivers.switch import Switch
 
 _INTERFACES: dict[str, tuple[str, ...]] = {
@@ -36,7 +37,8 @@ def ipmi_driver(
     board = IpmiBoard(tool)
     switch = Switch(board)
     steps = AgentSteps(Booter(switch, board, None, ramdisks), agent, own={}, extra={})
-    card = DriverCard("ipmi", _INTERFACES, ("ipmi_address",), lacks=Ready(ramdisks).lacks)
+    lacks = Ready(ramdisks).lacks
+    card = DriverCard("ipmi", _INTERFACES, ("ipmi_address",), lacks=lacks, properties=IPMI)
     return Driver(
         card, power=switch, steps=steps, boot_devices=board, nmi=board, indicators=board,
         sensors=board, console=consoles,

@@ -12,6 +12,7 @@ from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent.ready import Ready
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.properties import REDFISH
 from siderite.baremetal.drivers.redfish.board import RedfishBoard
 from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.redfish.inside import RedfishInside
@@ -52,7 +53,9 @@ def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent) -> Driver:
         extra={"inspect.inspect": inspect},
     )
     ready = Ready(ramdisks)
-    card = DriverCard("redfish", _INTERFACES, ("redfish_address",), lacks=ready.lacks)
+    card = DriverCard(
+        "redfish", _INTERFACES, ("redfish_address",), lacks=ready.lacks, properties=REDFISH
+    )
     return Driver(
         card, power=switch, steps=steps, boot_devices=board, boot_modes=board, secure_boot=board,
         nmi=board, indicators=board, sensors=inside, virtual_media=media, bios=inside,

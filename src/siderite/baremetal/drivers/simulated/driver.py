@@ -14,6 +14,7 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.properties import SIMULATED
 from siderite.baremetal.drivers.simulated import effects
 from siderite.baremetal.drivers.simulated.bmc import SimulatedBmc
 from siderite.baremetal.drivers.simulated.console import SimulatedConsole
@@ -125,7 +126,7 @@ def simulated_driver(machines: Machines, name: str = "fake-hardware") -> Driver:
     interfaces["storage"] = ("noop", "fake")
     bmc = SimulatedBmc(machines)
     return Driver(
-        DriverCard(name, interfaces), power=simulated, steps=simulated,
+        DriverCard(name, interfaces, properties=SIMULATED), power=simulated, steps=simulated,
         boot_devices=bmc, boot_modes=bmc, secure_boot=bmc, nmi=bmc, indicators=bmc, sensors=bmc,
         virtual_media=bmc, console=SimulatedConsole(machines), bios=bmc, firmware=bmc,
     )  # fmt: skip
