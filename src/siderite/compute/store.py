@@ -207,13 +207,13 @@ async def taken(store: Store, network: str, candidates: Sequence[str]) -> set[st
 
 def action_begins(
     server: str, *, request_id: str, action: str, user: str | None, project: str | None, at: str,
-    events: str,
+    events: str, message: str | None = None,
 ) -> Op:  # fmt: skip
     """An action is recorded with the request that asked for it."""
     return Op(
         "INSERT INTO instance_actions (server, request_id, action, user_id, project_id,"
-        " started_at, updated_at, message, events) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)",
-        (server, request_id, action, user, project, at, at, events),
+        " started_at, updated_at, message, events) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (server, request_id, action, user, project, at, at, message, events),
         1,
     )
 

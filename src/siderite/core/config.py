@@ -120,6 +120,15 @@ class Config:
     reclaim_interval_s: int = _option(
         0, "How long a deleted server can be restored; 0: it is gone at once."
     )
+    pending_timeout_s: float = _option(
+        0.0, "How long a server may be PENDING before it is an ERROR; 0: for ever."
+    )
+    sync_power_state_interval_s: float = _option(
+        600.0, "How often the power of all servers is compared with their hosts'; 0: never."
+    )
+    server_power_policy: str = _option(
+        "hardware", "Who is right about a server's power: hardware, record or observe."
+    )
     use_pending_state: bool = _option(
         False, "Whether a server that no host has room for becomes PENDING in place of ERROR."
     )

@@ -25,11 +25,14 @@ from siderite.compute.web.service import ComputeService
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.host_watch import HostWatch
 from siderite.compute.workers.plans import PLANS
+from siderite.compute.workers.power_sync import Lifecycle
+from siderite.compute.workers.power_sync import PowerSync
 from siderite.compute.workers.servers import ServerWork
 from siderite.compute.workers.talk import DriverTalk
 from siderite.compute.workers.tidying import EvictedWork
 from siderite.compute.workers.tidying import Tidying
 from siderite.core.config import Config
+from siderite.core.singleton import Singleton
 from siderite.core.worker import Handler
 from siderite.identity import CatalogEntry
 from siderite.wiring.part import Base
@@ -44,6 +47,7 @@ class Compute:
     context: Context
     guests: Guests
     watch: HostWatch
+    sync: PowerSync
 
 
 def settings(config: Config) -> Settings:
@@ -59,6 +63,8 @@ def settings(config: Config) -> Settings:
         shelved_offload_time_s=config.shelved_offload_time_s,
         reclaim_interval_s=config.reclaim_interval_s,
         use_pending_state=config.use_pending_state,
+        pending_timeout_s=config.pending_timeout_s,
+        power_policy=config.server_power_policy,
         networks=network.parse(config.networks),
     )
 
@@ -89,6 +95,7 @@ def compute(base: Base, images: Images) -> Compute:
     )  # fmt: skip
     hands = Hands(ctx, drivers, images)
     watch = HostWatch(hands)
+    sync = PowerSync(hands, every_s=config.sync_power_state_interval_s)
     handlers: dict[str, Handler] = {f"server.{kind}": ServerWork(hands).handle for kind in PLANS}
     handlers["evicted"] = EvictedWork(hands).handle
     part = Part(
@@ -104,10 +111,15 @@ def compute(base: Base, images: Images) -> Compute:
         event_types=(*EVENT_TYPES, *RECORD_EVENT_TYPES),
         topic=("nova", "versioned_notifications"),
         handlers=handlers,
-        jobs=[watch.run, Tidying(hands).run],
+        jobs=[
+            watch.run,
+            Tidying(hands).run,
+            Singleton(base.store, "compute.power_sync", sync.run).run,
+            Singleton(base.store, "compute.lifecycle", Lifecycle(hands, sync).run).run,
+        ],
         close=partial(_close, drivers),
     )
-    return Compute(part, ctx, guests, watch)
+    return Compute(part, ctx, guests, watch, sync)
 
 
 def _close(drivers: Drivers) -> None:

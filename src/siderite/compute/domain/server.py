@@ -127,6 +127,10 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     shelved_image: str | None = None
     shelved_at: str | None = None
 
+    # Ours: who looks after it while it is PENDING, and until when.
+    keeper: str | None = None
+    kept_until: str | None = None
+
     # Ours: why it waits, and by when it must have moved on.
     wait_reason: str | None = None
     deadline: str | None = None

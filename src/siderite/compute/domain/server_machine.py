@@ -47,6 +47,8 @@ class Event(StrEnum):
     HURRY = "hurry"  # a hard request overrides the soft shutdown under way
     HARDER = "harder"  # a soft reboot is given up for a hard one
     OFFLOAD = "offload"
+    POWERED_ON = "powered_on"  # by other hands than ours
+    POWERED_OFF = "powered_off"
     DELETE = "delete"
     SOFT_DELETE = "soft_delete"
     RESET_ACTIVE = "reset_active"
@@ -224,6 +226,13 @@ def _shelving(table: _Table) -> None:
         table.row(joined(vm, "shelving_image_uploading"), Event.OFFLOAD, offloading)
 
 
+def _by_other_hands(table: _Table) -> None:
+    """The machine was switched, and the record follows."""
+    table.row(V.STOPPED, Event.POWERED_ON, V.ACTIVE)
+    for vm in (V.ACTIVE, V.PAUSED):
+        table.row(vm, Event.POWERED_OFF, V.STOPPED)
+
+
 def _for_all(table: _Table) -> None:
     for name in list(table.states):
         vm, task = parted(name)
@@ -265,6 +274,7 @@ def _made() -> Machine:
         _add(table, action)
     _interruptions(table)
     _shelving(table)
+    _by_other_hands(table)
     _for_all(table)
     return table.machine()
 

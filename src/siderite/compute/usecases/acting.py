@@ -63,6 +63,7 @@ class Kind:
 KINDS = {
     "start": Kind("start", "start", "compute_start_instance", "power_on"),
     "stop": Kind("stop", "stop", "compute_stop_instance", "power_off", clean=True),
+    "force_stop": Kind("force_stop", "stop", "compute_stop_instance", "power_off", clean=True),
     "reboot": Kind("reboot", "reboot", "compute_reboot_instance", "reboot"),
     "reboot_hard": Kind("reboot_hard", "reboot", "compute_reboot_instance", "reboot", "reboot"),
     "pause": Kind("pause", "pause", "compute_pause_instance", "pause", ability="pause"),

@@ -43,6 +43,8 @@ class Settings:
     shelved_offload_time_s: int = 0
     reclaim_interval_s: int = 0
     use_pending_state: bool = False
+    pending_timeout_s: float = 0.0
+    power_policy: str = "hardware"
     networks: tuple[Network, ...] = ()
 
 

@@ -4,6 +4,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import delete
+from siderite.compute.usecases import pending
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.core import work
@@ -52,6 +53,21 @@ async def to_offload(ctx: Context) -> list[str]:
 async def offload(ctx: Context, uuid: str) -> Server:
     """Such a server leaves its host."""
     return await acting.ask(ctx, uuid, Ask("shelve_offload"), who=SYSTEM, cause=Cause())
+
+
+async def pending_too_long(ctx: Context) -> list[str]:
+    """Servers that nobody found room for in time."""
+    time_s = ctx.settings.pending_timeout_s
+    if time_s <= 0:
+        return []
+    return await _found(ctx, V.PENDING, ctx.door.clock() - time_s)
+
+
+async def give_up_pending(ctx: Context, uuid: str) -> None:
+    """Such a server is an error."""
+    await pending.give_up(
+        ctx, uuid, f"No room was found for it within {ctx.settings.pending_timeout_s:g} s."
+    )
 
 
 async def forget_old(ctx: Context) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import delete
+from siderite.compute.usecases import pending
 from siderite.compute.usecases import resetting
 from siderite.compute.usecases import update
 from siderite.compute.usecases.acting import Ask
@@ -24,6 +25,7 @@ from siderite.core.errors import SideriteError
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
+from siderite.core.http import reply
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
@@ -107,6 +109,19 @@ async def _reset_state(service: "Service", request: Request, value: Any) -> Resp
     return Response(status=202)
 
 
+async def _claim_pending(service: "Service", request: Request, value: Any) -> Response:
+    keys = {
+        "keeper": Key(forms.text(1, 255), required=True),
+        "seconds": Key(forms.whole(1, 3600), required=True),
+    }
+    asked = forms.take(value, "siderite-claimPending", keys, request.version)
+    server = await pending.claim(
+        service.ctx, request.params[0], keeper=asked["keeper"], seconds=asked["seconds"],
+        who=request.who, cause=service.cause(request),
+    )  # fmt: skip
+    return reply({"keeper": server.keeper, "kept_until": server.kept_until})
+
+
 async def _force_delete(service: "Service", request: Request, value: Any) -> Response:
     await delete.ask(
         service.ctx, request.params[0], who=request.who, cause=service.cause(request), force=True
@@ -178,6 +193,7 @@ ACTIONS: dict[str, Action] = {
     "restore": Action(_simply("restore")),
     "forceDelete": Action(_force_delete),
     "os-resetState": Action(_reset_state, "servers:admin_action"),
+    "siderite-claimPending": Action(_claim_pending, "servers:admin_action", since=900),
     "trigger_crash_dump": Action(larger.crash_dump, since=17),
     "os-getConsoleOutput": Action(larger.console_output, "servers:action"),
     "os-getVNCConsole": Action(larger.old_console("vnc"), until=5),

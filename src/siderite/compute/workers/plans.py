@@ -216,6 +216,7 @@ PLANS: dict[str, Plan] = {
     "restore": Plan((_on,)),
     "start": Plan((_on,)),
     "stop": Plan((shut_down,)),
+    "force_stop": Plan((shut_down,)),
     "reboot": Plan((shut_down, _on)),
     "reboot_hard": Plan((_reset,)),
     "pause": Plan((asking(_pause, power=Power.PAUSED),)),

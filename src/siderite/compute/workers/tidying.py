@@ -48,6 +48,8 @@ class Tidying:
             await self._try(due.reclaim(ctx, uuid))
         for uuid in await due.to_offload(ctx):
             await self._try(due.offload(ctx, uuid))
+        for uuid in await due.pending_too_long(ctx):
+            await self._try(due.give_up_pending(ctx, uuid))
         for _ in range(_ROUNDS):
             if not await due.forget_old(ctx):
                 break

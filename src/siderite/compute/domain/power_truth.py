@@ -1,0 +1,67 @@
+"""Who is right when a machine's power is not what the record says: a pure decision.
+
+`hardware`: the record follows the machine (whoever switched it off or on had a reason). `record`:
+the machine is put back. `observe`: only what was seen is noted. A power that cannot be read decides
+nothing, and neither does one of a server that something is being done to.
+"""
+
+from enum import StrEnum
+
+from siderite.compute.domain.power import Power
+from siderite.compute.domain.server_machine import V
+
+
+class Policy(StrEnum):
+    """Who is right."""
+
+    HARDWARE = "hardware"
+    RECORD = "record"
+    OBSERVE = "observe"
+
+
+class Verdict(StrEnum):
+    """What follows from a reading."""
+
+    NOTHING = "nothing"
+    NOTE = "note"  # only the power state is written down
+    POWERED_ON = "powered_on"  # the server is active: the record follows
+    POWERED_OFF = "powered_off"
+    START = "start"  # the machine is put back
+    STOP = "force_stop"
+
+
+_DOWN = {
+    Policy.HARDWARE: Verdict.POWERED_OFF, Policy.RECORD: Verdict.START,
+    Policy.OBSERVE: Verdict.NOTE,
+}  # fmt: skip
+_UP = {
+    Policy.HARDWARE: Verdict.POWERED_ON, Policy.RECORD: Verdict.STOP, Policy.OBSERVE: Verdict.NOTE,
+}  # fmt: skip
+
+
+def settle(
+    vm_state: str, task_state: str | None, recorded: Power, seen: Power, policy: Policy
+) -> Verdict:
+    """What follows from seeing a server's machine in a power state."""
+    if task_state is not None or seen is Power.NOSTATE:
+        return Verdict.NOTHING
+    if vm_state == V.ACTIVE and seen.is_down:
+        return _DOWN[policy]
+    if vm_state == V.PAUSED and seen.is_down:
+        # What was in its memory is gone: there is nothing to put back.
+        return Verdict.NOTE if policy is Policy.OBSERVE else Verdict.POWERED_OFF
+    if vm_state == V.STOPPED and seen is Power.RUNNING:
+        return _UP[policy]
+    if vm_state == V.STOPPED and seen in (Power.PAUSED, Power.SUSPENDED):
+        return Verdict.STOP if policy is Policy.RECORD else _noted(recorded, seen)
+    return _noted(recorded, seen)
+
+
+def _noted(recorded: Power, seen: Power) -> Verdict:
+    return Verdict.NOTHING if recorded == seen else Verdict.NOTE
+
+
+def policy_of(metadata: dict[str, str], default: str) -> Policy:
+    """A server's own policy (its metadata `power_policy`), or the default."""
+    word = metadata.get("power_policy", "").lower()
+    return Policy(word) if word in set(Policy) else Policy(default)

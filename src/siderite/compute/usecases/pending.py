@@ -1,0 +1,60 @@
+"""A PENDING server is in the care of a service outside, which finds room for it or gives it up.
+
+Whoever takes care of one says so first (`claim`): for as long as it asked for, no other may, so
+that two services never free room for the same server.
+"""
+
+from siderite.compute.domain.server import Actor
+from siderite.compute.domain.server import Fault
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import Event
+from siderite.compute.domain.server_machine import V
+from siderite.compute.store import SERVERS
+from siderite.compute.usecases import acting
+from siderite.compute.usecases import find
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import Busy
+from siderite.core.errors import Conflict
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.transition import apply
+from siderite.core.who import Who
+
+
+async def claim(
+    ctx: Context, uuid: str, *, keeper: str, seconds: int, who: Who, cause: Cause
+) -> Server:
+    """Somebody takes care of a PENDING server for so long; again by the same prolongs it."""
+
+    async def decide(change: Change) -> Server:
+        server = await find.server(ctx, uuid, who)
+        if server.vm_state != V.PENDING or server.task_state is not None:
+            raise Conflict(f"Instance {uuid} is not pending: it is {server.status}")
+        now = iso(change.now)
+        if server.keeper not in (None, keeper) and (server.kept_until or "") > now:
+            raise Busy(
+                f"Instance {uuid} is in the care of {server.keeper} until {server.kept_until}"
+            )
+        after = server.changed(
+            change.now, {"keeper": keeper, "kept_until": iso(change.now + seconds)}
+        )
+        change.put(SERVERS.swap(server, after))
+        return after
+
+    return await ctx.door.attempt(cause, uuid, decide)
+
+
+async def give_up(ctx: Context, uuid: str, why: str) -> None:
+    """A PENDING server becomes an error, for this reason."""
+
+    async def decide(change: Change) -> None:
+        server = await SERVERS.get(ctx.door.store, uuid)
+        if server is None or server.state != V.PENDING:
+            return
+        fault = Fault(500, why, iso(change.now))
+        changes = {"by": Actor(), "fault": fault}
+        apply(change, ctx.rules, server, Event.RESET_ERROR, changes=changes)
+        change.put(acting.note(ctx, change, server, "resetState"))
+
+    await ctx.door.attempt(Cause(), uuid, decide)

@@ -1,0 +1,142 @@
+"""Compares what hosts run with what the record says: all of them every so often, and at once those
+of which a host tells something.
+
+A host is asked once for all its guests; only servers whose power differs are looked at one by one.
+A reading counts only if the server has not changed since before it was taken.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from siderite.compute.domain.host import Host
+from siderite.compute.domain.power import Power
+from siderite.compute.domain.power_truth import Policy
+from siderite.compute.domain.power_truth import Verdict
+from siderite.compute.domain.power_truth import settle
+from siderite.compute.drivers.contract import At
+from siderite.compute.usecases import hosts
+from siderite.compute.usecases import power_truth
+from siderite.compute.usecases.power_truth import Recorded
+from siderite.compute.workers.hands import Hands
+from siderite.core.errors import SideriteError
+from siderite.core.log import get_logger
+
+log = get_logger("power")
+
+AT_ONCE = 50
+PATIENCE_S = 60.0
+SETTLE_S = 1.0
+"""Between a host's word and our look: a guest that reboots is off for a moment."""
+
+
+class PowerSync:
+    """All servers, host by host."""
+
+    def __init__(self, hands: Hands, *, every_s: float) -> None:
+        self._hands = hands
+        self._every_s = every_s
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self) -> None:
+        """For ever, if it is wanted."""
+        while self._every_s > 0:
+            await asyncio.sleep(self._every_s)
+            try:
+                await self.round()
+            except Exception as why:
+                log.error("cannot compare the power of servers", error=repr(why))
+
+    async def round(self) -> int:
+        """Look at every host once; how many servers were not as recorded."""
+        found = await hosts.every(self._hands.ctx)
+        return sum(await asyncio.gather(*(self.look(host) for host in found)))
+
+    async def look(self, host: Host, only: Sequence[str] | None = None) -> int:
+        """Look at a host's servers, or at some of them."""
+        driver = self._hands.drivers.get(host.driver)
+        if driver is None:
+            return 0
+        recorded = await power_truth.on_host(self._hands.ctx, host.name, only)
+        if not recorded:
+            return 0
+        try:
+            async with self._turns, asyncio.timeout(PATIENCE_S):
+                states = await driver.life.states(At(host.name, host.uri, host.options))
+        except Exception as why:
+            log.warning("cannot read the power of a host's servers", host=host.name, why=repr(why))
+            return 0
+        if states is None:
+            return 0
+        differ = [
+            (one, states.get(one.uuid, Power.NOSTATE))
+            for one in recorded
+            if _differs(one, states.get(one.uuid, Power.NOSTATE))
+        ]
+        await asyncio.gather(*(self._settle(one, seen) for one, seen in differ))
+        return len(differ)
+
+    async def _settle(self, one: Recorded, seen: Power) -> None:
+        async with self._turns:
+            try:
+                verdict = await power_truth.found(self._hands.ctx, one.uuid, one.version, seen)
+            except SideriteError as why:
+                log.info("not now", server=one.uuid, why=why.sentence)
+                return
+        if verdict is not Verdict.NOTHING:
+            log.info("power was not as recorded", server=one.uuid, seen=seen.word, then=verdict)
+
+
+def _differs(one: Recorded, seen: Power) -> bool:
+    """Whether a reading may lead to anything, under whatever policy."""
+    recorded = Power(one.power_state)
+    verdict = settle(one.vm_state, one.task_state, recorded, seen, Policy.HARDWARE)
+    return verdict is not Verdict.NOTHING
+
+
+class Lifecycle:
+    """Listens to hosts that tell of their guests: one task per host."""
+
+    def __init__(self, hands: Hands, sync: PowerSync, *, every_s: float = 10.0) -> None:
+        self._hands = hands
+        self._sync = sync
+        self._every_s = every_s
+        self._listening: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """For ever; hosts may come and go."""
+        try:
+            while True:
+                await self._listen_to_all()
+                await asyncio.sleep(self._every_s)
+        finally:
+            for task in self._listening.values():
+                task.cancel()
+
+    async def _listen_to_all(self) -> None:
+        try:
+            found = {host.name: host for host in await hosts.every(self._hands.ctx)}
+        except Exception as why:
+            log.warning("cannot list hosts", error=repr(why))
+            return
+        for name, task in list(self._listening.items()):
+            if task.done() or name not in found:
+                task.cancel()
+                del self._listening[name]
+        for name, host in found.items():
+            driver = self._hands.drivers.get(host.driver)
+            if name not in self._listening and driver is not None and driver.watch is not None:
+                self._listening[name] = asyncio.create_task(self._listen(host))
+
+    async def _listen(self, host: Host) -> None:
+        watch = self._hands.drivers[host.driver].watch
+
+        async def tell(uuid: str, power: Power) -> None:
+            await asyncio.sleep(SETTLE_S)
+            await self._sync.look(host, [uuid])
+
+        if watch is None:
+            return
+        try:
+            await watch.watch(At(host.name, host.uri, host.options), tell)
+        except Exception as why:
+            log.warning("cannot listen to a host", host=host.name, error=repr(why))

@@ -1,0 +1,7 @@
+"""The compute tests' installations."""
+
+from tests.compute.conftest import both
+from tests.compute.conftest import cheap_scrypt
+from tests.compute.conftest import lite
+
+__all__ = ["both", "cheap_scrypt", "lite"]

@@ -1,0 +1,229 @@
+"""Seed 000: the hardware may be right about a server's power.
+
+Each test names the promise that it is about. The bare metal side (who sends the event, and that
+none is lost) is in tests/baremetal; here is what becomes of it.
+"""
+
+import asyncio
+import random
+
+from siderite.compute.domain.power import Power
+from siderite.compute.domain.power_truth import Verdict
+from siderite.compute.usecases import power_truth
+from tests.compute.cloud import Cloud
+
+PATH = "/os-server-external-events"
+
+
+def event(uuid: str, tag: str | None = "POWER_OFF", **more: str) -> dict[str, str]:
+    tagged = {} if tag is None else {"tag": tag}
+    return {"name": "power-update", "server_uuid": uuid, **tagged, **more}
+
+
+def send(cloud: Cloud, *events: dict[str, str], version: int = 76, token: str | None = None):
+    return cloud.ask("POST", PATH, {"events": list(events)}, version=version, token=token)
+
+
+def facts_of(cloud: Cloud, uuid: str, after: int) -> list[str]:
+    """What was announced of a server, beside its updates."""
+
+    async def read() -> list[str]:
+        async with asyncio.timeout(20):
+            while True:
+                answer = await cloud.app.app.ask(
+                    "GET", f"/events/v1/events?resource={uuid}&after={after}", version=None
+                )
+                names = [one["event_type"] for one in answer.json["events"]]
+                if names:
+                    return [name for name in names if name != "instance.update"]
+                await asyncio.sleep(0.02)  # PostgreSQL gives places a little later
+
+    return cloud.app.run(read())
+
+
+def switch(cloud: Cloud, uuid: str, to: Power) -> None:
+    """Somebody switches the machine, and tells nobody."""
+    [host] = cloud.guests.where(uuid)
+    cloud.guests.set_power(uuid, host, to)
+
+
+def power(cloud: Cloud, uuid: str) -> Power:
+    """What the machine's power is."""
+    [host] = cloud.guests.where(uuid)
+    return Power(cloud.guests.of_host(host)[uuid])
+
+
+def newest(cloud: Cloud) -> int:
+    cloud.app.run(asyncio.sleep(0.1))
+    return int(cloud.app.ask("GET", "/events/v1/events?limit=1000", version=None).json["next"])
+
+
+def test_power_off_stops_the_server_and_power_on_brings_it_back(both: Cloud) -> None:
+    uuid = both.boot()
+    answer = send(both, event(uuid, "POWER_OFF"))
+    assert answer.status == 200
+    [shown] = answer.json["events"]
+    assert shown == {**event(uuid, "POWER_OFF"), "status": "completed", "code": 200}
+    server = both.show(uuid)
+    assert (server["status"], server["OS-EXT-STS:power_state"]) == ("SHUTOFF", 4)
+    assert server["OS-EXT-STS:vm_state"] == "stopped"
+    assert server["OS-EXT-STS:task_state"] is None
+    assert send(both, event(uuid, "POWER_ON")).status == 200
+    server = both.show(uuid)
+    assert (server["status"], server["OS-EXT-STS:power_state"]) == ("ACTIVE", 1)
+
+
+def test_the_instance_actions_are_start_and_stop_with_the_event_compute_power_update(
+    both: Cloud,
+) -> None:
+    uuid = both.boot()
+    for tag in ("POWER_OFF", "POWER_ON"):
+        send(both, event(uuid, tag))
+    listed = both.ask("GET", f"/servers/{uuid}/os-instance-actions").json["instanceActions"]
+    assert [one["action"] for one in listed] == ["start", "stop", "create"]
+    for one in listed[:2]:
+        path = f"/servers/{uuid}/os-instance-actions/{one['request_id']}"
+        action = both.ask("GET", path).json["instanceAction"]
+        assert [(e["event"], e["result"]) for e in action["events"]] == [
+            ("compute_power_update", "Success")
+        ]
+        assert action["message"] is None
+
+
+def test_the_notifications_are_power_off_and_power_on_with_start_and_end(both: Cloud) -> None:
+    uuid = both.boot()
+    after = newest(both)
+    send(both, event(uuid, "POWER_OFF"))
+    assert facts_of(both, uuid, after) == ["instance.power_off.start", "instance.power_off.end"]
+    after = newest(both)
+    send(both, event(uuid, "POWER_ON"))
+    assert facts_of(both, uuid, after) == ["instance.power_on.start", "instance.power_on.end"]
+
+
+def test_an_event_below_2_76_is_refused_as_a_whole(lite: Cloud) -> None:
+    uuid = lite.boot()
+    assert send(lite, event(uuid), version=75).status == 400
+    assert lite.show(uuid)["status"] == "ACTIVE"
+
+
+def test_each_event_has_its_own_code_in_the_order_of_the_request(lite: Cloud) -> None:
+    uuid = lite.boot()
+    missing = "11111111-2222-4333-8444-555555555555"
+    answer = send(
+        lite,
+        event(uuid, "POWER_OFF"),
+        event(missing),
+        event(uuid, None),
+        event(uuid, "POWER_MAYBE"),
+    )
+    assert answer.status == 207
+    assert [one["code"] for one in answer.json["events"]] == [200, 404, 400, 400]
+    assert [one["status"] for one in answer.json["events"]] == [
+        "completed", "failed", "failed", "failed",
+    ]  # fmt: skip
+
+
+def test_only_a_service_may_send_it(lite: Cloud) -> None:
+    uuid = lite.boot()
+    _, member, _ = lite.app.person("member")
+    assert send(lite, event(uuid), token=member).status == 403
+    assert lite.show(uuid)["status"] == "ACTIVE"
+
+
+def test_a_no_op_says_so_with_its_reason_in_the_action(lite: Cloud) -> None:
+    uuid = lite.boot()
+    assert send(lite, event(uuid, "POWER_ON")).status == 200
+    assert lite.show(uuid)["status"] == "ACTIVE"
+    last = lite.actions(uuid)[0]
+    assert last["action"] == "start"
+    [one] = last["events"]
+    assert one["result"] == "Success"
+    assert "nothing to do" in one["details"]
+
+
+def test_events_of_one_server_are_taken_in_order(lite: Cloud) -> None:
+    uuid = lite.boot()
+    tags = ["POWER_OFF", "POWER_ON"] * 10 + ["POWER_OFF"]
+    answer = send(lite, *(event(uuid, tag) for tag in tags))
+    assert {one["code"] for one in answer.json["events"]} == {200}
+    assert lite.show(uuid)["status"] == "SHUTOFF"
+    assert len(lite.actions(uuid)) == len(tags) + 1
+
+
+def test_a_machine_that_was_switched_on_by_hand_is_not_switched_off_again(lite: Cloud) -> None:
+    """The story of the seed: repaired, switched on, and the periodic sync finds it running."""
+    uuid = lite.boot()
+    sync = lite.app.app.program.compute.sync
+    lite.act(uuid, "os-stop")
+    lite.until(uuid, "SHUTOFF")
+    switch(lite, uuid, Power.RUNNING)
+    for _ in range(3):
+        lite.app.run(sync.round())
+        server = lite.until(uuid, "ACTIVE")
+        assert server["OS-EXT-STS:power_state"] == 1
+        assert power(lite, uuid) is Power.RUNNING, "nobody switched it off"
+    switch(lite, uuid, Power.SHUTDOWN)
+    lite.app.run(sync.round())
+    lite.until(uuid, "SHUTOFF")
+
+
+def test_the_record_is_right_where_that_is_the_policy(lite: Cloud) -> None:
+    sync = lite.app.app.program.compute.sync
+    uuid = lite.boot(metadata={"power_policy": "record"})
+    switch(lite, uuid, Power.SHUTDOWN)
+    lite.app.run(sync.round())
+    lite.wait(uuid, lambda server: power(lite, uuid) is Power.RUNNING)
+    lite.until(uuid, "ACTIVE")
+    watched = lite.boot(metadata={"power_policy": "observe"})
+    switch(lite, watched, Power.SHUTDOWN)
+    lite.app.run(sync.round())
+    assert lite.show(watched)["status"] == "ACTIVE"
+    assert lite.show(watched)["OS-EXT-STS:power_state"] == 4
+
+
+def test_a_power_that_cannot_be_read_changes_nothing(lite: Cloud) -> None:
+    uuid = lite.boot()
+    before = lite.app.run(_version(lite, uuid))
+    context = lite.app.app.program.compute.context
+    verdict = lite.app.run(power_truth.found(context, uuid, before, Power.NOSTATE))
+    assert verdict is Verdict.NOTHING
+    assert lite.app.run(_version(lite, uuid)) == before
+
+
+async def _version(cloud: Cloud, uuid: str) -> int:
+    store = cloud.app.app.program.store
+    rows = await store.fetch("SELECT version FROM servers WHERE uuid = ?", (uuid,))
+    return int(rows[0][0])
+
+
+def test_sync_event_and_requests_in_any_order_leave_the_last_truth(both: Cloud) -> None:
+    """Random interleavings: a reading that is older than a change never undoes it."""
+    rng = random.Random(5)
+    uuid = both.boot()
+    context = both.app.app.program.compute.context
+
+    async def trial() -> None:
+        version = await _version(both, uuid)  # the sync reads now …
+        seen = power(both, uuid)
+        tag = "POWER_OFF" if seen is Power.RUNNING else "POWER_ON"
+        after = Power.SHUTDOWN if seen is Power.RUNNING else Power.RUNNING
+        switch(both, uuid, after)  # … then somebody switches the machine …
+        told = both.app.app.ask(
+            "POST", f"/compute/v2.1{PATH}", {"events": [event(uuid, tag)]}, version=None,
+            headers={"openstack-api-version": "compute 2.76"},
+        )  # fmt: skip
+        late = power_truth.found(context, uuid, version, seen)  # … and the reading arrives
+        both_at_once = [told, late]
+        rng.shuffle(both_at_once)
+        await asyncio.gather(*both_at_once)
+        state = await context.door.store.fetch(
+            "SELECT vm_state, power_state FROM servers WHERE uuid = ?", (uuid,)
+        )
+        wanted = ("stopped", 4) if after is Power.SHUTDOWN else ("active", 1)
+        assert tuple(state[0]) == wanted
+
+    async def trials() -> None:
+        for _ in range(150):
+            await trial()
+
+    both.app.run(trials())
