@@ -87,7 +87,7 @@ class Cloud:
             with contextlib.suppress(
                 ValueError, KeyError, TypeError, AttributeError, StopIteration
             ):
-                text = next(iter(json.loads(text).values()))["message"]  # each API's own envelope
+                text = _sentence(json.loads(text))
             if why.code == HTTPStatus.UNAUTHORIZED and self._token:
                 raise Expired(text) from why
             kind = Away if why.code >= _SERVER_ERRORS else Refused
@@ -97,3 +97,11 @@ class Cloud:
 
     def _away(self, why: OSError) -> Away:
         return Away(f"cannot reach {self._base}: {why}; is `siderite up` running?")
+
+
+def _sentence(body: Any) -> str:
+    """What an error says, out of whichever API's envelope."""
+    if "error_message" in body:
+        inner = json.loads(body["error_message"])
+        return str(inner.get("faultstring") or inner["description"])
+    return str(next(iter(body.values()))["message"])

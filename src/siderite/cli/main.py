@@ -58,6 +58,15 @@ that have shown no progress for too long. Ends with 2 if there are any.
 """
 
 
+_NODE = """\
+Nodes of the running service, whose address and password are read from clouds.yaml in the data
+directory. For all else there is `openstack baremetal node`.
+"""
+_TIMELINE = """\
+All that happened to a node: when, what, from where to where, why, who asked, and in which request.
+"""
+
+
 def parser() -> argparse.ArgumentParser:
     """Every word and flag."""
     top = argparse.ArgumentParser(
@@ -103,6 +112,7 @@ def parser() -> argparse.ArgumentParser:
 
     _image(words)
     _host(words)
+    _node(words)
 
     events = words.add_parser("events", help="read the event log", description=_EVENTS)
     verbs = events.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -157,6 +167,20 @@ def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     for one in every:
         one.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
         one.set_defaults(run="siderite.cli.host")
+
+
+def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    node = words.add_parser("node", help="look at a node", description=_NODE)
+    verbs = node.add_subparsers(dest="verb", required=True, metavar="VERB")
+    timeline = verbs.add_parser("timeline", help="all that happened to it", description=_TIMELINE)
+    timeline.add_argument("name", metavar="NODE", help="its name or UUID")
+    timeline.add_argument("--limit", type=int, metavar="N", help="only the last N (all)")
+    timeline.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", metavar="FORM",
+        help="text (default), or json: one object per line",
+    )  # fmt: skip
+    timeline.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
+    timeline.set_defaults(run="siderite.cli.node")
 
 
 def _keeping(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -84,14 +84,33 @@ _COLUMNS = (
     "message_id, event_type, at, publisher_id, priority, request_id,"
     " resource_type, resource, project, payload"
 )
-_ONE = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ACTOR = "actor, actor_project"
+_ONE = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERTS = {
-    n: f"INSERT INTO events ({_COLUMNS}) VALUES {', '.join([_ONE] * n)}" for n in range(1, 9)
+    n: f"INSERT INTO events ({_COLUMNS}, {_ACTOR}) VALUES {', '.join([_ONE] * n)}"
+    for n in range(1, 9)
 }
 
 
-def record(facts: Sequence[Fact], *, at: float, host: str, request_id: str | None) -> list[Op]:
-    """The ops that write these facts, in this order."""
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """A fact, and who made it true as far as the fact itself knows."""
+
+    entry: Entry
+    actor: str | None
+    project: str | None
+
+
+def record(
+    facts: Sequence[Fact],
+    *,
+    at: float,
+    host: str,
+    request_id: str | None,
+    actor: str | None = None,
+    actor_project: str | None = None,
+) -> list[Op]:
+    """The ops that write these facts, in this order; `actor` is who asked, by name."""
     ops = []
     for start in range(0, len(facts), 8):
         some = facts[start : start + 8]
@@ -108,6 +127,8 @@ def record(facts: Sequence[Fact], *, at: float, host: str, request_id: str | Non
                 fact.resource,
                 fact.project,
                 fact.payload,
+                actor,
+                actor_project,
             )
         ops.append(Op(_INSERTS[len(some)], tuple(args), len(some)))
     return ops
@@ -182,6 +203,33 @@ async def latest(store: Store, resource: str, types: Sequence[str], limit: int) 
         (resource, *types, limit),
     )
     return [_entry(row) for row in reversed(rows)]
+
+
+async def of_resource(
+    store: Store, resource: str, *, beyond: int | None, limit: int, descending: bool
+) -> list[Acted]:
+    """Facts of one resource after a number, or before it and newest first."""
+    way, sign = ("DESC", "<") if descending else ("ASC", ">")
+    start = "seq IS NOT NULL" if beyond is None else f"seq {sign} ?"
+    rows = await store.fetch(
+        f"SELECT {_ACTOR}, seq, {_COLUMNS} FROM events WHERE resource = ? AND {start}"
+        f" ORDER BY seq {way} LIMIT ?",
+        (resource, *(() if beyond is None else (beyond,)), limit),
+    )
+    return [Acted(_entry(row[2:]), row[0], row[1]) for row in rows]  # type: ignore[arg-type]
+
+
+async def actors(
+    store: Store, resource: str, requests: Sequence[str]
+) -> dict[str, tuple[str | None, str | None]]:
+    """Who made these requests, by the facts of a resource that know it."""
+    marks = ", ".join("?" * len(requests))
+    rows = await store.fetch(
+        f"SELECT DISTINCT request_id, {_ACTOR} FROM events"
+        f" WHERE resource = ? AND actor IS NOT NULL AND request_id IN ({marks})",
+        (resource, *requests),
+    )
+    return {str(row[0]): (row[1], row[2]) for row in rows}  # type: ignore[misc]
 
 
 def _entry(row: Line) -> Entry:

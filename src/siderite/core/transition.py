@@ -253,9 +253,11 @@ class Door:
         if not ops and not change.facts:
             return
         if change.facts:
+            cause = change.cause
             ops = ops + eventlog.record(
-                change.facts, at=change.now, host=self.host, request_id=change.cause.request_id
-            )
+                change.facts, at=change.now, host=self.host, request_id=cause.request_id,
+                actor=cause.user, actor_project=cause.project,
+            )  # fmt: skip
         await self._commit(ops, change.now)
         for machine, uuid, before, event, after in change.moves:
             metrics.transition(machine, event, after)

@@ -22,6 +22,7 @@ from siderite.baremetal.web import ports
 from siderite.baremetal.web import runbooks
 from siderite.baremetal.web import states
 from siderite.baremetal.web import templates
+from siderite.baremetal.web import timeline
 from siderite.baremetal.web import traits
 from siderite.baremetal.web import vifs
 from siderite.baremetal.web import volumes
@@ -124,6 +125,7 @@ _HARDWARE = (
     Route("GET", "/nodes/{node}/inventory", details.inventory, _READ, 81),
     Route("GET", "/nodes/{node}/history", history.index, _READ, 78),
     Route("GET", "/nodes/{node}/history/{entry}", history.show, _READ, 78),
+    Route("GET", "/nodes/{node}/timeline", timeline.index, _READ, OURS),
     Route("GET", _VENDOR + "/methods", management.vendor_methods, _READ),
     *(
         Route(method, path, management.vendor_passthru, _WRITE)

@@ -125,7 +125,8 @@ VERSIONS = (
     "1.114 firmware: vendor, model, serial_number",
     "1.115 history: states and duration",
     "1.900 node: wait_reason, deadline, power_policy, power_state_reason; a power_state that is not"
-    " known is shown as unknown; hooks and the holds they make (Siderite's own)",
+    " known is shown as unknown; hooks and the holds they make;"
+    " a node's timeline (Siderite's own)",
 )
 
 VERB_SINCE = {

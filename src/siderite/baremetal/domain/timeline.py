@@ -1,0 +1,73 @@
+"""A node's timeline: each fact of it as one line of who, what, from where to where, and why."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from siderite.baremetal.domain.node import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, without who and when."""
+
+    what: str
+    """The fact's action, such as `provision_set`."""
+    status: str
+    before: Any
+    after: Any
+    cause: str
+    reason: str | None
+
+
+_OF_POWER = frozenset({
+    "power_set", "power_state_corrected", "power_unknown", "power_failure", "power_conflict",
+})  # fmt: skip
+_BY_ITSELF = frozenset({
+    "power_state_corrected", "power_unknown", "power_failure", "power_conflict",
+})  # fmt: skip
+
+
+def line(what: str, status: str, data: Json, earlier: Json | None, *, asked: bool) -> Line:
+    """The line of a fact: `data` is its payload's, `earlier` that of the fact before it, and
+    `asked` whether it follows from a request.
+    """
+    before, after = _change(what, status, data, earlier)
+    return Line(
+        what, status, before, after, _cause(what, data, asked=asked), _reason(what, status, data)
+    )
+
+
+def _change(what: str, status: str, data: Json, earlier: Json | None) -> tuple[Any, Any]:
+    if what == "provision_set":
+        return data["previous_provision_state"], data["provision_state"]
+    if what == "power_set" and status == "start":
+        return data["power_state"], data["to_power"]
+    if what in _OF_POWER:
+        known = earlier["power_state"] if earlier is not None else None
+        return data.get("from_power", known), data["power_state"]
+    if what == "maintenance_set":
+        return (earlier["maintenance"] if earlier is not None else None), data["maintenance"]
+    if what == "power_update":
+        return None, data["tag"]
+    return None, None
+
+
+def _cause(what: str, data: Json, *, asked: bool) -> str:
+    if what == "provision_set":
+        return str(data["event"])
+    if what == "hook":
+        return str(data["by"] or "hook")
+    if what in _BY_ITSELF and not asked:
+        return "power watch"
+    if what == "power_set" and not asked:
+        return "power_policy record"
+    return "request" if asked else "service"
+
+
+def _reason(what: str, status: str, data: Json) -> str | None:
+    reason = data.get("reason")
+    if reason is None and status == "error":
+        reason = data.get("last_error")
+    if reason is None and what == "maintenance_set":
+        reason = data.get("maintenance_reason")
+    return None if reason is None else str(reason)

@@ -1,0 +1,149 @@
+"""A node's timeline: who, what, from where to where, why; from the log, so it outlives us."""
+
+import asyncio
+import json
+
+import pytest
+
+from siderite.cli.main import main
+from siderite.core import eventlog
+from tests.baremetal.workers.lives import lead
+from tests.baremetal.workers.lives import script
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import until_power
+from tests.baremetal.workers.lives import verb
+from tests.support.app import running
+from tests.support.server import running_server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def db(request):
+    """No URL is SQLite in the data folder."""
+    return "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+async def timeline(app, uuid, query="", status=200):
+    if app.program.store.dialect == "postgresql":
+        await eventlog.place(app.program.store)
+    answer = await app.ask("GET", f"/v1/nodes/{uuid}/timeline{query}", version=900)
+    assert answer.status == status, answer
+    return answer.json
+
+
+def moves(lines):
+    return [
+        (line["from"], line["to"], line["cause"])
+        for line in lines
+        if line["what"] == "provision_set"
+    ]
+
+
+def test_it_tells_who_asked_for_what_came_of_it_and_survives_a_restart(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            script(app, f"node:{uuid}", fail={"deploy.erase_devices_metadata": "disk is gone"})
+            asked = await verb(app, uuid, "provide")
+            await until(app, uuid, "clean failed")
+            body = {"target": "power on"}
+            assert (await app.ask("PUT", f"/v1/nodes/{uuid}/states/power", body)).status == 202
+            await until_power(app, uuid)
+            live = (await timeline(app, uuid))["timeline"]
+        async with running(tmp_path, db) as app:
+            lines = (await timeline(app, uuid))["timeline"]
+        assert lines == live
+        assert moves(lines) == [
+            ("enroll", "verifying", "manage"),
+            ("verifying", "manageable", "done"),
+            ("manageable", "cleaning", "provide"),
+            ("cleaning", "clean failed", "fail"),
+        ]
+        assert {line["user"] for line in lines} == {"admin"}, "what follows is the asker's, too"
+        failed = next(line for line in lines if line["status"] == "error")
+        assert "disk is gone" in failed["reason"]
+        assert failed["request_id"] == asked.headers["x-openstack-request-id"]
+        power = [line for line in lines if line["what"] == "power_set"]
+        assert [(line["status"], line["from"], line["to"]) for line in power] == [
+            ("start", "power off", "power on"), ("end", "power off", "power on"),
+        ]  # fmt: skip
+        assert [line["number"] for line in lines] == sorted(line["number"] for line in lines)
+
+    asyncio.run(story())
+
+
+def test_what_the_power_watch_saw_is_on_it_though_nobody_asked(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, power_watch_interval_s=0.2) as app:
+            uuid = await app.plant("active", power_state="power on", driver_info={"rack": "r1"})
+            async with asyncio.timeout(30):
+                while (await app.node(uuid)).power_state != "power off":
+                    await asyncio.sleep(0.01)
+            [line] = (await timeline(app, uuid))["timeline"]
+            assert (line["what"], line["from"], line["to"]) == (
+                "power_state_corrected", "power on", "power off",
+            )  # fmt: skip
+            assert (line["cause"], line["user"], line["request_id"]) == ("power watch", None, None)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("way", ["asc", "desc"])
+def test_pages_hold_each_line_once(tmp_path, db, way):
+    async def story():
+        async with running(tmp_path, db) as app:
+            uuid = await app.make_node()
+            for number in range(10):
+                patch = [{"op": "add", "path": "/extra/n", "value": number}]
+                assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
+            whole = (await timeline(app, uuid, f"?sort_dir={way}"))["timeline"]
+            assert len(whole) == 22
+            found, query = [], f"?sort_dir={way}&limit=5"
+            while query:
+                page = await timeline(app, uuid, query)
+                found += page["timeline"]
+                query = page["next"].partition("timeline")[2] if "next" in page else ""
+            assert found == whole
+            other = (await timeline(app, uuid))["timeline"]
+            assert whole == (other if way == "asc" else other[::-1])
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "query", ["?limit=-1", "?marker=x", "?sort_dir=up", "?bogus=1", "?limit=" + "9" * 30]
+)
+def test_a_query_that_cannot_be_understood_is_refused(tmp_path, query):
+    async def story():
+        async with running(tmp_path) as app:
+            uuid = await app.make_node()
+            await timeline(app, uuid, query, 400)
+            upstream = await app.ask("GET", f"/v1/nodes/{uuid}/timeline", version="1.115")
+            assert upstream.status == 404
+            _, token, _ = await app.person("reader")
+            hidden = await app.ask("GET", f"/v1/nodes/{uuid}/timeline", version=900, token=token)
+            assert hidden.status == 404
+
+    asyncio.run(story())
+
+
+def test_the_command_prints_it_line_by_line(tmp_path, capsys):
+    with running_server(tmp_path) as server:
+        body = {"driver": "fake-hardware", "name": "mine"}
+        headers = server.headers("1.115")
+        assert server.api.post("/baremetal/v1/nodes", json=body, headers=headers).status_code == 201
+        path = "/baremetal/v1/nodes/mine/maintenance"
+        assert server.api.put(path, json={"reason": "fan"}, headers=headers).status_code == 202
+        words = ["node", "timeline", "mine", "--data", str(server.data)]
+        assert main(words) == 0
+        printed = capsys.readouterr().out.splitlines()
+        assert len(printed) == 4
+        assert "create.end" in printed[1]
+        assert "maintenance_set.end" in printed[3]
+        assert "(fan)" in printed[3]
+        assert " admin " in printed[3]
+        assert main([*words, "-o", "json", "--limit", "1"]) == 0
+        [last] = capsys.readouterr().out.splitlines()
+        assert json.loads(last)["status"] == "end"
+        assert main(["node", "timeline", "nobody", "--data", str(server.data)]) == 1
+        assert "could not be found" in capsys.readouterr().err
