@@ -4,6 +4,7 @@ Made by the subjects; read by the client, by wrk and by the capture of answers.
 """
 
 from dataclasses import dataclass
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 API_VERSION = "1.115"
@@ -38,6 +39,10 @@ class Address:
         if self.token is not None:
             found["X-Auth-Token"] = self.token
         return found
+
+    def root_of(self, prefix: str) -> "Address":
+        """Another service at the same listener."""
+        return replace(self, prefix=prefix)
 
     def path(self, rest: str) -> str:
         """The request target for a path below the API's root, as in /v1/nodes."""

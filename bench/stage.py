@@ -21,15 +21,24 @@ from bench.subject import Subject
 
 
 class Stage:
-    """One subject, from its start to its end. Without `commits`, no limits are measured."""
+    """One subject, from its start to its end. Without `commits`, no limits are measured. `scratch`
+    is an empty PostgreSQL database for what is measured in this process.
+    """
 
     def __init__(
-        self, subject: Subject, plan: Plan, *, place: Path, commits: Commits | None
+        self,
+        subject: Subject,
+        plan: Plan,
+        *,
+        place: Path,
+        commits: Commits | None,
+        scratch: str | None = None,
     ) -> None:
+        self.scratch = scratch
         self.plan = plan
         self.commits = commits
         self._subject = subject
-        self._place = place
+        self.place = place
         self._running: Running | None = None
         self._fleet: Fleet | None = None
         # Keeps the nodes of two runs against one address apart.
@@ -87,5 +96,5 @@ class Stage:
 
     def static(self, answers: list[Answer]) -> tuple[Child, Address]:
         """An app that gives these answers of the subject, at an address with the same headers."""
-        child, where = static.start(answers, self._place)
+        child, where = static.start(answers, self.place)
         return child, replace(self.address, host=where.host, port=where.port)

@@ -11,7 +11,10 @@ from bench.bar import Bar
 from bench.cycle import cycle
 from bench.figure import Measured
 from bench.power import power
+from bench.relay import relay
 from bench.stage import Stage
+from bench.streams import streams
+from bench.transitions import transitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Workload:
     bar_on_postgres: Bar | None = None
     #: Whether the subject's process must be ours.
     of_process: bool = False
+    #: Whether only Siderite has it.
+    of_siderite: bool = False
 
 
 _START = Bar(Against.ITSELF, 1.5, "s")
@@ -87,5 +92,32 @@ WORKLOADS = (
         footprint.start_again,
         _START,
         of_process=True,
+    ),
+    Workload(
+        "log",
+        "transition with its facts",
+        transitions,
+        Bar(Against.LIMIT_AT_LEAST, 0.8),
+        Bar(Against.LIMIT_AT_LEAST, 0.8),
+        of_process=True,
+        of_siderite=True,
+    ),
+    Workload(
+        "relay",
+        "events to RabbitMQ, confirmed",
+        relay,
+        Bar(Against.LIMIT_AT_LEAST, 0.7),
+        Bar(Against.LIMIT_AT_LEAST, 0.7),
+        of_process=True,
+        of_siderite=True,
+    ),
+    Workload(
+        "streams",
+        "lag of 50 streams, 200 events/s, p99",
+        streams,
+        Bar(Against.ITSELF, 1.0, "s"),
+        Bar(Against.ITSELF, 1.0, "s"),
+        of_process=True,
+        of_siderite=True,
     ),
 )
