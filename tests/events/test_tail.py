@@ -81,7 +81,7 @@ def test_events_are_chosen_by_type_and_resource(server):
     ("words", "sentence"),
     [
         (("--after", "999999"), "beyond the end of the log"),
-        (("--type", "instance.*"), "No event has a type like"),
+        (("--type", "weather.*"), "No event has a type like"),
         (("--resource", "n1"), "must be a UUID"),
     ],
 )
