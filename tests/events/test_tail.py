@@ -164,3 +164,4 @@ def test_the_monitor_ends_with_2_if_something_is_overdue(tmp_path):
             assert time.monotonic() < deadline
         assert done.returncode == 2
         assert f"overdue: baremetal.node.provision_set of node {uuid}" in done.stdout
+        server.kill()  # told to stop, it would wait for the step
