@@ -44,7 +44,9 @@ def test_each_version_shows_its_details(lite: Standing, version: int, more: set[
     one = lite.ask("GET", f"{path}/{listed[0]['uuid']}", version=version).json
     assert one == listed[0]
     refused(lite.ask("GET", f"{path}/x"), 404, "no history entry")
-    refused(lite.ask("GET", f"{path}?limit=1"), 400, "Unexpected arguments")
+    refused(lite.ask("GET", f"{path}?x=1"), 400, "Unexpected arguments")
+    refused(lite.ask("GET", f"{path}?limit=0"), 400, "whole number")
+    refused(lite.ask("GET", f"{path}?marker=x"), 404)
     refused(lite.ask("GET", f"{path}?detail=perhaps"), 400)
 
 
@@ -83,3 +85,19 @@ def test_maintenance_is_told(lite: Standing) -> None:
     lite.ask("DELETE", f"/v1/nodes/{node}/maintenance")
     said = [e["event"] for e in lite.ask("GET", f"/v1/nodes/{node}/history").json["history"]]
     assert said == ["Enrolled", "Maintenance set: new fans", "Maintenance cleared"]
+
+
+def test_it_comes_page_by_page(lite: Standing) -> None:
+    node = lite.make_node()
+    for _ in range(2):
+        lite.ask("PUT", f"/v1/nodes/{node}/maintenance")
+        lite.ask("DELETE", f"/v1/nodes/{node}/maintenance")
+    path = f"/v1/nodes/{node}/history"
+    whole = [entry["uuid"] for entry in lite.ask("GET", path).json["history"]]
+    page = lite.ask("GET", f"{path}?limit=2&detail=true").json
+    seen = [entry["uuid"] for entry in page["history"]]
+    while "next" in page:
+        page = lite.ask("GET", page["next"].removeprefix("http://cloud.test")).json
+        assert "event_type" in page["history"][0]
+        seen += [entry["uuid"] for entry in page["history"]]
+    assert (seen, len(seen)) == (whole, 5)

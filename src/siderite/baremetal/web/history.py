@@ -1,5 +1,7 @@
 """The addresses of a node's history."""
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -10,6 +12,7 @@ from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.bodies import no_query
 from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
@@ -20,23 +23,51 @@ if TYPE_CHECKING:
 PROJECT_SINCE = 113
 STATES_SINCE = 115
 _SHORT = 255
+_WHOLE = re.compile(r"[0-9]{1,9}\Z")
 
 
 def _guard(request: Request) -> Any:
     return policy.guard("node:management:read", request.who)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    detail: bool
+    limit: int
+    marker: str | None
+
+
+def _ask(request: Request) -> _Ask:
+    query = dict(request.query)
+    extra = sorted(set(query) - {"detail", "limit", "marker"})
+    if extra:
+        raise Invalid(
+            f"Unexpected arguments: {extra[0][:80]}. History takes: detail, limit, marker."
+        )
+    limit = query.get("limit", str(history.MOST))
+    if not _WHOLE.match(limit) or int(limit) < 1:
+        raise Invalid(f"limit must be a whole number from 1 on, not {limit[:80]!r}.")
+    detail = forms.flag("detail", query.get("detail"))
+    return _Ask(detail, int(limit), query.get("marker"))
+
+
 async def index(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/history"""
-    detail = False
-    for key, value in request.query:
-        if key != "detail":
-            raise Invalid(f"Unexpected arguments: {key[:80]}. History takes: detail.")
-        detail = forms.flag(key, value)
+    ask = _ask(request)
     node, found = await history.entries(service.ctx, ident(request), request.who, _guard(request))
-    base = f"{service.base(request)}v1/nodes/{node.uuid}/history/"
-    version = request.version
-    return reply({"history": [_shown(item, base, version, detail=detail) for item in found]})
+    if ask.marker is not None:
+        places = [at for at, item in enumerate(found) if item.uuid == ask.marker]
+        if not places:
+            raise NotFound(f"Node {node.uuid} has no history entry {ask.marker[:80]!r}.")
+        found = found[places[0] + 1 :]
+    page = found[: ask.limit]
+    base = f"{service.base(request)}v1/nodes/{node.uuid}/history"
+    shown = [_shown(item, base, request.version, detail=ask.detail) for item in page]
+    answer: dict[str, Any] = {"history": shown}
+    if len(found) > ask.limit:
+        more = f"&detail={ask.detail}" if ask.detail else ""
+        answer["next"] = f"{base}?limit={ask.limit}&marker={page[-1].uuid}{more}"
+    return reply(answer)
 
 
 async def show(service: "Service", request: Request) -> Response:
@@ -45,7 +76,7 @@ async def show(service: "Service", request: Request) -> Response:
     node, found = await history.entry(
         service.ctx, ident(request), request.params[1].lower(), request.who, _guard(request)
     )
-    base = f"{service.base(request)}v1/nodes/{node.uuid}/history/"
+    base = f"{service.base(request)}v1/nodes/{node.uuid}/history"
     return reply(_shown(found, base, request.version, detail=True))
 
 
@@ -55,7 +86,7 @@ def _shown(item: Happened, base: str, version: int, *, detail: bool) -> dict[str
         "created_at": item.created_at,
         "severity": item.severity,
         "event": item.event if detail else item.event[:_SHORT],
-        "links": [{"href": base + item.uuid, "rel": "self"}],
+        "links": [{"href": f"{base}/{item.uuid}", "rel": "self"}],
     }
     if detail:
         shown |= {"event_type": item.event_type, "conductor": item.conductor, "user": None}
