@@ -39,7 +39,7 @@ def test_what_is_uploaded_comes_back_with_its_checksums(tell: Tell) -> None:
     tell(story)
 
 
-def test_holes_are_kept_as_holes_and_read_as_zeros(tell: Tell) -> None:
+def test_holes_are_kept_as_holes_and_read_as_zeros(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         data = bytes(3 * PIECE) + b"x" + bytes(2 * PIECE)
         image = (await here.make())["id"]
@@ -49,7 +49,7 @@ def test_holes_are_kept_as_holes_and_read_as_zeros(tell: Tell) -> None:
         assert file.stat().st_size == len(data)
         assert file.stat().st_blocks * 512 < 2 * PIECE
 
-    tell(story)
+    tell_once(story)
 
 
 RANGES = (
@@ -64,7 +64,7 @@ RANGES = (
 )
 
 
-def test_a_part_can_be_asked_for(tell: Tell) -> None:
+def test_a_part_can_be_asked_for(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make())["id"]
         await here.upload(image, b"0123456789")
@@ -76,18 +76,18 @@ def test_a_part_can_be_asked_for(tell: Tell) -> None:
                 assert answer.body == body
                 assert answer.headers["content-range"].endswith("/10")
 
-    tell(story)
+    tell_once(story)
 
 
-def test_an_image_without_data_has_nothing_to_download(tell: Tell) -> None:
+def test_an_image_without_data_has_nothing_to_download(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make())["id"]
         assert (await here.ask("GET", f"/v2/images/{image}/file")).status == 204
 
-    tell(story)
+    tell_once(story)
 
 
-def test_data_is_taken_once_and_only_with_formats(tell: Tell) -> None:
+def test_data_is_taken_once_and_only_with_formats(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         bare = (await here.ask("POST", "/v2/images", {"name": "bare"})).json["id"]
         refused = await here.upload(bare, b"x")
@@ -100,7 +100,7 @@ def test_data_is_taken_once_and_only_with_formats(tell: Tell) -> None:
         typed = await here.ask("PUT", f"/v2/images/{bare}/file", {"not": "data"})
         assert typed.status == 415
 
-    tell(story)
+    tell_once(story)
 
 
 def test_a_staged_image_is_active_once_it_is_imported(tell: Tell) -> None:
@@ -142,13 +142,13 @@ def _qcow2(*, backing: int = 0, features: int = 0, size: int = 5 * 2**30) -> byt
     return head.ljust(72, b"\0") + struct.pack(">Q", features) + bytes(432)
 
 
-def test_the_virtual_size_is_read_from_the_header(tell: Tell) -> None:
+def test_the_virtual_size_is_read_from_the_header(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make(disk_format="qcow2"))["id"]
         await here.upload(image, _qcow2())
         assert (await here.show(image))["virtual_size"] == 5 * 2**30
 
-    tell(story)
+    tell_once(story)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_patch_adds_replaces_and_removes(tell: Tell) -> None:
     tell(story)
 
 
-def test_the_elder_form_of_a_patch_is_understood(tell: Tell) -> None:
+def test_the_elder_form_of_a_patch_is_understood(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make())["id"]
         answer = await here.ask(
@@ -54,10 +54,10 @@ def test_the_elder_form_of_a_patch_is_understood(tell: Tell) -> None:
         )  # fmt: skip
         assert (answer.status, answer.json["name"]) == (200, "n")
 
-    tell(story)
+    tell_once(story)
 
 
-def test_a_protected_image_cannot_be_deleted(tell: Tell) -> None:
+def test_a_protected_image_cannot_be_deleted(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make(protected=True))["id"]
         refused = await here.ask("DELETE", f"/v2/images/{image}")
@@ -66,7 +66,7 @@ def test_a_protected_image_cannot_be_deleted(tell: Tell) -> None:
         assert (await here.ask("DELETE", f"/v2/images/{image}")).status == 204
         assert (await here.ask("GET", f"/v2/images/{image}")).status == 404
 
-    tell(story)
+    tell_once(story)
 
 
 def test_an_id_may_be_given_once(tell: Tell) -> None:
@@ -109,7 +109,7 @@ def test_every_change_is_announced(tell: Tell) -> None:
     tell(story)
 
 
-def test_schemas_and_import_methods_are_described(tell: Tell) -> None:
+def test_schemas_and_import_methods_are_described(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         for name in ("image", "images", "member", "members"):
             assert (await here.ask("GET", f"/v2/schemas/{name}")).json["name"] == name
@@ -119,10 +119,10 @@ def test_schemas_and_import_methods_are_described(tell: Tell) -> None:
         methods = (await here.ask("GET", "/v2/info/import")).json["import-methods"]["value"]
         assert methods == ["glance-direct"]
 
-    tell(story)
+    tell_once(story)
 
 
-def test_versions_are_told_without_a_token(tell: Tell) -> None:
+def test_versions_are_told_without_a_token(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         for path, status in (
             ("", 300),
@@ -137,4 +137,4 @@ def test_versions_are_told_without_a_token(tell: Tell) -> None:
             assert [v["id"] for v in current] == ["v2.9"]
             assert current[0]["links"][0]["href"] == "http://cloud.test/image/v2/"
 
-    tell(story)
+    tell_once(story)

@@ -35,7 +35,7 @@ async def _everywhere(here: World, image: str, token: str) -> dict[str, int]:
     return found
 
 
-def test_nobody_is_told_versions_only(tell: Tell) -> None:
+def test_nobody_is_told_versions_only(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make(visibility="public"))["id"]
         for token in ("", "wrong"):
@@ -43,10 +43,10 @@ def test_nobody_is_told_versions_only(tell: Tell) -> None:
                 is_open = name in ("GET /", "GET /versions", "GET /v2")
                 assert status == 401 or is_open, name
 
-    tell(story)
+    tell_once(story)
 
 
-def test_another_projects_member_finds_nothing(tell: Tell) -> None:
+def test_another_projects_member_finds_nothing(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         _, owner, _ = await here.app.person("member")
         _, other, _ = await here.app.person("member")
@@ -56,10 +56,10 @@ def test_another_projects_member_finds_nothing(tell: Tell) -> None:
             assert status == 404 or "{image_id}" not in name, name
         assert await here.show(image) == before
 
-    tell(story)
+    tell_once(story)
 
 
-def test_a_public_image_is_read_by_all_and_changed_by_its_owner(tell: Tell) -> None:
+def test_a_public_image_is_read_by_all_and_changed_by_its_owner(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         _, other, _ = await here.app.person("member")
         image = (await here.make(visibility="public"))["id"]
@@ -70,10 +70,10 @@ def test_a_public_image_is_read_by_all_and_changed_by_its_owner(tell: Tell) -> N
         assert await here.show(image) == before
         assert (await here.ask("GET", f"/v2/images/{image}", token=other)).status == 200
 
-    tell(story)
+    tell_once(story)
 
 
-def test_a_reader_changes_nothing(tell: Tell) -> None:
+def test_a_reader_changes_nothing(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         _, owner, project = await here.app.person("member")
         _, reader, _ = await here.app.person("reader", project)
@@ -83,10 +83,10 @@ def test_a_reader_changes_nothing(tell: Tell) -> None:
             assert name.startswith("GET") or status == 403, name
         assert await here.show(image, reader) == before
 
-    tell(story)
+    tell_once(story)
 
 
-def test_only_administrators_publish_and_give_away(tell: Tell) -> None:
+def test_only_administrators_publish_and_give_away(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         _, token, project = await here.app.person("member")
         for fields in ({"visibility": "public"}, {"owner": "other"}):
@@ -99,7 +99,7 @@ def test_only_administrators_publish_and_give_away(tell: Tell) -> None:
         given = await here.make(owner=project)
         assert (await here.show(given["id"], token))["owner"] == project
 
-    tell(story)
+    tell_once(story)
 
 
 def test_a_shared_image_is_offered_accepted_and_taken_back(tell: Tell) -> None:

@@ -24,10 +24,19 @@ def cheap_scrypt(monkeypatch: pytest.MonkeyPatch) -> None:
 def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Tell:
     """Tells a story, on each database."""
     db = "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    return _teller(tmp_path, db)
 
+
+@pytest.fixture
+def tell_once(tmp_path: Path) -> Tell:
+    """Tells a story in which the database plays no part."""
+    return _teller(tmp_path, "")
+
+
+def _teller(folder: Path, db: str) -> Tell:
     def told(story: Callable[[World], Awaitable[None]]) -> None:
         async def begin() -> None:
-            async with world(tmp_path, db) as here:
+            async with world(folder, db) as here:
                 await story(here)
 
         asyncio.run(begin())

@@ -39,7 +39,7 @@ def test_a_key_is_imported_shown_and_forgotten(tell: Tell) -> None:
     tell(story)
 
 
-def test_below_2_2_keys_have_no_type_and_other_codes(tell: Tell) -> None:
+def test_below_2_2_keys_have_no_type_and_other_codes(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         made = await here.ask("POST", "/os-keypairs", {"keypair": {"name": "k", "public_key": KEY}})
         assert made.status == 200 and "type" not in made.json["keypair"]
@@ -48,10 +48,10 @@ def test_below_2_2_keys_have_no_type_and_other_codes(tell: Tell) -> None:
         assert (await here.ask("POST", "/os-keypairs", typed)).status == 400
         assert (await here.ask("DELETE", "/os-keypairs/k")).status == 202
 
-    tell(story)
+    tell_once(story)
 
 
-def test_the_fingerprint_is_that_of_ssh_keygen(tell: Tell, tmp_path: Path) -> None:
+def test_the_fingerprint_is_that_of_ssh_keygen(tell_once: Tell, tmp_path: Path) -> None:
     async def story(here: World) -> None:
         made = await here.ask("POST", "/os-keypairs", {"keypair": {"name": "k"}}, version=2)
         key = made.json["keypair"]
@@ -71,10 +71,10 @@ def test_the_fingerprint_is_that_of_ssh_keygen(tell: Tell, tmp_path: Path) -> No
         assert told.split()[1] == "MD5:" + key["fingerprint"]
         assert "private_key" not in (await here.get("/os-keypairs/k", 2))["keypair"]
 
-    tell(story)
+    tell_once(story)
 
 
-def test_from_2_92_keys_are_only_imported(tell: Tell) -> None:
+def test_from_2_92_keys_are_only_imported(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         refused = await here.ask("POST", "/os-keypairs", {"keypair": {"name": "k"}}, version=92)
         assert refused.status == 400 and "public_key" in refused.body.decode()
@@ -82,10 +82,10 @@ def test_from_2_92_keys_are_only_imported(tell: Tell) -> None:
         assert (await here.ask("POST", "/os-keypairs", body, version=91)).status == 400
         assert (await here.ask("POST", "/os-keypairs", body, version=92)).status == 201
 
-    tell(story)
+    tell_once(story)
 
 
-def test_certificates_are_imported_not_made(tell: Tell) -> None:
+def test_certificates_are_imported_not_made(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         body = {"keypair": {"name": "c", "type": "x509", "public_key": CERTIFICATE}}
         made = await here.ask("POST", "/os-keypairs", body, version=2)
@@ -93,7 +93,7 @@ def test_certificates_are_imported_not_made(tell: Tell) -> None:
         body = {"keypair": {"name": "d", "type": "x509"}}
         assert (await here.ask("POST", "/os-keypairs", body, version=2)).status == 400
 
-    tell(story)
+    tell_once(story)
 
 
 def test_keys_are_a_users_own(tell: Tell) -> None:

@@ -19,7 +19,7 @@ async def _get(here: World, path: str, token: str | None = None) -> Any:
     return answer.json
 
 
-def test_networks_and_subnets_are_found_by_name_and_id(tell: Tell) -> None:
+def test_networks_and_subnets_are_found_by_name_and_id(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         (network,) = (await _get(here, "/v2.0/networks?name=private"))["networks"]
         assert (network["status"], network["shared"]) == ("ACTIVE", True)
@@ -34,7 +34,7 @@ def test_networks_and_subnets_are_found_by_name_and_id(tell: Tell) -> None:
         (brief,) = (await _get(here, "/v2.0/networks?fields=id&fields=name"))["networks"]
         assert set(brief) == {"id", "name"}
 
-    tell(story)
+    tell_once(story)
 
 
 def test_ports_are_those_of_ones_own_servers(tell: Tell) -> None:
@@ -63,7 +63,7 @@ def test_ports_are_those_of_ones_own_servers(tell: Tell) -> None:
     tell(story)
 
 
-def test_each_project_has_a_security_group_that_filters_nothing(tell: Tell) -> None:
+def test_each_project_has_a_security_group_that_filters_nothing(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         _, token, project = await here.app.person("reader")
         path = "/v2.0/security-groups?name=default"
@@ -72,10 +72,10 @@ def test_each_project_has_a_security_group_that_filters_nothing(tell: Tell) -> N
         rules = (await _get(here, "/v2.0/security-group-rules", token))["security_group_rules"]
         assert rules == group["security_group_rules"]
 
-    tell(story)
+    tell_once(story)
 
 
-def test_it_is_read_only_and_for_those_who_log_in(tell: Tell) -> None:
+def test_it_is_read_only_and_for_those_who_log_in(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         for route in ROUTES:
             path = route.path.replace("{id}", "x").replace("{project}", "p")
@@ -88,4 +88,4 @@ def test_it_is_read_only_and_for_those_who_log_in(tell: Tell) -> None:
             for query in ("limit=x", "limit=-1", "limit=1", "marker=x", "name=%25", "fields=q"):
                 assert (await _ask(here, f"{path}?{query}")).status in (200, 400, 404), path
 
-    tell(story)
+    tell_once(story)

@@ -47,7 +47,7 @@ def _bodies(path: str) -> list[Any]:
     return found
 
 
-def test_no_body_is_too_odd(tell: Tell) -> None:
+def test_no_body_is_too_odd(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         await here.host("h1")
         made = await here.ask("POST", "/os-aggregates", {"aggregate": {"name": "a"}})
@@ -67,7 +67,7 @@ def test_no_body_is_too_odd(tell: Tell) -> None:
             empty = await here.ask(route.method, path, b"", version=92)
             assert empty.status == 400, (path, empty)
 
-    tell(story)
+    tell_once(story)
 
 
 def test_no_query_is_too_odd(tell: Tell) -> None:
@@ -92,7 +92,7 @@ def test_no_query_is_too_odd(tell: Tell) -> None:
     tell(story)
 
 
-def test_nobody_gets_in_and_readers_change_nothing(tell: Tell) -> None:
+def test_nobody_gets_in_and_readers_change_nothing(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         _, reader, project = await here.app.person("reader")
         for route in ROUTES:
@@ -106,4 +106,4 @@ def test_nobody_gets_in_and_readers_change_nothing(tell: Tell) -> None:
                 answer = await here.ask(route.method, path, *body, token=reader)
                 assert answer.status == 403, (route, answer)
 
-    tell(story)
+    tell_once(story)

@@ -11,7 +11,7 @@ NETWORK = {"fixed_ips", "floating_ips", "security_groups", "security_group_rules
 FILES = {"injected_files", "injected_file_content_bytes", "injected_file_path_bytes"}
 
 
-def test_the_keys_are_those_of_the_version(tell: Tell) -> None:
+def test_the_keys_are_those_of_the_version(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         for version, keys in ((1, OURS | NETWORK | FILES), (36, OURS | FILES), (57, OURS)):
             for path in ("", "/defaults", "/detail"):
@@ -20,7 +20,7 @@ def test_the_keys_are_those_of_the_version(tell: Tell) -> None:
         detail = (await here.get("/os-quota-sets/p/detail", 57))["quota_set"]
         assert detail["cores"] == {"limit": 20, "in_use": 0, "reserved": 0}
 
-    tell(story)
+    tell_once(story)
 
 
 def test_limits_are_set_for_a_project_and_forgotten(tell: Tell) -> None:
@@ -67,7 +67,7 @@ def test_a_limit_below_what_is_used_must_be_forced(tell: Tell) -> None:
     tell(story)
 
 
-def test_limits_lose_keys_with_versions(tell: Tell) -> None:
+def test_limits_lose_keys_with_versions(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         now = set((await here.get("/limits", 57))["limits"]["absolute"])
         assert len(now) == 11
@@ -78,10 +78,10 @@ def test_limits_lose_keys_with_versions(tell: Tell) -> None:
         assert len((await here.get("/limits", 35))["limits"]["absolute"]) == 19
         assert (await here.get("/limits"))["limits"]["rate"] == []
 
-    tell(story)
+    tell_once(story)
 
 
-def test_members_see_their_own_and_set_nothing(tell: Tell) -> None:
+def test_members_see_their_own_and_set_nothing(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         _, token, project = await here.app.person("member")
         for path in ("", "/detail"):
@@ -95,4 +95,4 @@ def test_members_see_their_own_and_set_nothing(tell: Tell) -> None:
         assert (await here.ask("GET", "/limits?tenant_id=other", token=token)).status == 403
         assert (await here.ask("GET", f"/limits?tenant_id={project}", token=token)).status == 200
 
-    tell(story)
+    tell_once(story)

@@ -25,6 +25,15 @@ async def image(ctx: Context, uuid: str, who: Who) -> Image:
     return found
 
 
+async def body_of(ctx: Context, uuid: str, who: Who) -> str:
+    """An image that the caller may see, as it is shown, rendered."""
+    sql = "SELECT doc, body FROM images WHERE uuid = ?"
+    found = await ctx.door.store.fetch(sql, (uuid.lower(),)) if is_uuid(uuid) else ()
+    if not found or not await _sees(ctx, IMAGES.value(found[0][0]), who):
+        raise access.missing(uuid)
+    return str(found[0][1])
+
+
 async def own(ctx: Context, uuid: str, who: Who) -> Image:
     """An image that the caller may change."""
     found = await image(ctx, uuid, who)

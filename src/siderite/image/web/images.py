@@ -41,7 +41,7 @@ async def create(service: "Service", request: Request) -> Response:
 
 async def show(service: "Service", request: Request) -> Response:
     """GET /v2/images/{image_id}"""
-    return raw(_one(await find.image(service.ctx, request.params[0], request.who)))
+    return raw((await find.body_of(service.ctx, request.params[0], request.who)).encode())
 
 
 async def index(service: "Service", request: Request) -> Response:
