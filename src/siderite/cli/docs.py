@@ -35,6 +35,9 @@ from siderite.cli.markdown import code
 from siderite.cli.markdown import codes
 from siderite.cli.markdown import page
 from siderite.cli.markdown import table
+from siderite.compute.web.network import ROUTES as NETWORK_ROUTES
+from siderite.compute.web.policy import RULES as COMPUTE_RULES
+from siderite.compute.web.routes import ROUTES as COMPUTE_ROUTES
 from siderite.core import diagram
 from siderite.core import metrics
 from siderite.core.config import Config
@@ -225,6 +228,18 @@ def _routes() -> str:
         "`public` needs no token, `authenticated` any valid one. `self_or_…` and"
         " `own_project_or_…` also let users through to what is their own.",
         _route_table(IDENTITY_ROUTES),
+        "## Compute: `/compute`",
+        "Each address below `/v2.1` is also there below `/v2.1/{project_id}`. Callers see what"
+        " their project has; administrators see all. *Since* is the microversion that brought it.",
+        table("method | path | policy | since", (
+            (r.method, code(r.path), r.policy, f"2.{r.since}" if r.since else "")
+            for r in COMPUTE_ROUTES
+        )),
+        table("policy | role needed", ((code(name), role) for name, role in COMPUTE_RULES.items())),
+        "## Networks: `/network`",
+        "The networks that hosts offer (option `networks`), read-only, in Neutron's shapes. Nothing"
+        " is filtered on them, which is what the one security group says.",
+        _route_table(NETWORK_ROUTES),
         "## Images: `/image`",
         "Callers see their project's images, public ones, and those shared with them; by id also"
         " community images. What is not theirs they cannot change.",

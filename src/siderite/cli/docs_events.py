@@ -19,6 +19,8 @@ from siderite.baremetal.domain.steps import Job
 from siderite.cli.markdown import code
 from siderite.cli.markdown import page
 from siderite.cli.markdown import table
+from siderite.compute.domain.facts import EVENT_TYPES as COMPUTE_TYPES
+from siderite.compute.domain.record_facts import EVENT_TYPES as RECORD_TYPES
 from siderite.core.fact import Fact
 from siderite.image.domain import facts as image_facts
 
@@ -112,6 +114,10 @@ def page_of_events() -> str:
         "The publisher is followed by a dot and the host's name. Secrets are masked. This is the"
         f" payload of `{sample.event_type}` for a node that begins to be deployed:",
         f"```json\n{text}\n```",
+        "## Compute",
+        "Types and payloads are those of Nova's versioned notifications; `*` stands for the action"
+        " or its phase.",
+        table("event type", ((code(glob),) for glob in (*COMPUTE_TYPES, *RECORD_TYPES))),
         "## Images",
         "The payload is the image as the API shows it.",
         table("event type | when", _image_rows()),
