@@ -17,10 +17,13 @@ class Machine:
         self.memory = {}
         self.interfaces = interfaces
         self.waits = []
+        self.instance_info = {}
 
     @property
     def at(self):
-        return Endpoint("n1", self.driver_info, {}, {}, self.memory, self.interfaces)
+        return Endpoint(
+            "n1", self.driver_info, {}, self.instance_info, self.memory, self.interfaces
+        )
 
     async def until_done(self, ask):
         """Ask until the answer is no `Wait`."""

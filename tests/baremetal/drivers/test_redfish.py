@@ -25,11 +25,13 @@ from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import redfish_driver
 from tests.baremetal.drivers.machine import Machine
 from tests.lab import Mode
+from tests.lab import tiny_disk
 from tests.lab import tiny_guest
 from tests.lab.bmc import PASSWORD
 from tests.lab.bmc import files_served
 from tests.lab.bmc import redfish_bmcs
 from tests.lab.bmc import with_pool
+from tests.lab.cache import run
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +217,57 @@ def test_a_bmc_that_went_away_is_unknown_and_comes_back_by_itself(lab, driver, g
 
     with redfish_bmcs(tmp_path / "own", with_pool(lab)) as bmcs:
         asyncio.run(story(bmcs))
+
+
+def test_bios_settings_are_read_changed_over_a_start_and_reset(bmcs, driver, guest):
+    async def story():
+        machine = Machine(bmcs.driver_info(guest.uuid))
+        before = {s.name: s.value for s in await driver.bios.settings(machine.at)}
+        name = "BootMode" if "BootMode" in before else next(iter(before))
+        wish = {"settings": [{"name": name, "value": "Other"}]}
+        step = Step("bios", "apply_configuration", args=wish)
+        done = await machine.until_done(lambda at: driver.steps.run(at, Family.CLEAN, step, "t"))
+        assert isinstance(done, Done), done
+        assert {s.name: s.value for s in done.found.bios}[name] == "Other"
+        assert guest.is_on()
+        step = Step("bios", "factory_reset")
+        done = await machine.until_done(lambda at: driver.steps.run(at, Family.CLEAN, step, "u"))
+        assert {s.name: s.value for s in done.found.bios} == before
+        steps = await driver.steps.frame(machine.at, Family.CLEAN, [step])
+        assert [s.step for s in steps] == ["factory_reset", "tear_down_agent"]
+        bad = Step("bios", "apply_configuration", args={"settings": ["fast"]})
+        assert isinstance(await driver.steps.run(machine.at, Family.CLEAN, bad, "v"), Failed)
+
+    asyncio.run(story())
+
+
+def test_deploy_interface_ramdisk_boots_an_image_and_leaves_it_running(
+    bmcs, driver, guest, tmp_path
+):
+    """The image is the smallest that boots: 512 bytes on a CD, other than those on the disk."""
+    root = tmp_path / "root"
+    root.mkdir()
+    tiny_disk(root / "boot.bin", Mode.GRACEFUL, tag="live from CD")
+    run(
+        ["genisoimage", "-quiet", "-b", "boot.bin", "-no-emul-boot", "-boot-load-size", "4",
+         "-o", tmp_path / "live.iso", root]
+    )  # fmt: skip
+
+    async def story(url):
+        machine = Machine(bmcs.driver_info(guest.uuid), deploy="ramdisk")
+        machine.instance_info = {"boot_iso": f"{url}/live.iso"}
+        steps = await driver.steps.steps(machine.at, Family.DEPLOY)
+        wanted = [step for step in steps if step.priority]
+        assert [step.step for step in wanted] == ["deploy"]
+        done = await machine.until_done(
+            lambda at: driver.steps.run(at, Family.DEPLOY, wanted[0], "t")
+        )
+        assert isinstance(done, Done), done
+        guest.wait_for("TINY GUEST ready live from CD")
+        down = Step("deploy", "tear_down", 100)
+        await machine.until_done(lambda at: driver.steps.run(at, Family.TEARDOWN, down, "u"))
+        assert not guest.is_on()
+        assert not any(m.inserted for m in await driver.virtual_media.media(machine.at))
+
+    with files_served(tmp_path) as url:
+        asyncio.run(story(url))

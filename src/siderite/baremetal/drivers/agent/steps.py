@@ -97,7 +97,11 @@ class AgentSteps:
         return [*_STEPS.get((kind, family), []), *self._own.get(family, [])]
 
     async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step]:
-        """A ramdisk is booted before, and left after, steps that need one."""
+        """A ramdisk is booted before, and left after, steps that need one. Cleaning that switched
+        the machine on ends with it off.
+        """
+        if family is Family.CLEAN and any(step.interface == "bios" for step in chosen):
+            chosen = [*chosen, _LEAVE] if not any(step.in_band for step in chosen) else chosen
         if family is Family.DEPLOY or not any(step.in_band for step in chosen):
             return chosen
         after = [_LEAVE, _START] if family is Family.SERVICE else [_LEAVE]

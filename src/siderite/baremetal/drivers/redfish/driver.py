@@ -18,6 +18,8 @@ from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.redfish.inside import RedfishInside
 from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.redfish.media import RedfishMedia
+from siderite.baremetal.drivers.redfish.settings import STEPS
+from siderite.baremetal.drivers.redfish.settings import RedfishSettings
 from siderite.baremetal.drivers.switch import Switch
 
 _INTERFACES: dict[str, tuple[str, ...]] = {
@@ -42,6 +44,8 @@ def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent) -> Driver:
     switch = Switch(RedfishButton(lines))
     board, media, inside = RedfishBoard(lines), RedfishMedia(lines), RedfishInside(lines)
 
+    settings = RedfishSettings(lines, switch, inside)
+
     async def inspect(at: Endpoint, step: Step, token: str) -> Outcome:
         properties, found = await inside.inspect(at)
         return Done({"properties": {**at.properties, **properties}}, found=found)
@@ -49,8 +53,15 @@ def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent) -> Driver:
     steps = AgentSteps(
         Booter(switch, board, media, ramdisks),
         agent,
-        own={Family.INSPECT: [Step("inspect", "inspect", 100)]},
-        extra={"inspect.inspect": inspect},
+        own={
+            Family.INSPECT: [Step("inspect", "inspect", 100)],
+            **dict.fromkeys((Family.CLEAN, Family.DEPLOY, Family.SERVICE), STEPS),
+        },
+        extra={
+            "inspect.inspect": inspect,
+            "bios.apply_configuration": settings.apply,
+            "bios.factory_reset": settings.reset,
+        },
     )
     ready = Ready(ramdisks)
     card = DriverCard(

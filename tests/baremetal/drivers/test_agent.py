@@ -1,0 +1,217 @@
+"""Ramdisks: made, commanded once per run, and what a deploy must bring."""
+
+import asyncio
+import base64
+import gzip
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from http.server import ThreadingHTTPServer
+from urllib.parse import parse_qs
+from urllib.parse import urlsplit
+
+import pytest
+
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.agent import Agent
+from siderite.baremetal.drivers.agent import Ramdisks
+from siderite.baremetal.drivers.agent import RamdiskSettings
+from siderite.baremetal.drivers.agent import image
+from siderite.baremetal.drivers.agent.iso import NoRamdisk
+from siderite.baremetal.drivers.agent.iso import config_drive
+from siderite.baremetal.drivers.contract import Endpoint
+from tests.lab.bmc import files_served
+
+TOKEN = "the ramdisk's own token"
+STEP = Step("deploy", "erase_devices_metadata", 99, in_band=True)
+
+
+class Ramdisk:
+    """Takes commands as ironic-python-agent does; the test says what becomes of them."""
+
+    def __init__(self):
+        self.commands = []
+        self.tokens = []
+        self.becomes = {"command_status": "RUNNING"}
+        self.answers = None
+
+    def listed(self):
+        return {"commands": [{**command, **self.becomes} for command in self.commands]}
+
+    def given(self, body, query):
+        self.tokens.append(query.get("agent_token"))
+        command = {"command_name": body["name"], "command_params": body["params"]}
+        self.commands.append(command)
+        return {**command, "command_status": "RUNNING", "command_error": None}
+
+
+@contextmanager
+def listening():
+    ramdisk = Ramdisk()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.reply(ramdisk.listed())
+
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            self.reply(ramdisk.given(body, parse_qs(urlsplit(self.path).query)))
+
+        def reply(self, value):
+            status, text = ramdisk.answers or (200, json.dumps(value))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield ramdisk, f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def at(url, **instance_info):
+    internal = {"agent_url": url, "agent_secret_token": TOKEN, "agent_last_heartbeat": "now"}
+    return Endpoint("n1", {"redfish_password": "hush"}, {}, instance_info, internal)
+
+
+def ask(url, token="op/0"):
+    return asyncio.run(Agent(timeout_s=5).step(at(url), Family.CLEAN, STEP, token))
+
+
+def test_a_step_is_given_once_however_often_it_is_asked_for():
+    with listening() as (ramdisk, url):
+        for _ in range(3):  # also by another process, after a crash
+            outcome = ask(url)
+            assert isinstance(outcome, Wait)
+            assert outcome.callback
+        assert [c["command_name"] for c in ramdisk.commands] == ["clean.execute_clean_step"]
+        assert ramdisk.tokens == [[TOKEN]]
+        assert "hush" not in json.dumps(ramdisk.commands)
+        ramdisk.becomes = {"command_status": "SUCCEEDED"}
+        assert ask(url) == Done()
+        ask(url, "op/1")
+        assert len(ramdisk.commands) == 2, "another run is another command"
+
+
+def test_a_failure_is_told_in_the_ramdisks_words():
+    with listening() as (ramdisk, url):
+        ask(url)
+        error = {"message": "Error performing step", "details": "disk sda is read-only"}
+        ramdisk.becomes = {"command_status": "FAILED", "command_error": error}
+        outcome = ask(url)
+        assert isinstance(outcome, Failed)
+        assert "disk sda is read-only" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ((409, "{}"), "busy with something else"),
+        ((500, "oops"), "HTTP 500"),
+        ((200, "<html>"), "not JSON"),
+    ],
+)
+def test_a_ramdisk_that_makes_no_sense_is_asked_again(answers, words):
+    with listening() as (ramdisk, url):
+        ramdisk.answers = answers
+        outcome = ask(url)
+        assert isinstance(outcome, Wait)
+        assert words in outcome.reason
+        assert TOKEN not in outcome.reason
+
+
+def test_a_ramdisk_that_is_gone_or_was_never_there_is_waited_for():
+    assert isinstance(ask("http://127.0.0.1:1"), Wait)
+    assert "has not said yet" in ask("").reason
+
+
+@pytest.mark.parametrize(
+    ("info", "words"),
+    [
+        ({}, "lacks image_source"),
+        ({"image_source": "0b4c"}, "no http"),
+        ({"image_source": "http://x/y"}, "lacks image_checksum"),
+        ({"image_source": "http://x/y", "image_checksum": "f", "image_type": "partition"}, "whole"),
+    ],
+)
+def test_a_deploy_says_beforehand_what_is_missing(info, words):
+    assert words in image.problem(info)
+
+
+def test_an_image_is_described_as_the_ramdisk_wants_it():
+    given = {"image_source": "http://x/os.qcow2?v=1", "image_checksum": "abc"}
+    told = image.info("n1", given)
+    assert (told["disk_format"], told["urls"], told["checksum"]) == (
+        "qcow2", ["http://x/os.qcow2?v=1"], "abc",
+    )  # fmt: skip
+    assert "os_hash_value" not in told
+
+
+def test_a_config_drive_in_parts_becomes_an_image():
+    made = asyncio.run(config_drive({"meta_data": {"hostname": "iron"}, "user_data": "#!/bin/sh"}))
+    iso = gzip.decompress(base64.b64decode(made))
+    assert b"config-2" in iso
+    assert b'{"hostname": "iron"}' in iso
+    assert asyncio.run(config_drive("http://x/drive")) == "http://x/drive"
+
+
+def ramdisks(tmp_path, **options):
+    return Ramdisks(RamdiskSettings(tmp_path / "boot", "http://api", "http://media", **options))
+
+
+def node(**driver_info):
+    return Endpoint("n1", driver_info, {}, {})
+
+
+def test_an_iso_image_is_made_of_kernel_ramdisk_and_parameters(tmp_path):
+    served = tmp_path / "served"
+    served.mkdir()
+    (served / "kernel").write_bytes(b"K" * 4096)
+    (served / "ramdisk").write_bytes(b"R" * 4096)
+    with files_served(served) as url:
+        made = ramdisks(tmp_path, kernel=str(served / "kernel"), params="console=ttyS0")
+        info = node(deploy_ramdisk=f"{url}/ramdisk")
+        assert made.lacks(info.driver_info, media=True) is None
+        address = asyncio.run(made.iso(info, "s3cret"))
+    assert address == "http://media/boot/v1/files/n1/s3cret/boot.iso"
+    iso = (tmp_path / "boot" / "n1" / "s3cret" / "boot.iso").read_bytes()
+    assert b"ipa-api-url=http://api/baremetal" in iso
+    assert b"console=ttyS0" in iso
+    assert b"R" * 4096 in iso
+    asyncio.run(made.remove("n1"))
+    assert not any((tmp_path / "boot").iterdir())
+
+
+def test_a_node_cannot_have_just_any_file_of_the_server_served(tmp_path):
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    (allowed / "ok").write_text("ok")
+    (tmp_path / "other").write_text("not for you")
+    (allowed / "way-out").symlink_to(tmp_path / "other")
+    made = ramdisks(tmp_path, boot_files=str(allowed))
+    for bad in (f"file://{tmp_path}/other", f"{allowed}/../other", f"file://{allowed}/way-out"):
+        with pytest.raises(NoRamdisk, match="local file"):
+            asyncio.run(made.given_iso(node(), bad, "s"))
+    asyncio.run(made.given_iso(node(), f"file://{allowed}/ok", "s"))
+    with pytest.raises(NoRamdisk, match="no such file"):
+        asyncio.run(made.given_iso(node(), f"file://{allowed}/none", "s2"))
+
+
+def test_what_is_missing_for_a_ramdisk_is_told(tmp_path):
+    assert "deploy_kernel" in ramdisks(tmp_path).lacks({}, media=True)
+    assert ramdisks(tmp_path, iso="/x").lacks({}, media=True) is None
+    assert ramdisks(tmp_path, iso="/x").lacks({}, media=False) is not None
