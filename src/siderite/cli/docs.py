@@ -119,6 +119,8 @@ def _verb_rows() -> Iterator[tuple[str, ...]]:
 
 
 def _errors() -> str:
+    import siderite.wiring  # noqa: F401 (every room's errors are there then)
+
     every = sorted(_kinds(SideriteError), key=lambda e: (e.status, e.code))
     rows = []
     for kind in every:
