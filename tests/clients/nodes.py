@@ -95,7 +95,7 @@ class Nodes:
 
     def remove(self) -> None:
         """Forget every node that was made; in maintenance any state will do."""
-        for name in self._made:
+        for name in reversed(self._made):  # children before their parents
             self._server.api.put(
                 f"/baremetal/v1/nodes/{name}/maintenance", headers=self._server.headers(NEWEST)
             )

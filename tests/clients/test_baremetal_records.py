@@ -4,6 +4,7 @@ import itertools
 import json
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,6 @@ from openstack import exceptions
 
 from tests.clients.nodes import Nodes
 from tests.clients.shell import Shell
-from tests.clients.test_sdk import baremetal  # noqa: F401 - a fixture
-from tests.clients.test_versions import connect  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::PendingDeprecationWarning", "ignore::openstack.warnings.OpenStackDeprecationWarning"
@@ -193,7 +192,22 @@ def test_drivers_conductors_and_shards_by_command(openstack: Shell, nodes: Nodes
     assert shard in openstack.column("name", "baremetal", "shard", "list")
 
 
-def test_records_by_the_sdk(baremetal: Any, nodes: Nodes) -> None:  # noqa: F811
+def test_a_file_of_resources_by_command(openstack: Shell, nodes: Nodes, tmp_path: Path) -> None:
+    name, group = nodes.name(), f"bond-{number()}"
+    port = {"address": mac(), "pxe_enabled": False}
+    node = {
+        "name": name, "driver": "fake-hardware", "ports": [{"address": mac()}],
+        "portgroups": [{"name": group, "address": mac(), "ports": [port]}],
+    }  # fmt: skip
+    file = tmp_path / "resources.json"
+    file.write_text(json.dumps({"nodes": [node]}))
+    openstack("baremetal", "create", str(file))
+    assert len(openstack.json("baremetal", "port", "list", "--node", name)) == 2
+    (inside,) = openstack.column("address", "baremetal", "port", "list", "--port-group", group)
+    assert inside == port["address"]
+
+
+def test_records_by_the_sdk(baremetal: Any, nodes: Nodes) -> None:
     node = nodes.make("manageable", network_interface="flat")["uuid"]
     group = baremetal.create_port_group(node_id=node, address=mac(), name=f"b-{number()}")
     assert [found.id for found in baremetal.port_groups(node=node)] == [group.id]
@@ -231,7 +245,7 @@ def test_records_by_the_sdk(baremetal: Any, nodes: Nodes) -> None:  # noqa: F811
     baremetal.delete_volume_connector(connector.id)
 
 
-def test_written_steps_by_the_sdk(baremetal: Any) -> None:  # noqa: F811
+def test_written_steps_by_the_sdk(baremetal: Any) -> None:
     template = baremetal.create_deploy_template(name=f"CUSTOM_S{number()}", steps=[STEP])
     assert baremetal.find_deploy_template(template.name).id == template.id
     changed = baremetal.update_deploy_template(template.id, extra={"a": 1})
@@ -255,7 +269,7 @@ def test_written_steps_by_the_sdk(baremetal: Any) -> None:  # noqa: F811
     baremetal.delete_inspection_rule(rule.id)
 
 
-def test_allocations_and_hosts_by_the_sdk(baremetal: Any, nodes: Nodes) -> None:  # noqa: F811
+def test_allocations_and_hosts_by_the_sdk(baremetal: Any, nodes: Nodes) -> None:
     kind = f"kind-{number()}"
     node = nodes.make("available", resource_class=kind)["uuid"]
     wish = baremetal.create_allocation(resource_class=kind, name=f"sdk-wish-{number()}")
@@ -297,7 +311,7 @@ EDGES: list[tuple[str, str, str, set[str]]] = [
 
 @pytest.mark.parametrize("kind", ["portgroup", "allocation", "runbook"])
 def test_a_client_of_each_time_sees_what_its_version_has(
-    connect: Callable[[str], Any],  # noqa: F811
+    connect: Callable[[str], Any],
     nodes: Nodes,
     kind: str,
 ) -> None:

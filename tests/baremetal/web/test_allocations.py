@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -161,7 +162,7 @@ def test_allocations_are_seen_by_their_owner(app: Standing) -> None:
     refused(app.ask("GET", f"{PATH}?state=bogus"), 400, "allocating")
 
 
-@repeatable
+@hypothesis.settings(repeatable, max_examples=50)
 @given(data=st.data())
 def test_no_creation_or_patch_is_a_server_error(lite: Standing, data: st.DataObject) -> None:
     with one_node(lite, state="active", name="n1", resource_class="gold") as node:

@@ -1,9 +1,11 @@
 """Drivers, conductors, shards, parents and children."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +14,11 @@ from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.usecases import conductors
 from siderite.core.store import Op
 from tests.baremetal.web import odd
+from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
 from tests.baremetal.web.test_any_request import check
 from tests.baremetal.web.test_any_request import repeatable
+from tests.support.app import Answer
 from tests.support.app import Standing
 from tests.support.app import standing
 
@@ -153,7 +157,30 @@ def test_children_are_found_by_their_parent(app: Standing) -> None:
     assert hidden not in json.dumps(answer.json)
 
 
-@repeatable
+def test_no_child_outlives_its_parent_however_they_race(app: Standing) -> None:
+    parent = app.make_node()
+    child = app.make_node(parent_node=parent)
+    before = footprint(app)
+    refused(app.ask("DELETE", f"/v1/nodes/{parent}"), 409, child, "children")
+    assert footprint(app) == before
+    assert app.ask("DELETE", f"/v1/nodes/{child}").status == 204
+    assert app.ask("DELETE", f"/v1/nodes/{parent}").status == 204
+
+    async def story(parent: str) -> list[Answer]:
+        body = {"driver": "fake-hardware", "parent_node": parent}
+        asks = [app.app.ask("POST", "/v1/nodes", body) for _ in range(4)]
+        asks.insert(1, app.app.ask("DELETE", f"/v1/nodes/{parent}"))
+        return await asyncio.gather(*asks)
+
+    for _ in range(5):
+        parent = app.make_node()
+        assert {answer.status for answer in app.run(story(parent))} <= {201, 204, 400, 409}
+        gone = app.ask("GET", f"/v1/nodes/{parent}").status == 404
+        left = app.ask("GET", f"/v1/nodes?parent_node={parent}").json["nodes"]
+        assert not (gone and left)
+
+
+@hypothesis.settings(repeatable, max_examples=50)
 @given(data=st.data())
 def test_no_query_is_a_server_error(lite: Standing, data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(

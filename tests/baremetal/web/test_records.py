@@ -4,6 +4,7 @@ import asyncio
 import json
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -349,7 +350,7 @@ def test_none_is_changed_that_is_gone_however_they_race(app: Standing, kind: Kin
 
 
 @pytest.mark.parametrize("name", KINDS)
-@repeatable
+@hypothesis.settings(repeatable, max_examples=40)
 @given(data=st.data())
 def test_no_creation_patch_or_query_is_a_server_error(
     lite: Standing, name: str, data: st.DataObject

@@ -57,7 +57,7 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
         }
         node = Node(**made)
         if node.parent_node is not None:
-            await check_parent(ctx, node.uuid, node.parent_node)
+            await put_below(ctx, change, node.uuid, node.parent_node)
         if node.chassis_uuid is not None:
             await chassis.put_node_into(ctx, change, node.chassis_uuid)
         change.put(NODES.insert(node))
@@ -75,10 +75,12 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
         raise duplicate(clash, node) from clash
 
 
-async def check_parent(ctx: Context, node: str, parent: str) -> None:
-    """A node's parent is another node, which must be there."""
-    if parent == node or await NODES.get(ctx.door.store, parent) is None:
-        raise Invalid(f"parent_node {parent} is not the UUID of another node.")
+async def put_below(ctx: Context, change: Change, node: str, uuid: str) -> None:
+    """With this change a node comes below a parent: another node, which must be there."""
+    parent = await NODES.get(ctx.door.store, uuid)
+    if parent is None or parent.uuid == node:
+        raise Invalid(f"parent_node {uuid} is not the UUID of another node.")
+    change.put(NODES.swap(parent, parent.touched()))
 
 
 def duplicate(clash: Duplicate, node: Node) -> Conflict:
@@ -105,7 +107,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
 
     async def decide(change: Change) -> None:
         node = await find.node(ctx, ident, who)
-        refusal = _why_not_removable(ctx, node)
+        refusal = _why_not_removable(ctx, node) or await _why_not_without_children(ctx, node)
         if refusal is not None:
             await announce_failure(ctx, cause, "delete", node)
             raise refusal
@@ -123,6 +125,18 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
         change.tell(*facts.node_crud_pair("delete", node))
 
     await ctx.door.attempt(cause, ident, decide)
+
+
+async def _why_not_without_children(ctx: Context, node: Node) -> Conflict | None:
+    rows = await ctx.door.store.fetch(
+        "SELECT uuid FROM nodes WHERE parent_node = ? ORDER BY id LIMIT 1", (node.uuid,)
+    )
+    if not rows:
+        return None
+    return Conflict(
+        f"Node {node.uuid} has children, such as {rows[0][0]!s}; delete them, or take them out by"
+        " their parent_node, first."
+    )
 
 
 def _why_not_removable(ctx: Context, node: Node) -> Conflict | Forbidden | None:

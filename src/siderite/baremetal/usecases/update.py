@@ -16,8 +16,8 @@ from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.enrol import announce_failure
-from siderite.baremetal.usecases.enrol import check_parent
 from siderite.baremetal.usecases.enrol import duplicate
+from siderite.baremetal.usecases.enrol import put_below
 from siderite.baremetal.usecases.find import Guard
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
@@ -73,7 +73,7 @@ async def update(
         if changes.get("chassis_uuid") is not None:
             await chassis.put_node_into(ctx, change, changes["chassis_uuid"])
         if changes.get("parent_node") is not None:
-            await check_parent(ctx, node.uuid, changes["parent_node"])
+            await put_below(ctx, change, node.uuid, changes["parent_node"])
         if node.allocation_uuid is not None:
             changes |= await _check_allocated(ctx, change, node, changes)
         after = node.changed(change.now, changes)
