@@ -97,6 +97,10 @@ class Config:
     boot_files: str = _option(
         "", "Folder of files that a node's driver_info may name as file://…; empty: none."
     )
+    console_address: str = _option(
+        "127.0.0.1", "Address for nodes' consoles: whoever reaches it reaches them, unasked."
+    )
+    console_ports: str = _option("", "Ports for nodes' consoles, LOW:HIGH; empty: any free one.")
     agent_require_tls: bool = _option(
         True, "Whether a ramdisk's agent must be reached by https: its token travels there."
     )

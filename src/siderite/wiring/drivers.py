@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from siderite.baremetal.drivers.console_ports import ConsolePorts
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.drivers.simulated import simulated_driver
@@ -35,10 +36,22 @@ def drivers(config: Config, data: Path, machines: Machines) -> Fleet:
     found: dict[str, Driver] = {}
     closers: list[Callable[[], None]] = []
     if "fake-hardware" in enabled:
-        found["fake-hardware"] = simulated_driver(machines)
+        found["fake-hardware"] = simulated_driver(machines, console_ports(config))
     if "redfish" in enabled or "ipmi" in enabled:
         _real(config, folder, enabled, found, closers)
     return Fleet(found, folder, tuple(closers))
+
+
+def console_ports(config: Config) -> ConsolePorts:
+    """Where those who connect to consoles are listened for."""
+    if not config.console_ports:
+        return ConsolePorts(config.console_address)
+    low, _, high = config.console_ports.partition(":")
+    if not (low.isdigit() and high.isdigit() and 0 < int(low) <= int(high) < 65536):  # noqa: PLR2004
+        raise BadOption(
+            f"console_ports = {config.console_ports!r} must be LOW:HIGH, such as 10000:10999."
+        )
+    return ConsolePorts(config.console_address, tuple(range(int(low), int(high) + 1)))
 
 
 def ramdisk_url(config: Config) -> str:
@@ -78,6 +91,6 @@ def _real(
         closers.append(lines.close)
     if "ipmi" in enabled:
         tool = ipmi.IpmiTool(at_once=config.bmc_calls, timeout_s=config.hardware_timeout_s)
-        consoles = ipmi.SerialOverLan(tool)
+        consoles = ipmi.SerialOverLan(tool, console_ports(config))
         found["ipmi"] = ipmi.ipmi_driver(tool, consoles, ramdisks, agent)
         closers.append(consoles.close)

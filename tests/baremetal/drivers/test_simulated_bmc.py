@@ -16,6 +16,7 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.console_ports import ConsolePorts
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.simulated import Machines
@@ -152,5 +153,17 @@ def test_a_console_can_be_connected_to(machines: Machines) -> None:
         with pytest.raises(OSError):
             await asyncio.open_connection(host, int(port))
         writer.close()
+
+    asyncio.run(story())
+
+
+def test_consoles_keep_to_their_ports(machines: Machines) -> None:
+    async def story() -> None:
+        console = SimulatedConsole(machines)
+        taken = int((await console.start(AT)).url.rpartition(":")[2])
+        other = SimulatedConsole(machines, ConsolePorts(ports=(taken,)))
+        with pytest.raises(Refused, match="Widen console_ports"):
+            await other.start(AT)
+        console.close()
 
     asyncio.run(story())

@@ -12,6 +12,8 @@ from functools import partial
 
 from siderite.baremetal.domain.hardware import ConsoleInfo
 from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.drivers.console_ports import ConsolePorts
+from siderite.baremetal.drivers.console_ports import where
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.ipmi.tool import IpmiTool
 from siderite.baremetal.drivers.ipmi.tool import environment
@@ -28,9 +30,9 @@ class _Open:
 class SerialOverLan:
     """The open consoles of this process, by node."""
 
-    def __init__(self, tool: IpmiTool, *, listen: str = "127.0.0.1") -> None:
+    def __init__(self, tool: IpmiTool, ports: ConsolePorts | None = None) -> None:
         self._tool = tool
-        self._listen = listen
+        self._ports = ports or ConsolePorts()
         self._consoles: dict[str, _Open] = {}
 
     async def start(self, at: Endpoint) -> ConsoleInfo:
@@ -39,18 +41,9 @@ class SerialOverLan:
         console = self._consoles.get(at.node)
         if console is None:
             port = int(at.driver_info.get("ipmi_terminal_port") or 0)
-            try:
-                server = await asyncio.start_server(
-                    partial(self._connected, at), self._listen, port
-                )
-            except OSError as why:
-                remedy = "Choose another ipmi_terminal_port in driver_info."
-                raise Refused(
-                    at.bmc, "console start", f"port {port} is taken here", remedy
-                ) from why
+            server = await self._ports.open(at, partial(self._connected, at), port)
             console = self._consoles[at.node] = _Open(server)
-        host, port = console.server.sockets[0].getsockname()[:2]
-        return ConsoleInfo("socat", f"tcp://{host}:{port}")
+        return where(console.server)
 
     async def stop(self, at: Endpoint) -> None:
         """Have it unreachable."""

@@ -10,29 +10,28 @@ from functools import partial
 from siderite.baremetal.domain.hardware import ConsoleInfo
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
+from siderite.baremetal.drivers.console_ports import ConsolePorts
+from siderite.baremetal.drivers.console_ports import where
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.simulated.machines import Machines
 from siderite.core.times import iso
-
-_LONGEST_LINE = 4096
 
 
 class SimulatedConsole:
     """The listeners of this process, by node."""
 
-    def __init__(self, machines: Machines) -> None:
+    def __init__(self, machines: Machines, ports: ConsolePorts | None = None) -> None:
         self._machines = machines
+        self._ports = ports or ConsolePorts()
         self._open: dict[str, asyncio.Server] = {}
 
     async def start(self, at: Endpoint) -> ConsoleInfo:
         self._reach(at, "start")
         server = self._open.get(at.node)
         if server is None:
-            talk = partial(self._talk, at)
-            server = await asyncio.start_server(talk, "127.0.0.1", 0, limit=_LONGEST_LINE)
+            server = await self._ports.open(at, partial(self._talk, at))
             self._open[at.node] = server
-        host, port = server.sockets[0].getsockname()[:2]
-        return ConsoleInfo("socat", f"tcp://{host}:{port}")
+        return where(server)
 
     async def stop(self, at: Endpoint) -> None:
         server = self._open.pop(at.node, None)

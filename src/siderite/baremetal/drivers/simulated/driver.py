@@ -12,6 +12,7 @@ from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.console_ports import ConsolePorts
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.properties import SIMULATED
@@ -116,8 +117,8 @@ class _Simulated:
         self._machines.forget(token)
 
 
-def simulated_driver(machines: Machines, name: str = "fake-hardware") -> Driver:
-    """The hardware type over these machines."""
+def simulated_driver(machines: Machines, ports: ConsolePorts | None = None) -> Driver:
+    """The hardware type `fake-hardware` over these machines."""
     simulated = _Simulated(machines)
     interfaces: dict[str, tuple[str, ...]] = {kind: ("fake",) for kind in INTERFACES}
     for kind in ("bios", "console", "firmware", "inspect", "raid", "rescue", "vendor"):
@@ -126,7 +127,8 @@ def simulated_driver(machines: Machines, name: str = "fake-hardware") -> Driver:
     interfaces["storage"] = ("noop", "fake")
     bmc = SimulatedBmc(machines)
     return Driver(
-        DriverCard(name, interfaces, properties=SIMULATED), power=simulated, steps=simulated,
+        DriverCard("fake-hardware", interfaces, properties=SIMULATED),
+        power=simulated, steps=simulated,
         boot_devices=bmc, boot_modes=bmc, secure_boot=bmc, nmi=bmc, indicators=bmc, sensors=bmc,
-        virtual_media=bmc, console=SimulatedConsole(machines), bios=bmc, firmware=bmc,
+        virtual_media=bmc, console=SimulatedConsole(machines, ports), bios=bmc, firmware=bmc,
     )  # fmt: skip
