@@ -32,6 +32,11 @@ _COPY = """\
 Copy everything from the embedded database into an empty PostgreSQL database, in one transaction.
 The service must be stopped. The embedded database stays as it is.
 """
+_REAPER = """\
+Wait for servers that found no host (PENDING, with use_pending_state), delete preemptible servers in
+their favour and have them built. Preemptible is what says so: a flavor with the extra spec
+preemptible=true, or a server with that metadata. A client of the public API, like any other.
+"""
 _DEMO = """\
 Stories with the simulated machines of `siderite up --demo`. They need the service running, and
 read its address and password from clouds.yaml in the data directory.
@@ -90,6 +95,7 @@ def parser() -> argparse.ArgumentParser:
         half.set_defaults(run="siderite.cli.up")
 
     _keeping(words)
+    _reaper(words)
 
     config = words.add_parser("config", help="look at the configuration")
     verbs = config.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -200,6 +206,24 @@ def _keeping(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     copy.add_argument("--config", metavar="FILE", help="configuration file (TOML)")
     copy.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
     copy.set_defaults(run="siderite.cli.keep")
+
+
+def _reaper(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    reaper = words.add_parser("reaper", help="free room for PENDING servers", description=_REAPER)
+    reaper.add_argument("--data", metavar="DIR", help="data directory with clouds.yaml")
+    reaper.add_argument("--name", metavar="NAME", help="who it is, for others of its kind")
+    reaper.add_argument(
+        "--strategy", choices=("strict", "oldest", "chance"), default="strict", metavar="WORD",
+        help="who goes: strict (the smallest set that suffices), oldest, or chance",
+    )  # fmt: skip
+    reaper.add_argument(
+        "--limit", type=int, default=0, metavar="N",
+        help="at most so many servers go for one project within an hour (0: any number)",
+    )  # fmt: skip
+    reaper.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    reaper.add_argument("--once", action="store_true", help="one round, then end")
+    reaper.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error")
+    reaper.set_defaults(run="siderite.cli.reaper")
 
 
 def _options(words: argparse.ArgumentParser) -> None:

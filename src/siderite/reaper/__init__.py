@@ -1,1 +1,10 @@
-"""The service outside that frees room for PENDING servers: a client of the public API."""
+"""The service outside that frees room for PENDING servers: a client of the public API, and of
+nothing else.
+"""
+
+from siderite.reaper.api import Api
+from siderite.reaper.choose import STRATEGIES
+from siderite.reaper.reaper import Reaper
+from siderite.reaper.reaper import Rules
+
+__all__ = ["STRATEGIES", "Api", "Reaper", "Rules"]

@@ -75,6 +75,7 @@ KINDS = {
     "unrescue": Kind("unrescue", "unrescue", "compute_unrescue_instance", "unrescue",
                      ability="rescue"),
     "rebuild": Kind("rebuild", "rebuild", "compute_rebuild_instance", "rebuild", clean=True),
+    "build": Kind("rebuild", "rebuild", "compute__do_build_and_run_instance", needs_host=False),
     "evacuate": Kind("evacuate", "evacuate", "compute_rebuild_instance", "evacuate"),
     "resize": Kind("resize", "resize", "compute_resize_instance", "resize", ability="resize",
                    clean=True),

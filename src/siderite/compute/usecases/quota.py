@@ -47,6 +47,19 @@ async def take(ctx: Context, project: str, flavor: Flavor, count: int) -> Op:
     )  # fmt: skip
 
 
+async def still(ctx: Context, server: Server) -> Op:
+    """The op that lets a server that is counted already go on, if its project still may have as
+    much as it has.
+    """
+    limits = await ctx.quotas.limits(server.project_id)
+    used = await rows.usage(ctx.door.store, server.project_id) or (0, 0, 0)
+    most = (_limit(limits.instances), _limit(limits.cores), _limit(limits.ram_mib))
+    for name, has, limit in zip(("instances", "cores", "ram"), used, most, strict=True):
+        if has > limit:
+            raise Forbidden(f"Quota exceeded for {name}: already used {has} of {limit} {name}")
+    return rows.use(server.project_id, instances=0, cores=0, ram_mib=0, limits=most)
+
+
 async def grow(ctx: Context, server: Server, new: Flavor) -> Op:
     """The op that counts a server in a new size, if the quota allows it."""
     limits = await ctx.quotas.limits(server.project_id)

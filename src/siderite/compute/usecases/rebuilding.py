@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
+from siderite.compute.usecases import quota
 from siderite.compute.usecases.acting import KINDS
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
@@ -39,12 +41,16 @@ async def rebuild(
         server = await find.server(ctx, uuid, who)
         acting.check_lock(server, who)
         acting.check_state(server, "rebuild", "rebuild")
-        acting.check_place(ctx, server, KINDS["rebuild"])
+        # One that is PENDING was never made: it gets another try at being placed.
+        kind = "build" if server.vm_state == V.PENDING else "rebuild"
+        acting.check_place(ctx, server, KINDS[kind])
         check(server)
+        if kind == "build":
+            change.put(await quota.still(ctx, server))
         changes = {**wish.changes, **await _key(ctx, server, wish)}
         kept = {**wish.kept, **changes.pop("kept", {})}
         changes["request"] = msgspec.structs.replace(server.request, **kept)
-        ask = Ask("rebuild", prepare=lambda *_: (changes, {}, []), is_hard=wish.is_hard)
+        ask = Ask(kind, prepare=lambda *_: (changes, {}, []), is_hard=wish.is_hard)
         return acting.begin(ctx, change, server, ask)
 
     return await ctx.door.attempt(cause, uuid, decide)

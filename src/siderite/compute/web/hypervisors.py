@@ -24,6 +24,7 @@ PAGES = 33
 UUIDS = 53
 ALWAYS_SERVERS = 75
 NO_STATISTICS = 88
+OURS = 900
 
 
 def _key(found: Shown, version: int) -> int | str:
@@ -59,12 +60,24 @@ def _full(found: Shown, version: int) -> dict[str, Any]:
             "disabled_reason": service.host.disabled_reason,
         },
     }
+    if version >= OURS:
+        return shown | {"uptime": None, "room": _how_much(found)}
     if version >= NO_STATISTICS:
         return shown | {"uptime": None}
     info: Any = one.cpu_info
     if version >= CPU_OBJECT:
         info = msgspec.json.decode(one.cpu_info) if one.cpu_info else {}
     return shown | {"cpu_info": info} | _statistics(found)
+
+
+def _how_much(found: Shown) -> dict[str, dict[str, int]]:
+    """What can be claimed of it, overcommitment included, and what has been."""
+    one = found.hypervisor
+    return {
+        "vcpus": {"limit": one.vcpus_limit, "used": one.vcpus_used},
+        "ram_mib": {"limit": one.ram_limit, "used": one.ram_used},
+        "disk_gib": {"limit": one.disk_limit, "used": one.disk_used},
+    }
 
 
 def _statistics(found: Shown) -> dict[str, int]:

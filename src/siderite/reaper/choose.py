@@ -1,0 +1,141 @@
+"""Which preemptible servers go, so that a PENDING one fits: pure functions."""
+
+import random
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+EXACT = 14
+"""Of so many servers on a host the smallest set is searched for; of more, the largest go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """So much of a host."""
+
+    vcpus: int
+    ram_mib: int
+    disk_gib: int
+
+    def __add__(self, other: "Room") -> "Room":
+        return Room(
+            self.vcpus + other.vcpus, self.ram_mib + other.ram_mib, self.disk_gib + other.disk_gib
+        )
+
+    def holds(self, need: "Room") -> bool:
+        """Whether there is enough of everything."""
+        return (
+            self.vcpus >= need.vcpus
+            and self.ram_mib >= need.ram_mib
+            and self.disk_gib >= need.disk_gib
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A server that may go."""
+
+    uuid: str
+    name: str
+    room: Room
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A host that would do if it had room."""
+
+    node: str
+    free: Room
+    victims: tuple[Victim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Where the server goes, and who goes for it: nobody, if there is room."""
+
+    node: str
+    victims: tuple[Victim, ...]
+
+
+Strategy = Callable[[Room, Sequence[Place]], Choice | None]
+
+
+def _sum(free: Room, victims: Sequence[Victim]) -> Room:
+    for victim in victims:
+        free += victim.room
+    return free
+
+
+def _needed(need: Room, place: Place, order: Sequence[Victim]) -> tuple[Victim, ...] | None:
+    """The first few of an order that make enough room, without those that were not needed."""
+    chosen: list[Victim] = []
+    for victim in order:
+        if _sum(place.free, chosen).holds(need):
+            break
+        chosen.append(victim)
+    if not _sum(place.free, chosen).holds(need):
+        return None
+    for victim in list(chosen):
+        rest = [one for one in chosen if one is not victim]
+        if _sum(place.free, rest).holds(need):
+            chosen = rest
+    return tuple(chosen)
+
+
+def _size(victims: Sequence[Victim]) -> tuple[int, int, int, int]:
+    """How much goes: the number of servers first."""
+    room = _sum(Room(0, 0, 0), victims)
+    return len(victims), room.ram_mib, room.vcpus, room.disk_gib
+
+
+def _smallest(need: Room, place: Place) -> tuple[Victim, ...] | None:
+    if len(place.victims) > EXACT:
+        largest = sorted(place.victims, key=lambda one: -one.room.ram_mib)
+        return _needed(need, place, largest)
+    for count in range(len(place.victims) + 1):
+        enough = [
+            some
+            for some in combinations(place.victims, count)
+            if _sum(place.free, some).holds(need)
+        ]
+        if enough:
+            return min(enough, key=_size)
+    return None
+
+
+def strict(need: Room, places: Sequence[Place]) -> Choice | None:
+    """The smallest set that suffices, on whichever host that is."""
+    found = [(place.node, some) for place in places if (some := _smallest(need, place)) is not None]
+    if not found:
+        return None
+    node, victims = min(found, key=lambda one: (_size(one[1]), one[0]))
+    return Choice(node, victims)
+
+
+def oldest(need: Room, places: Sequence[Place]) -> Choice | None:
+    """Those that have run longest go first."""
+    found = []
+    for place in places:
+        by_age = sorted(place.victims, key=lambda one: (one.created, one.uuid))
+        some = _needed(need, place, by_age)
+        if some is not None:
+            found.append((max((one.created for one in some), default=""), place.node, some))
+    if not found:
+        return None
+    _, node, victims = min(found, key=lambda one: one[:2])
+    return Choice(node, victims)
+
+
+def chance(need: Room, places: Sequence[Place]) -> Choice | None:
+    """Anybody, anywhere."""
+    shuffled = random.sample(list(places), len(places))
+    for place in shuffled:
+        some = _needed(need, place, random.sample(place.victims, len(place.victims)))
+        if some is not None:
+            return Choice(place.node, some)
+    return None
+
+
+STRATEGIES: dict[str, Strategy] = {"strict": strict, "oldest": oldest, "chance": chance}

@@ -1,0 +1,1 @@
+"""The reaper: what it chooses, and what becomes of a full cloud."""

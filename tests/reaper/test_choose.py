@@ -1,0 +1,61 @@
+"""Who goes: as few as will do, the longest there, or anybody; and never one too many."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from siderite.reaper.choose import STRATEGIES
+from siderite.reaper.choose import Place
+from siderite.reaper.choose import Room
+from siderite.reaper.choose import Victim
+from siderite.reaper.choose import oldest
+from siderite.reaper.choose import strict
+
+
+def victim(name, vcpus, created="2026-01-01"):
+    return Victim(name, name, Room(vcpus, vcpus * 512, vcpus), created)
+
+
+def test_strict_takes_the_smallest_set_on_whichever_host_that_is():
+    far = Place("far", Room(0, 0, 0), (victim("a", 1), victim("b", 1), victim("c", 2)))
+    near = Place("near", Room(1, 512, 1), (victim("d", 2), victim("e", 8)))
+    choice = strict(Room(3, 1536, 3), [far, near])
+    assert (choice.node, [one.name for one in choice.victims]) == ("near", ["d"])
+
+
+def test_oldest_takes_those_that_have_run_longest():
+    place = Place("h", Room(0, 0, 0), (victim("new", 2, "2026-03-01"), victim("old", 2)))
+    assert [one.name for one in oldest(Room(2, 1024, 2), [place]).victims] == ["old"]
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_nobody_goes_where_there_is_room_and_nothing_helps_where_there_is_too_little(strategy):
+    choose = STRATEGIES[strategy]
+    assert choose(Room(1, 512, 1), [Place("h", Room(4, 4096, 4), (victim("a", 1),))]).victims == ()
+    assert choose(Room(9, 512, 1), [Place("h", Room(4, 4096, 4), (victim("a", 1),))]) is None
+    assert choose(Room(1, 512, 1), []) is None
+
+
+rooms = st.builds(Room, st.integers(0, 8), st.integers(0, 8), st.integers(0, 8))
+victims = st.builds(Victim, st.uuids().map(str), st.just("v"), rooms, st.sampled_from("abc"))
+places = st.builds(Place, st.uuids().map(str), rooms, st.lists(victims, max_size=18).map(tuple))
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@given(need=rooms, there=st.lists(places, max_size=4))
+def test_what_goes_is_enough_and_none_of_it_could_have_stayed(strategy, need, there):
+    choice = STRATEGIES[strategy](need, there)
+    if choice is None:
+        for place in there:
+            everything = place.free
+            for one in place.victims:
+                everything += one.room
+            assert not everything.holds(need)
+        return
+    [place] = [one for one in there if one.node == choice.node]
+    for left_out in (None, *choice.victims):
+        room = place.free
+        for one in choice.victims:
+            if one is not left_out:
+                room += one.room
+        assert room.holds(need) is (left_out is None)
