@@ -20,7 +20,7 @@ from siderite.core.store import Store
 
 log = get_logger("singleton")
 
-LEASE_S = 10.0
+LEASE_S = 5.0
 BACK_OFF_S = 5.0
 
 _TAKE = """

@@ -89,9 +89,9 @@ def test_what_the_power_watch_saw_is_on_it_though_nobody_asked(tmp_path):
 
 
 @pytest.mark.parametrize("way", ["asc", "desc"])
-def test_pages_hold_each_line_once(tmp_path, db, way):
+def test_pages_hold_each_line_once(tmp_path, way):
     async def story():
-        async with running(tmp_path, db) as app:
+        async with running(tmp_path) as app:
             uuid = await app.make_node()
             for number in range(10):
                 patch = [{"op": "add", "path": "/extra/n", "value": number}]

@@ -118,7 +118,7 @@ def test_a_node_is_held_before_it_becomes_available_even_if_nothing_is_cleaned(t
 
 def test_an_answer_of_fail_ends_the_work_with_its_reason(tmp_path, db):
     async def story():
-        async with running(tmp_path, db, work=True) as app:
+        async with running(tmp_path, work=True) as app:
             uuid = await ready(app)
             await hook(app, state="deploying")
             await verb(app, uuid, "active")
@@ -136,9 +136,9 @@ def test_an_answer_of_fail_ends_the_work_with_its_reason(tmp_path, db):
 
 
 @pytest.mark.parametrize(("policy", "end"), [("proceed", "active"), ("fail", "deploy failed")])
-def test_a_deadline_without_an_answer_follows_the_hooks_own_policy(tmp_path, db, policy, end):
+def test_a_deadline_without_an_answer_follows_the_hooks_own_policy(tmp_path, policy, end):
     async def story():
-        async with running(tmp_path, db, work=True) as app:
+        async with running(tmp_path, work=True) as app:
             uuid = await ready(app)
             await hook(app, state="deploying", deadline_s=1, on_deadline=policy)
             await verb(app, uuid, "active")

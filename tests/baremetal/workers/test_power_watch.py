@@ -120,7 +120,7 @@ def test_a_record_that_cannot_be_restored_stays_as_it_is(tmp_path):
 
 def test_observe_notes_the_difference_and_changes_nothing(tmp_path, db):
     async def story():
-        async with running(tmp_path, db, work=True, power_policy="observe", **OFTEN) as app:
+        async with running(tmp_path, work=True, power_policy="observe", **OFTEN) as app:
             uuid = await switched_on(app, driver_info={"rack": "r1"})
             app.program.machines.cut_power("r1")
             async with asyncio.timeout(30):
@@ -172,14 +172,14 @@ def test_an_unreachable_bmc_leads_to_unknown_then_maintenance_and_back_without_a
 
 def test_failures_in_a_row_are_counted_on_after_a_restart(tmp_path, db):
     async def story():
-        async with running(tmp_path, db, work=True, **OFTEN) as app:
+        async with running(tmp_path, work=True, **OFTEN) as app:
             uuid = await switched_on(app, driver_info={"rack": "r1"})
             script(app, "rack:r1", unreachable=True)
             async with asyncio.timeout(30):
                 while await failures(app, uuid) < 2:
                     await asyncio.sleep(0.01)
             before = await failures(app, uuid)
-        async with running(tmp_path, db) as app:
+        async with running(tmp_path) as app:
             assert await failures(app, uuid) >= before
 
     async def failures(app, uuid):
