@@ -72,6 +72,7 @@ def test_a_failure_is_told_with_its_reason_and_how_long_it_took(tmp_path, databa
             assert "disk is gone" in failed["event"]
             assert failed["duration_seconds"] >= 0
             assert (failed["event_type"], failed["conductor"]) == ("provisioning", "here")
+            assert (failed["user"], failed["project"] is None) == ("admin", False)
             brief = (await app.ask("GET", f"/v1/nodes/{uuid}/history")).json["history"]
             assert len(brief[-1]["event"]) == 255
 

@@ -41,6 +41,8 @@ _KINDS = {
 }
 """The facts that are history, and what they are about."""
 _TYPES = tuple(_PREFIX + name for name in _KINDS)
+_Actor = tuple[str | None, str | None]
+_NOBODY: _Actor = (None, None)
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -54,6 +56,8 @@ class Happened:
     event: str
     event_type: str
     conductor: str
+    user: str | None
+    project: str | None
     state: str | None
     target: str | None
     duration_seconds: float | None
@@ -63,6 +67,8 @@ async def entries(ctx: Context, ident: str, who: Who, guard: Guard) -> tuple[Nod
     """What happened to a node, the oldest first."""
     node = await find.node(ctx, ident, who, guard)
     found = await eventlog.latest(ctx.door.store, node.uuid, _TYPES, MOST)
+    requests = sorted({entry.request_id for entry in found if entry.request_id is not None})
+    actors = await eventlog.actors(ctx.door.store, node.uuid, requests) if requests else {}
     began: float | None = None
     told = []
     for entry in found:
@@ -72,7 +78,7 @@ async def entries(ctx: Context, ident: str, who: Who, guard: Guard) -> tuple[Nod
             began = entry.at
         elif name in ("provision_set.end", "provision_set.error") and began is not None:
             took, began = round(entry.at - began, 3), None
-        told.append(_happened(entry, name, took))
+        told.append(_happened(entry, name, took, actors.get(entry.request_id or "", _NOBODY)))
     return node, told
 
 
@@ -87,7 +93,7 @@ async def entry(
     raise NotFound(f"Node {node.uuid} has no history entry {uuid[:80]!r}.")
 
 
-def _happened(entry: Entry, name: str, took: float | None) -> Happened:
+def _happened(entry: Entry, name: str, took: float | None, who: _Actor) -> Happened:
     data = _decode(entry.payload)["ironic_object.data"]
     return Happened(
         uuid=entry.message_id,
@@ -96,6 +102,8 @@ def _happened(entry: Entry, name: str, took: float | None) -> Happened:
         event=_words(name, data),
         event_type=_KINDS[name],
         conductor=entry.publisher_id.partition(".")[2],
+        user=who[0],
+        project=who[1],
         state=data["provision_state"],
         target=data["target_provision_state"],
         duration_seconds=took,

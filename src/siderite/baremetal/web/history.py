@@ -89,9 +89,9 @@ def _shown(item: Happened, base: str, version: int, *, detail: bool) -> dict[str
         "links": [{"href": f"{base}/{item.uuid}", "rel": "self"}],
     }
     if detail:
-        shown |= {"event_type": item.event_type, "conductor": item.conductor, "user": None}
+        shown |= {"event_type": item.event_type, "conductor": item.conductor, "user": item.user}
         if version >= PROJECT_SINCE:
-            shown["project"] = None
+            shown["project"] = item.project
         if version >= STATES_SINCE:
             shown |= {
                 "state": item.state,
