@@ -175,6 +175,9 @@ def test_people_and_their_roles_are_managed(openstack: Shell) -> None:
     assert openstack.json("user", "show", "betty")["enabled"] is False
     assert openstack.json("group", "list") == []
     openstack("user", "delete", "betty")
+    openstack("role", "create", "auditor", "--description", "looks")
+    assert openstack.json("role", "show", "auditor")["description"] == "looks"
+    openstack("role", "delete", "auditor")
     openstack("project", "delete", "wing")
     token = openstack.json("token", "issue")["id"]
     openstack("token", "revoke", token)

@@ -18,7 +18,7 @@ def test_admin_implies_member_implies_reader() -> None:
     assert effective(["admin"]) == {"admin", "member", "reader"}
     assert effective(["member"]) == {"member", "reader"}
     assert effective(["service"]) == {"service"}
-    assert effective(["gone", "reader"]) == {"reader"}
+    assert effective(["added", "reader"]) == {"added", "reader"}
 
 
 def test_ids_of_fixed_things_never_change() -> None:

@@ -248,7 +248,7 @@ _USER = {"name": "admin", "domain": {"id": "default"}, "password": PASSWORD}
         (_body({"identity": {"methods": []}}), 400, "one method"),
         (_body({"identity": {"methods": [1]}}), 400, "str"),
         (_body({"identity": {"methods": ["password", "token"]}}), 400, "one method"),
-        (_body({"identity": {"methods": ["totp"]}}), 401, "password or token"),
+        (_body({"identity": {"methods": ["totp"]}}), 401, "application_credential"),
         (_body({"identity": {"methods": ["password"]}}), 400, "password.user"),
         (_body({"identity": {"methods": ["token"]}}), 400, "token.id"),
         (_body({"identity": {"methods": ["token"], "token": {"id": 5}}}), 400, "str"),

@@ -1,8 +1,7 @@
 """The values of identity: domain, roles, projects, users, scopes, sessions. Pure.
 
-Roles and the one domain are tables here, not rows in the database: policies name them, and nothing
-can add to them. Ids of such fixed things are derived from their names, so they are the same
-everywhere.
+The roles that policies name and the one domain are tables here, not rows in the database. Ids of
+such fixed things are derived from their names, so they are the same everywhere.
 """
 
 from collections.abc import Iterable
@@ -43,7 +42,12 @@ class Role:
     @property
     def id(self) -> str:
         """Stable, derived from the name."""
-        return fixed_id(f"role/{self.name}")
+        return role_id(self.name)
+
+
+def role_id(name: str) -> str:
+    """The id of a role: the same everywhere."""
+    return fixed_id(f"role/{name}")
 
 
 ROLES = (
@@ -52,19 +56,18 @@ ROLES = (
     Role("reader", (), "May look at what the project owns."),
     Role("service", (), "Held by services: may validate tokens and see all projects' machines."),
 )
-ROLE_BY_NAME = {role.name: role for role in ROLES}
-ROLE_BY_ID = {role.id: role for role in ROLES}
+_IMPLIED = {role.name: role.implies for role in ROLES}
 
 
 def effective(names: Iterable[str]) -> frozenset[str]:
-    """The roles with all that they imply; names that are no role (any more) are left out."""
+    """The roles with all that they imply; added ones imply nothing."""
     found: set[str] = set()
-    todo = [name for name in names if name in ROLE_BY_NAME]
+    todo = list(names)
     while todo:
         name = todo.pop()
         if name not in found:
             found.add(name)
-            todo += ROLE_BY_NAME[name].implies
+            todo += _IMPLIED.get(name, ())
     return frozenset(found)
 
 

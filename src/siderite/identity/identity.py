@@ -15,6 +15,7 @@ from siderite.identity.usecases.first_start import first_start
 from siderite.identity.usecases.grants import Grants
 from siderite.identity.usecases.logins import Logins
 from siderite.identity.usecases.projects import Projects
+from siderite.identity.usecases.roles import Roles
 from siderite.identity.usecases.service_account import service_token
 from siderite.identity.usecases.sessions import Sessions
 from siderite.identity.usecases.users import Users
@@ -46,6 +47,7 @@ class Identity:
         )
         self.projects = Projects(store, changes)
         self.users = Users(store, self._passwords, self.logins, changes)
+        self.roles = Roles(store, changes)
         self.grants = Grants(store, changes)
         self.credentials = Credentials(store, self._passwords, changes, clock)
         self._basic = Basic(store, self.logins, changes, clock)

@@ -15,6 +15,7 @@ from siderite.identity.domain import Credential
 from siderite.identity.domain import CredentialRef
 from siderite.identity.domain import Grant
 from siderite.identity.domain import Project
+from siderite.identity.domain import Role
 from siderite.identity.domain import Scope
 from siderite.identity.domain import ScopeKind
 from siderite.identity.domain import Session
@@ -224,3 +225,37 @@ def remove_tokens_of_user_at(user_id: str, scope: Scope) -> Op:
 def remove_expired_tokens(now: float) -> Op:
     """Sweep tokens that time has ended."""
     return Op("DELETE FROM identity_tokens WHERE expires_at <= ?", (now,))
+
+
+async def added_roles(store: Store) -> list[Role]:
+    """Roles beside those of the program, by name."""
+    rows = await store.fetch("SELECT name, description FROM identity_roles ORDER BY name")
+    return [Role(str(name), (), str(description)) for name, description in rows]
+
+
+def add_role(role: Role) -> Op:
+    """A new role."""
+    return Op(
+        "INSERT INTO identity_roles (name, folded, description) VALUES (?, ?, ?)",
+        (role.name, role.name.lower(), role.description),
+        1,
+    )
+
+
+def describe_role(role: Role) -> Op:
+    """A role's new description."""
+    return Op(
+        "UPDATE identity_roles SET description = ? WHERE name = ?",
+        (role.description, role.name),
+        1,
+    )
+
+
+def remove_role(role: Role) -> Op:
+    """A role goes."""
+    return Op("DELETE FROM identity_roles WHERE name = ?", (role.name,), 1)
+
+
+def remove_grants_of_role(name: str) -> Op:
+    """Nobody holds it any more."""
+    return Op("DELETE FROM identity_grants WHERE role = ?", (name,))

@@ -1,5 +1,6 @@
 """Application credentials over HTTP."""
 
+from collections.abc import Sequence
 from datetime import UTC
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,8 +13,7 @@ from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
-from siderite.identity.domain import ROLE_BY_ID
-from siderite.identity.domain import ROLE_BY_NAME
+from siderite.identity.domain import Role
 from siderite.identity.domain import Session
 from siderite.identity.passwords import MAX_LENGTH
 from siderite.identity.usecases.credentials import Wanted
@@ -66,7 +66,7 @@ async def show(service: "IdentityService", request: Request) -> Response:
 
 async def create(service: "IdentityService", request: Request) -> Response:
     """POST /v3/users/{user_id}/application_credentials"""
-    wanted = _wanted(await request.json())
+    wanted = _wanted(await request.json(), await service.identity.roles.every())
     session = await _session(service, request)
     made, secret = await service.identity.credentials.create(session, wanted)
     shown = {**views.credential(service.v3, made), "secret": secret}
@@ -90,7 +90,7 @@ async def _session(service: "IdentityService", request: Request) -> Session:
     return session
 
 
-def _wanted(body: object) -> Wanted:
+def _wanted(body: object, known: Sequence[Role]) -> Wanted:
     given = convert(body, _Body, _EXAMPLE).application_credential
     if not given.name.strip() or len(given.name) > MAX_NAME:
         raise Invalid(f"The name must have 1 to {MAX_NAME} characters and not only blanks.")
@@ -103,18 +103,18 @@ def _wanted(body: object) -> Wanted:
     return Wanted(
         name=given.name,
         description=given.description,
-        roles=None if given.roles is None else tuple(_role(one) for one in given.roles),
+        roles=None if given.roles is None else tuple(_role(one, known) for one in given.roles),
         secret=given.secret,
         expires_at=None if given.expires_at is None else _moment(given.expires_at),
         unrestricted=given.unrestricted,
     )
 
 
-def _role(given: _Role) -> str:
-    known = ROLE_BY_ID.get(given.id or "") or ROLE_BY_NAME.get(given.name or "")
-    if known is None:
-        raise Invalid("A role is named by its id or its name; list them at /v3/roles.")
-    return known.name
+def _role(given: _Role, known: Sequence[Role]) -> str:
+    for role in known:
+        if given.id == role.id or (given.id is None and given.name == role.name):
+            return role.name
+    raise Invalid("A role is named by its id or its name; list them at /v3/roles.")
 
 
 def _moment(text: str) -> float:

@@ -4,14 +4,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from siderite.core.errors import Invalid
-from siderite.core.errors import NotFound
 from siderite.core.http import Handler
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
 from siderite.identity.domain import DEFAULT
-from siderite.identity.domain import ROLE_BY_ID
-from siderite.identity.domain import ROLES
 from siderite.identity.domain import SYSTEM
 from siderite.identity.domain import Grant
 from siderite.identity.domain import Role
@@ -31,19 +28,19 @@ if TYPE_CHECKING:
 async def list_all(service: "IdentityService", request: Request) -> Response:
     """GET /v3/role_assignments"""
     role_id = query.text(request, "role.id")
+    role = None if role_id is None else await service.identity.roles.find(role_id)
+    is_effective = query.flag(request, "effective")
     found: list[Grant] = []
-    is_known = role_id is None or role_id in ROLE_BY_ID
+    is_known = role_id is None or role is not None
     if is_known and query.text(request, "group.id") is None:  # there are no groups
         found = await service.identity.grants.find(
             user_id=query.text(request, "user.id"),
             scope=_wanted(request),
-            role=None
-            if role_id is None or query.flag(request, "effective")
-            else ROLE_BY_ID[role_id],
+            role=None if is_effective else role,
         )
-    if query.flag(request, "effective"):
+    if is_effective:
         found = _effective(found)
-        found = [one for one in found if role_id is None or ROLE_BY_ID[role_id].name == one.role]
+        found = [one for one in found if role is None or role.name == one.role]
     has_names = query.flag(request, "include_names")
     shown = (views.grant(service.v3, one, has_names=has_names) for one in found)
     return reply(views.listing(service.v3, "/role_assignments", "role_assignments", shown))
@@ -64,7 +61,9 @@ async def list_my_system(service: "IdentityService", request: Request) -> Respon
     )
 
 
-def _target(kind: ScopeKind, request: Request) -> tuple[Scope, str, Role | None]:
+async def _target(
+    service: "IdentityService", kind: ScopeKind, request: Request
+) -> tuple[Scope, str, Role | None]:
     """Scope, user and role out of the path; on the system there is no id of the scope in it."""
     at = 0
     scope = SYSTEM
@@ -74,17 +73,15 @@ def _target(kind: ScopeKind, request: Request) -> tuple[Scope, str, Role | None]
     user_id = query.path_id(request, at)
     if len(request.params) == at + 1:
         return scope, user_id, None
-    role_id = query.path_id(request, at + 1)
-    if role_id not in ROLE_BY_ID:
-        raise NotFound(f"There is no role {role_id[:64]!r}; list them at /v3/roles.")
-    return scope, user_id, ROLE_BY_ID[role_id]
+    return scope, user_id, await service.identity.roles.get(query.path_id(request, at + 1))
 
 
 def _list(kind: ScopeKind) -> Handler:
     async def handler(service: "IdentityService", request: Request) -> Response:
-        scope, user_id, _ = _target(kind, request)
+        scope, user_id, _ = await _target(service, kind, request)
         held = await service.identity.grants.of_user(user_id, scope)
-        shown = (views.role(service.v3, one) for one in ROLES if one.name in held)
+        every = await service.identity.roles.every()
+        shown = (views.role(service.v3, one) for one in every if one.name in held)
         return reply(views.listing(service.v3, request.path.removeprefix("v3"), "roles", shown))
 
     return handler
@@ -92,7 +89,7 @@ def _list(kind: ScopeKind) -> Handler:
 
 def _check(kind: ScopeKind) -> Handler:
     async def handler(service: "IdentityService", request: Request) -> Response:
-        scope, user_id, role = _target(kind, request)
+        scope, user_id, role = await _target(service, kind, request)
         assert role is not None  # noqa: S101 - the route has a role in its path
         if role.name not in await service.identity.grants.of_user(user_id, scope):
             raise not_held(role)
@@ -103,7 +100,7 @@ def _check(kind: ScopeKind) -> Handler:
 
 def _give(kind: ScopeKind) -> Handler:
     async def handler(service: "IdentityService", request: Request) -> Response:
-        scope, user_id, role = _target(kind, request)
+        scope, user_id, role = await _target(service, kind, request)
         assert role is not None  # noqa: S101
         await service.identity.grants.give(user_id, scope, role)
         return Response(status=204)
@@ -113,7 +110,7 @@ def _give(kind: ScopeKind) -> Handler:
 
 def _take(kind: ScopeKind) -> Handler:
     async def handler(service: "IdentityService", request: Request) -> Response:
-        scope, user_id, role = _target(kind, request)
+        scope, user_id, role = await _target(service, kind, request)
         assert role is not None  # noqa: S101
         await service.identity.grants.take(user_id, scope, role)
         return Response(status=204)

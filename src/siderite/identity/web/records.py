@@ -1,4 +1,4 @@
-"""Nouns that are not rows: roles, the domain, the region, and the catalogue's parts."""
+"""Nouns that are not rows: the domain, the region, and the catalogue's parts."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -10,7 +10,6 @@ from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
 from siderite.identity.domain import DEFAULT
-from siderite.identity.domain import ROLES
 from siderite.identity.web import query
 from siderite.identity.web import views
 
@@ -18,17 +17,6 @@ if TYPE_CHECKING:
     from siderite.identity.web.service import IdentityService
 
 T = TypeVar("T")
-
-
-async def roles(service: "IdentityService", request: Request) -> Response:
-    """GET /v3/roles"""
-    found = _filtered(request, ROLES, "name") if query.text(request, "domain_id") is None else []
-    return _list(service, "roles", found, views.role)
-
-
-async def role(service: "IdentityService", request: Request) -> Response:
-    """GET /v3/roles/{role_id}"""
-    return _one(service, request, "role", {one.id: one for one in ROLES}, views.role)
 
 
 async def domains(service: "IdentityService", request: Request) -> Response:

@@ -5,6 +5,7 @@ from siderite.identity.web import credentials
 from siderite.identity.web import grants
 from siderite.identity.web import projects
 from siderite.identity.web import records
+from siderite.identity.web import roles
 from siderite.identity.web import tokens
 from siderite.identity.web import users
 from siderite.identity.web import versions
@@ -58,8 +59,11 @@ ROUTES = (
     Route("GET", ON_SYSTEM + "/{role_id}", grants.check_on_system, "reader"),
     Route("PUT", ON_SYSTEM + "/{role_id}", grants.give_on_system, "admin"),
     Route("DELETE", ON_SYSTEM + "/{role_id}", grants.take_on_system, "admin"),
-    Route("GET", "/v3/roles", records.roles, "authenticated"),
-    Route("GET", "/v3/roles/{role_id}", records.role, "authenticated"),
+    Route("GET", "/v3/roles", roles.list_all, "authenticated"),
+    Route("POST", "/v3/roles", roles.create, "admin"),
+    Route("GET", "/v3/roles/{role_id}", roles.show, "authenticated"),
+    Route("PATCH", "/v3/roles/{role_id}", roles.update, "admin"),
+    Route("DELETE", "/v3/roles/{role_id}", roles.delete, "admin"),
     Route("GET", "/v3/domains", records.domains, "authenticated"),
     Route("GET", "/v3/domains/{domain_id}", records.domain, "authenticated"),
     Route("GET", "/v3/regions", records.regions, "authenticated"),

@@ -6,8 +6,6 @@ from typing import Any
 
 from siderite.core.times import iso
 from siderite.identity.domain import DEFAULT
-from siderite.identity.domain import ROLE_BY_NAME
-from siderite.identity.domain import ROLES
 from siderite.identity.domain import Credential
 from siderite.identity.domain import Domain
 from siderite.identity.domain import Grant
@@ -16,6 +14,7 @@ from siderite.identity.domain import Role
 from siderite.identity.domain import ScopeKind
 from siderite.identity.domain import Session
 from siderite.identity.domain import User
+from siderite.identity.domain import role_id
 from siderite.identity.web.catalogue import Catalogue
 from siderite.identity.web.catalogue import Endpoint
 from siderite.identity.web.catalogue import ServiceRecord
@@ -74,7 +73,7 @@ def session(one: Session, catalogue: Sequence[View] | None) -> View:
             body["domain"] = _DOMAIN
         case ScopeKind.SYSTEM:
             body["system"] = {"all": True}
-    body["roles"] = [{"id": r.id, "name": r.name} for r in ROLES if r.name in one.roles]
+    body["roles"] = [{"id": role_id(name), "name": name} for name in sorted(one.roles)]
     if catalogue is not None:
         body["catalog"] = catalogue
     return {"token": body}
@@ -143,11 +142,7 @@ def credential(v3: str, one: Credential) -> View:
         "name": one.name,
         "description": one.description,
         "project_id": one.project_id,
-        "roles": [
-            {"id": ROLE_BY_NAME[name].id, "name": name, "domain_id": None}
-            for name in one.roles
-            if name in ROLE_BY_NAME
-        ],
+        "roles": [{"id": role_id(name), "name": name, "domain_id": None} for name in one.roles],
         "expires_at": None if one.expires_at is None else _time(one.expires_at),
         "unrestricted": one.unrestricted,
         "links": {"self": f"{v3}/users/{one.user_id}/application_credentials/{one.uuid}"},
@@ -216,14 +211,14 @@ def endpoint(v3: str, one: Endpoint) -> View:
 
 def grant(v3: str, one: Grant, *, has_names: bool) -> View:
     """A role assignment."""
-    held = ROLE_BY_NAME[one.role]
+    held = role_id(one.role)
     target = one.scope.target_id
     who: View = {"id": one.user_id}
-    what: View = {"id": held.id}
+    what: View = {"id": held}
     where: View = {"id": target}
     if has_names:
         who |= {"name": one.user, "domain": _DOMAIN}
-        what |= {"name": held.name}
+        what |= {"name": one.role}
         where |= {"name": one.project, "domain": _DOMAIN}
     match one.scope.kind:
         case ScopeKind.SYSTEM:
@@ -235,7 +230,7 @@ def grant(v3: str, one: Grant, *, has_names: bool) -> View:
         case _:
             scope = {"project": where}
             path = f"projects/{target}"
-    link = f"{v3}/{path}/users/{one.user_id}/roles/{held.id}"
+    link = f"{v3}/{path}/users/{one.user_id}/roles/{held}"
     return {"role": what, "user": who, "scope": scope, "links": {"assignment": link}}
 
 
