@@ -90,7 +90,12 @@ def _announced_of_others(node: Node) -> Iterator[tuple[Fact, str]]:
         for action in ("create", "update", "delete"):
             for status in ("start", "end", "error"):
                 with_node = "node_uuid" in fields and action == "delete" and status != "error"
-                when = f"a client's {action} of a {kind.word}" + " or of its node" * with_node
+                article = "an" if kind.word[0] in "aeiou" else "a"
+                when = (
+                    f"a client's {action} of {article} {kind.word}" + " or of its node" * with_node
+                )
+                if (kind, action) == (facts.ALLOCATION, "update"):
+                    when += "; or by the conductor, when a node was found or none was"
                 yield facts.record_crud(kind, action, status, record, None), when
 
 

@@ -3,11 +3,18 @@
 import asyncio
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.baremetal.web import odd
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
 from tests.baremetal.web.kinds import KINDS
+from tests.baremetal.web.test_any_request import check
+from tests.baremetal.web.test_any_request import one_node
+from tests.baremetal.web.test_any_request import repeatable
 from tests.baremetal.web.told import told
 from tests.baremetal.web.told import types
 from tests.support.app import Answer
@@ -116,3 +123,31 @@ def test_no_trait_is_lost_however_they_race(app: Standing) -> None:
 
     assert {answer.status for answer in app.run(story())} == {204}
     assert set(app.node(node).traits) == set(wanted)
+
+
+BELOW_NODES = (
+    "traits", "traits/{}", "vifs", "vifs/{}", "allocation", "children", "volume", "ports",
+    "portgroups/detail", "volume/targets", "volume/connectors",
+)  # fmt: skip
+
+
+@hypothesis.settings(repeatable, max_examples=60)
+@given(data=st.data())
+def test_nothing_sent_to_what_is_below_a_node_is_a_server_error(
+    lite: Standing, data: st.DataObject
+) -> None:
+    with one_node(lite, state="active", name="n1", network_interface="flat") as node:
+        end = data.draw(st.sampled_from(BELOW_NODES))
+        end = end.format(data.draw(odd.SEGMENTS | st.just(FAST)))
+        body = data.draw(
+            odd.JSON
+            | st.fixed_dictionaries({"traits": st.lists(odd.TEXTS | st.just(FAST)) | odd.JSON})
+            | st.fixed_dictionaries(
+                {"id": odd.TEXTS}, optional={"port_uuid": odd.JSON, "portgroup_uuid": odd.JSON}
+            )
+        )
+        query = data.draw(st.just("") | odd.QUERIES)
+        method = data.draw(st.sampled_from(["GET", "PUT", "POST", "DELETE"]))
+        version = data.draw(st.just("1.115") | odd.VERSIONS)
+        path = f"/v1/nodes/{node}/{end}?{query}"
+        check(lite, method, path, body=odd.as_bytes(body), version=version)
