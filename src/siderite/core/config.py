@@ -136,6 +136,7 @@ class Config:
     use_pending_state: bool = _option(
         False, "Whether a server that no host has room for becomes PENDING in place of ERROR."
     )
+    console_token_ttl_s: float = _option(600.0, "How long the URL of a console can be opened.")
 
     keystone_url: str = _option(
         "", "A Keystone whose tokens are good here too (https://…/v3); empty: only our own."

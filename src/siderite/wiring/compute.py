@@ -10,6 +10,7 @@ from siderite.compute.domain.image import ImageSource
 from siderite.compute.domain.record_facts import EVENT_TYPES as RECORD_EVENT_TYPES
 from siderite.compute.drivers.contract import Drivers
 from siderite.compute.drivers.contract import ImageFiles
+from siderite.compute.drivers.libvirt import libvirt_driver
 from siderite.compute.drivers.simulated import Guests
 from siderite.compute.drivers.simulated import SimulatedHostsService
 from siderite.compute.drivers.simulated import simulated_driver
@@ -20,8 +21,10 @@ from siderite.compute.usecases.hooks import Limits
 from siderite.compute.usecases.keypairs import StoredKeys
 from siderite.compute.usecases.quotas import StoredQuotas
 from siderite.compute.usecases.server_groups import StoredGroups
+from siderite.compute.web.console_proxy import ConsoleProxy
 from siderite.compute.web.network import NetworkService
 from siderite.compute.web.service import ComputeService
+from siderite.compute.workers.consoles import DriverConsoles
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.host_watch import HostWatch
 from siderite.compute.workers.plans import PLANS
@@ -65,6 +68,7 @@ def settings(config: Config) -> Settings:
         use_pending_state=config.use_pending_state,
         pending_timeout_s=config.pending_timeout_s,
         power_policy=config.server_power_policy,
+        console_token_ttl_s=config.console_token_ttl_s,
         networks=network.parse(config.networks),
     )
 
@@ -84,7 +88,10 @@ def compute(base: Base, images: Images) -> Compute:
     """Servers, flavors, hosts; their API, drivers and workers."""
     config = base.config
     guests = Guests(str(base.data / "simulated-guests.db"))
-    drivers: Drivers = {"simulated": simulated_driver(guests, images)}
+    drivers: Drivers = {
+        "simulated": simulated_driver(guests, images),
+        "libvirt": libvirt_driver(images, base.data / "snapshots"),
+    }
     cards = {name: driver.card for name, driver in drivers.items()}
     ctx = Context(
         base.door, cards, settings(config),
@@ -96,11 +103,16 @@ def compute(base: Base, images: Images) -> Compute:
     hands = Hands(ctx, drivers, images)
     watch = HostWatch(hands)
     sync = PowerSync(hands, every_s=config.sync_power_state_interval_s)
+    consoles = DriverConsoles(hands)
+    proxy = ConsoleProxy(consoles)
     handlers: dict[str, Handler] = {f"server.{kind}": ServerWork(hands).handle for kind in PLANS}
     handlers["evicted"] = EvictedWork(hands).handle
     part = Part(
         services={
-            "compute": ComputeService(ctx, base.identity, images, DriverTalk(hands, watch)),
+            "compute": ComputeService(
+                ctx, base.identity, images, DriverTalk(hands, watch), consoles
+            ),
+            "consoles": proxy,
             "network": NetworkService(ctx, base.identity),
             "simulated-hosts": SimulatedHostsService(guests, base.identity),
         },
@@ -117,6 +129,7 @@ def compute(base: Base, images: Images) -> Compute:
             Singleton(base.store, "compute.power_sync", sync.run).run,
             Singleton(base.store, "compute.lifecycle", Lifecycle(hands, sync).run).run,
         ],
+        sockets={"consoles": proxy.socket},
         close=partial(_close, drivers),
     )
     return Compute(part, ctx, guests, watch, sync)

@@ -2,6 +2,8 @@
 know no driver.
 """
 
+from asyncio import StreamReader
+from asyncio import StreamWriter
 from typing import Protocol
 
 from siderite.compute.domain.host import Host
@@ -38,4 +40,12 @@ class Consoles(Protocol):
 
     async def open(self, server: Server, protocol: str, kind: str, base: str) -> str | None:
         """The URL of a new way in, good for a while; None if there is no console of this kind."""
+        ...
+
+
+class Screens(Protocol):
+    """What is behind the ways that were given out."""
+
+    async def connect(self, token: str) -> tuple[StreamReader, StreamWriter]:
+        """The screen that a token opens."""
         ...

@@ -45,6 +45,7 @@ class Settings:
     use_pending_state: bool = False
     pending_timeout_s: float = 0.0
     power_policy: str = "hardware"
+    console_token_ttl_s: float = 600.0
     networks: tuple[Network, ...] = ()
 
 

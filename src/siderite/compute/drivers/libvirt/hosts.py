@@ -160,6 +160,7 @@ def _close(connection: Any) -> None:
 
 def _deregister(connection: Any, number: int) -> None:
     with suppress(library().libvirtError):  # the connection may be gone
+        connection.unregisterCloseCallback()
         connection.domainEventDeregisterAny(number)
 
 

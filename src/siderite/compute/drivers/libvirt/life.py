@@ -54,7 +54,7 @@ class LibvirtLife:
             bases = await self._bases(host, guest, run)
             run.doing = f"making domain {guest.name}"
             await host.call(_build, host, guest, bases, token)
-            return Done({"root_device_name": "/dev/vda", "console_type": "vnc"})
+            return Done({"root_device_name": "/dev/vda"})
 
         return await self._site.outcome(at, token, f"making domain {guest.name}", work)
 
@@ -63,7 +63,7 @@ class LibvirtLife:
             bases = await self._bases(host, guest, run)
             run.doing = f"making domain {guest.name} anew"
             await host.call(_rebuild, host, guest, bases, token)
-            return Done({"root_device_name": "/dev/vda", "console_type": "vnc"})
+            return Done({"root_device_name": "/dev/vda"})
 
         return await self._site.outcome(at, token, f"rebuilding domain {guest.name}", work)
 

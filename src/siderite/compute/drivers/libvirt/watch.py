@@ -1,6 +1,7 @@
 """Hears from libvirt of guests that start or stop by themselves or by another's hand."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from siderite.compute.domain.power import Power
@@ -41,10 +42,10 @@ class LibvirtWatch:
         def on_event(_c: Any, domain: Any, event: int, detail: int, _o: Any) -> None:
             power = power_after(event, detail)
             if power is not None:
-                loop.call_soon_threadsafe(heard.put_nowait, (domain.UUIDString(), power))
+                _put(loop, heard, (domain.UUIDString(), power))
 
         def on_close(_c: Any, _reason: int, _o: Any) -> None:
-            loop.call_soon_threadsafe(heard.put_nowait, None)
+            _put(loop, heard, None)
 
         number = await host.call(_register, on_event, on_close)
         try:
@@ -52,6 +53,12 @@ class LibvirtWatch:
                 await tell(*item)
         finally:
             await host.forget(number)
+
+
+def _put(loop: asyncio.AbstractEventLoop, heard: _Heard, item: tuple[str, Power] | None) -> None:
+    """Called in libvirt's thread, perhaps when we are already gone."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(heard.put_nowait, item)
 
 
 def _register(connection: Any, on_event: Any, on_close: Any) -> tuple[Any, int]:

@@ -1,0 +1,161 @@
+"""Every server action through the API, on real QEMU guests behind real libvirt hosts."""
+
+import asyncio
+from typing import Any
+
+from siderite.core.websocket import with_sockets
+from tests.compute.real.guests import RealCloud
+from tests.lab import Mode
+
+
+def test_power_actions_of_a_real_server(cloud: RealCloud) -> None:
+    server = cloud.boot()
+    cloud.wait_for_words(server, "armed")
+    cloud.do(server, "os-stop", then="SHUTOFF")
+    assert "power button, off" in cloud.log(server)  # it was asked, not cut off
+    cloud.do(server, "os-start", then="ACTIVE")
+    cloud.wait_for_words(server, "armed", times=2)
+    cloud.do(server, "reboot", {"type": "SOFT"}, then="ACTIVE")
+    cloud.wait_for_words(server, "armed", times=3)
+    cloud.do(server, "reboot", {"type": "HARD"}, then="ACTIVE")
+    cloud.do(server, "pause", then="PAUSED")
+    cloud.do(server, "unpause", then="ACTIVE")
+    cloud.do(server, "suspend", then="SUSPENDED")
+    cloud.do(server, "resume", then="ACTIVE")
+    cloud.delete(server)
+
+
+def test_a_server_is_rescued_rebuilt_and_made_an_image_of(cloud: RealCloud) -> None:
+    server = cloud.boot()
+    cloud.wait_for_words(server, "armed")
+    other = cloud.tiny_image(tag="another system")
+    cloud.do(server, "rescue", {"rescue_image_ref": other}, then="RESCUE")
+    cloud.wait_for_words(server, "ready another system")
+    cloud.do(server, "unrescue", then="ACTIVE")
+    cloud.wait_for_words(server, "ready tiny", times=2)
+    made = cloud.api.act(server, "createImage", {"name": "snap"})
+    assert made.status == 202, made
+    cloud.api.until(server, "ACTIVE")
+    again = cloud.boot(made.json["image_id"])
+    cloud.wait_for_words(again, "ready tiny")
+    cloud.delete(again)
+    cloud.do(server, "rebuild", {"imageRef": other}, then="ACTIVE")
+    cloud.wait_for_words(server, "ready another system", times=2)
+    cloud.delete(server)
+
+
+def test_a_server_is_shelved_and_comes_back(cloud: RealCloud) -> None:
+    server = cloud.boot()
+    cloud.wait_for_words(server, "armed")
+    cloud.do(server, "shelve", then="SHELVED_OFFLOADED")
+    assert cloud.domain(server) is None
+    cloud.do(server, "unshelve", then="ACTIVE")
+    cloud.wait_for_words(server, "ready tiny")
+    cloud.delete(server)
+
+
+def test_a_server_changes_its_size_and_its_host(cloud: RealCloud) -> None:
+    server = cloud.boot()
+    cloud.wait_for_words(server, "armed")
+    for last, status in (("revertResize", "ACTIVE"), ("confirmResize", "ACTIVE")):
+        cloud.do(server, "resize", {"flavorRef": cloud.large}, then="VERIFY_RESIZE")
+        domain = cloud.domain(server)
+        assert domain is not None
+        assert domain.info()[3] == 2
+        assert domain.blockInfo("vda")[0] == 2 << 30
+        cloud.do(server, last, then=status)
+        assert cloud.domain(server).info()[3] == (1 if last == "revertResize" else 2)  # type: ignore[union-attr]
+    before = cloud.host_of(server)
+    cloud.do(server, "migrate", {}, then="VERIFY_RESIZE")
+    assert cloud.host_of(server) is not before
+    cloud.do(server, "confirmResize", then="ACTIVE")
+    assert list((before.folder / "lib" / "siderite").glob(f"{server}*")) == []
+    cloud.delete(server)
+
+
+def test_a_server_migrates_live(cloud: RealCloud) -> None:
+    server = cloud.boot()
+    cloud.wait_for_words(server, "armed")
+    before = cloud.host_of(server)
+    where = {"host": None, "block_migration": "auto"}
+    cloud.do(server, "os-migrateLive", where, then="ACTIVE")
+    assert cloud.host_of(server) is not before
+    assert cloud.log(server).count("TINY GUEST ready") == 1  # it never stopped
+    cloud.do(server, "os-stop", then="SHUTOFF")
+    cloud.delete(server)
+
+
+def test_what_happens_to_a_guest_from_outside_is_noticed(cloud: RealCloud) -> None:
+    server = cloud.boot()
+    cloud.wait_for_words(server, "armed")
+    cloud.domain(server).destroy()  # type: ignore[union-attr]
+    cloud.api.until(server, "SHUTOFF")
+    assert cloud.api.actions(server)[0]["action"] == "stop"
+    cloud.do(server, "os-start", then="ACTIVE")
+    cloud.delete(server)
+    gone = cloud.boot(cloud.tiny_image(Mode.SELFOFF, tag="off"))
+    cloud.api.until(gone, "SHUTOFF")
+    cloud.delete(gone)
+
+
+def test_a_guest_that_ignores_signals_is_powered_off_in_the_end(cloud: RealCloud) -> None:
+    image = cloud.tiny_image(Mode.IGNORE, tag="deaf", os_shutdown_timeout="2")
+    server = cloud.boot(image)
+    cloud.wait_for_words(server, "ready")
+    cloud.do(server, "os-stop", then="SHUTOFF")
+    cloud.delete(server)
+
+
+def test_a_linux_server_gets_its_metadata_and_obeys_its_agent(cloud: RealCloud) -> None:
+    server = cloud.boot(
+        cloud.linux_image("agent"), cloud.linux_flavor(), metadata={"colour": "rust"}
+    )
+    cloud.wait_for_words(server, "GUEST ready role=agent")
+    assert f'"uuid": "{server}"' in cloud.log(server)
+    assert '"meta": {"colour": "rust"}' in cloud.log(server)
+    cloud.do(server, "os-stop", then="SHUTOFF")
+    assert "GUEST shutdown" in cloud.log(server)
+    cloud.delete(server)
+
+
+def test_a_screen_is_reached_by_its_token_only(cloud: RealCloud) -> None:
+    server = cloud.boot()
+    body = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+    made = cloud.api.ask("POST", f"/servers/{server}/remote-consoles", body)
+    assert made.status == 200, made
+    url = made.json["remote_console"]["url"]
+    path = "/" + url.split("/", 3)[3]
+    page = cloud.api.app.ask("GET", path, version=None, token="")
+    assert page.status == 200
+    assert b"<canvas" in page.body
+    assert _first(cloud, path) == {"type": "websocket.send", "bytes": b"RFB 003.008\n"}
+    refused = _first(cloud, path + "x")
+    assert refused["code"] == 4403
+    assert "ask for a new one" in refused["reason"]
+    cloud.delete(server)
+    assert "its server is gone" in _first(cloud, path)["reason"]
+
+
+def _first(cloud: RealCloud, path: str) -> dict[str, Any]:
+    """What a client of the WebSocket hears first."""
+    program = cloud.api.app.app.program
+    app = with_sockets(program.app, program.sockets)
+
+    async def talk() -> dict[str, Any]:
+        heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        told: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        told.put_nowait({"type": "websocket.connect"})
+        where, _, query = path.partition("?")
+        scope = {
+            "type": "websocket", "path": where, "query_string": query.encode(), "headers": [],
+            "subprotocols": ["binary"],
+        }  # fmt: skip
+        serving = asyncio.create_task(app(scope, told.get, heard.put))
+        async with asyncio.timeout(60):
+            assert (await heard.get())["type"] == "websocket.accept"
+            first = await heard.get()
+        told.put_nowait({"type": "websocket.disconnect"})
+        await serving
+        return first
+
+    return cloud.api.app.run(talk())
