@@ -27,6 +27,8 @@ AT_ONCE = 50
 PATIENCE_S = 60.0
 SETTLE_S = 1.0
 """Between a host's word and our look: a guest that reboots is off for a moment."""
+FORGET_S = 15.0
+"""For so long a guest is looked at after its host's last word."""
 
 
 class PowerSync:
@@ -129,14 +131,35 @@ class Lifecycle:
 
     async def _listen(self, host: Host) -> None:
         watch = self._hands.drivers[host.driver].watch
-
-        async def tell(uuid: str, power: Power) -> None:
-            await asyncio.sleep(SETTLE_S)
-            await self._sync.look(host, [uuid])
-
         if watch is None:
             return
+        heard: dict[str, float] = {}
+
+        async def tell(uuid: str, power: Power) -> None:
+            heard[uuid] = asyncio.get_running_loop().time()
+
+        looking = asyncio.create_task(self._look_after(host, heard))
         try:
             await watch.watch(At(host.name, host.uri, host.options), tell)
         except Exception as why:
             log.warning("cannot listen to a host", host=host.name, error=repr(why))
+        finally:
+            looking.cancel()
+
+    async def _look_after(self, host: Host, heard: dict[str, float]) -> None:
+        """Look at all once the listening began: nobody told of what happened before. Then at those
+        that were told of, all that there are in one go, until no work on them can be under way that
+        would have hidden it.
+        """
+        only: list[str] | None = None
+        while True:
+            await asyncio.sleep(SETTLE_S)
+            now = asyncio.get_running_loop().time()
+            try:
+                if only is None or only:
+                    await self._sync.look(host, only)
+            except Exception as why:
+                log.error("cannot look at a host's servers", host=host.name, error=repr(why))
+            for uuid in [uuid for uuid, told_at in heard.items() if now - told_at > FORGET_S]:
+                del heard[uuid]
+            only = list(heard)
