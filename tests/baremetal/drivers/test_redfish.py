@@ -1,6 +1,7 @@
 """The Redfish driver, against sushy-emulator in front of real virtual machines."""
 
 import asyncio
+import socket
 
 import pytest
 
@@ -271,3 +272,36 @@ def test_deploy_interface_ramdisk_boots_an_image_and_leaves_it_running(
 
     with files_served(tmp_path) as url:
         asyncio.run(story(url))
+
+
+def test_bmcs_that_take_calls_and_never_answer_do_not_silence_others(bmcs, guest, tmp_path):
+    async def story():
+        lines = Lines(threads=2, timeout_s=1.0)
+        ramdisks = Ramdisks(RamdiskSettings(tmp_path, "http://here", "http://here"))
+        driver = redfish_driver(lines, ramdisks, Agent())
+        mute = socket.create_server(("127.0.0.1", 0), backlog=64)
+        port = mute.getsockname()[1]
+        dead = [
+            Machine({"redfish_address": f"http://127.0.0.1:{port}", "redfish_system_id": f"/{n}"})
+            for n in range(4)
+        ]
+        machine = Machine(bmcs.driver_info(guest.uuid))
+        assert await driver.power.read(machine.at) is PowerState.OFF
+
+        async def reading(one):
+            with pytest.raises((HardwareError, TimeoutError)):
+                await asyncio.wait_for(driver.power.read(one.at), 60)
+
+        await asyncio.gather(*map(reading, dead))  # each has failed once
+        busy = [asyncio.create_task(reading(one)) for one in dead]
+        await asyncio.sleep(0)
+        for _ in range(5):
+            assert await driver.power.read(machine.at) is PowerState.OFF
+        assert not all(task.done() for task in busy), "the healthy one did not wait for them"
+        for task in busy:
+            task.cancel()
+        await asyncio.gather(*busy, return_exceptions=True)
+        mute.close()
+        lines.close()
+
+    asyncio.run(story())

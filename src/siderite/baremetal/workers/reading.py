@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
@@ -20,6 +21,8 @@ class Reading:
 
     power: PowerState
     why: str = ""
+    is_final: bool = False
+    """The BMC answered, and will not say: asking again soon is no use."""
 
 
 async def read_power(driver: Driver, at: Endpoint, *, timeout_s: float | None = None) -> Reading:
@@ -28,7 +31,7 @@ async def read_power(driver: Driver, at: Endpoint, *, timeout_s: float | None = 
         async with asyncio.timeout(timeout_s):
             power = await driver.power.read(at)
     except HardwareError as why:
-        return Reading(PowerState.UNKNOWN, why.sentence)
+        return Reading(PowerState.UNKNOWN, why.sentence, isinstance(why, Refused))
     except TimeoutError:
         return Reading(PowerState.UNKNOWN, f"the BMC did not answer within {timeout_s:g} s")
     except Exception as why:

@@ -217,7 +217,8 @@ class Steps:
             return await self._fail(run, problem)
         reading = await read_power(driver, Endpoint.of(run.node))
         if reading.power is PowerState.UNKNOWN:
-            if self._ctx.door.clock() - run.held.created_at >= VERIFY_PATIENCE_S:
+            took = self._ctx.door.clock() - run.held.created_at
+            if reading.is_final or took >= VERIFY_PATIENCE_S:
                 return await self._fail(run, reading.why)
             await progress.waits(self._ctx, run, run.job, Wait(reading.why, 1.0))
             return None

@@ -89,20 +89,33 @@ def _bridging(info: Mapping[str, Any]) -> list[str]:
 
 
 class IpmiTool:
-    """Gives orders to BMCs."""
+    """Gives orders to BMCs. Those that did not answer the last time share a few processes, so that
+    many of them do not keep others from being heard.
+    """
 
     def __init__(self, *, at_once: int = 32, timeout_s: float = 20.0) -> None:
         self._free = asyncio.Semaphore(at_once)
+        self._slow = asyncio.Semaphore(max(1, at_once // 4))
+        self._silent: set[tuple[str, ...]] = set()
         self._timeout_s = timeout_s
 
     async def run(self, at: Endpoint, doing: str, *order: str) -> str:
         """What ipmitool prints for an order; HardwareError if the BMC does not do it."""
         account = self.account(at, doing)
-        async with self._free:
-            code, out, said = await self._process(at, doing, account, order)
-        if code == 0:
-            return out
-        raise _told(at, doing, said or out)
+        async with self._slow if account.words in self._silent else self._free:
+            try:
+                code, out, said = await self._process(at, doing, account, order)
+            except (Unreachable, asyncio.CancelledError):
+                self._silent.add(account.words)
+                raise
+        error = None if code == 0 else _told(at, doing, said or out)
+        if isinstance(error, Unreachable):
+            self._silent.add(account.words)
+        else:
+            self._silent.discard(account.words)
+        if error is not None:
+            raise error
+        return out
 
     def account(self, at: Endpoint, doing: str) -> Account:
         """How to get into the node's BMC."""

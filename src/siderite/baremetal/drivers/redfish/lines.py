@@ -2,7 +2,8 @@
 
 sushy blocks, so calls run in a bounded pool of threads. A call is one round trip or a few; nothing
 waits in a thread for a machine to change. A BMC that was not there the last time is first asked by
-a TCP connection that needs no thread, so that a dark data centre does not fill the pool.
+a TCP connection that needs no thread, and then by a small pool for its like: a dark data centre, or
+a rack of BMCs that take calls and never answer, does not keep others from being heard.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from dataclasses import field
+from functools import partial
 from typing import Any
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -91,6 +93,7 @@ class Line:
     def __init__(self, address: Address) -> None:
         self.address = address
         self.turn = asyncio.Lock()
+        self.tried = False
         self.suspect = True
         """The last call did not get through, or there was none."""
         self.worked = False
@@ -147,9 +150,10 @@ class Lines:
     """All lines of this process, and the threads that talk on them."""
 
     def __init__(self, *, threads: int = 32, timeout_s: float = 20.0) -> None:
-        self._threads = threads
         self._timeout_s = timeout_s
-        self._pool: ThreadPoolExecutor | None = None
+        # Threads are made when there is work for them.
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="redfish")
+        self._slow = ThreadPoolExecutor(max(1, threads // 4), thread_name_prefix="redfish-slow")
         self._lines: OrderedDict[Address, Line] = OrderedDict()
 
     async def system(
@@ -176,19 +180,27 @@ class Lines:
         except ValueError as why:
             raise Refused(at.bmc, doing, str(why), "Mend driver_info, then try again.") from why
         line = self._line(address)
-        async with line.turn:
+        await line.turn.acquire()
+        try:
             if line.suspect:
                 await _probe(at, address, doing)
-            loop = asyncio.get_running_loop()
-            try:
-                answer = await loop.run_in_executor(self._threaded(), talk, line)
-            except Exception as why:
-                error = told(at, doing, why, worked=line.worked)
-                line.suspect = isinstance(error, Unreachable)
-                line.drop()
-                raise error from why
-            line.suspect, line.worked = False, True
-            return answer
+            pool = self._slow if line.suspect and line.tried else self._pool
+            line.tried = line.suspect = True
+            talking = asyncio.wrap_future(pool.submit(talk, line))
+        except BaseException:
+            line.turn.release()
+            raise
+        # Also if the caller gives up: a thread that still talks keeps the line to itself.
+        talking.add_done_callback(partial(_hang_up, line))
+        try:
+            answer = await asyncio.shield(talking)
+        except Exception as why:
+            error = told(at, doing, why, worked=line.worked)
+            line.suspect = isinstance(error, Unreachable)
+            line.drop()
+            raise error from why
+        line.suspect, line.worked = False, True
+        return answer
 
     def _line(self, address: Address) -> Line:
         line = self._lines.get(address)
@@ -199,16 +211,17 @@ class Lines:
         self._lines.move_to_end(address)
         return line
 
-    def _threaded(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="redfish")
-        return self._pool
-
     def close(self) -> None:
         """Let go of the threads; calls under way end by their own timeouts."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._slow):
+            pool.shutdown(wait=False, cancel_futures=True)
         self._lines.clear()
+
+
+def _hang_up(line: Line, talked: "asyncio.Future[Any]") -> None:
+    line.turn.release()
+    if not talked.cancelled():
+        talked.exception()  # perhaps nobody waits for it any more
 
 
 async def _probe(at: Endpoint, address: Address, doing: str) -> None:
