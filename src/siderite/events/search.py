@@ -5,6 +5,7 @@ passed by; every other fact carries its resource as it is. Payloads of different
 different fields: the document is what was said last of each.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from siderite.events.rows import packed
 from siderite.events.rows import unpacked
 
 NAME = "search"
+AT_ONCE = 10
 _UNTRUE = tuple(
     f".{action}.{status}" for action in ("create", "update", "delete") for status in
     ("start", "error")
@@ -99,30 +101,25 @@ class Search:
         docs: dict[Key, dict[str, Any]] = {
             (str(row[0]), str(row[1])): msgspec.json.decode(str(row[2])) for row in rows
         }
-        last: dict[Key, Entry] = {}
-        for entry in told:
-            key = (entry.resource, entry.resource_type)
-            last[key] = entry
-            if entry.event_type.endswith(".delete.end"):
-                docs.pop(key, None)
+        gone, kept = list[Key](), list[tuple[Value, ...]]()
+        for n, (key, facts) in enumerate(_by_resource(told).items(), 1):
+            doc, last = _come_to(docs.get(key, {}), facts), facts[-1]
+            if doc is None:
+                gone.append(key)
             else:
-                docs[key] = docs.get(key, {}) | words.data(msgspec.json.decode(entry.payload))
-        return self._ops([(key, entry, docs.get(key)) for key, entry in last.items()])
+                known = (last.project, last.seq, last.at, _text(doc), words.of(doc))
+                kept.append((*key, *known))
+            if n % AT_ONCE == 0:
+                await asyncio.sleep(0)  # an index may be late, an answer may not
+        return self._ops(keys, gone, kept)
 
-    def _ops(self, changed: Sequence[tuple[Key, Entry, dict[str, Any] | None]]) -> list[Op]:
-        gone = packed([key for key, _, doc in changed if doc is None])
-        kept = packed(
-            [
-                (*key, entry.project, entry.seq, entry.at, _text(doc), words.of(doc))
-                for key, entry, doc in changed
-                if doc is not None
-            ]
-        )
-        dialect = self._store.dialect
-        ops = [Op(_FORGET[dialect], (gone,)), Op(_KEEP[dialect], (kept,))]
+    def _ops(
+        self, keys: Sequence[Key], gone: Sequence[Key], kept: Sequence[tuple[Value, ...]]
+    ) -> list[Op]:
+        dialect, rows = self._store.dialect, packed(kept)
+        ops = [Op(_FORGET[dialect], (packed(gone),)), Op(_KEEP[dialect], (rows,))]
         if dialect == "sqlite":
-            keys = packed([key for key, _, _ in changed])
-            ops = [Op(_UNWORD, (keys,)), *ops, Op(_WORD, (kept,))]
+            ops = [Op(_UNWORD, (packed(keys),)), *ops, Op(_WORD, (rows,))]
         return ops
 
     async def find(self, question: Question) -> tuple[list[dict[str, Any]], int | None, int]:
@@ -161,6 +158,31 @@ class Search:
     async def rebuild(self) -> None:
         """Read the whole log again; what it no longer holds stays as it is."""
         await self._store.commit([place.restarted(NAME)])
+
+
+def _by_resource(told: Sequence[Entry]) -> dict[Key, list[Entry]]:
+    found: dict[Key, list[Entry]] = {}
+    for entry in told:
+        found.setdefault((entry.resource, entry.resource_type), []).append(entry)
+    return found
+
+
+def _come_to(doc: dict[str, Any], facts: Sequence[Entry]) -> dict[str, Any] | None:
+    """The document after these facts; None if the resource is gone. Of facts about one operation
+    the last says all that those before it did.
+    """
+    last: dict[str, Entry] = {}
+    for entry in facts:
+        operation = entry.event_type.rpartition(".")[0]
+        if entry.event_type.endswith(".delete.end"):
+            doc, last = {}, {}
+        last.pop(operation, None)
+        last[operation] = entry
+    if facts[-1].event_type.endswith(".delete.end"):
+        return None
+    for entry in last.values():
+        doc = doc | words.data(msgspec.json.decode(entry.payload))
+    return doc
 
 
 def _match(dialect: str, wanted: Sequence[tuple[str, bool]]) -> tuple[str, str]:

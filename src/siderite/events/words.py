@@ -6,12 +6,13 @@ whole, without them, and by its parts. A field's value is one more word, made of
 """
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 LONGEST = 64
 MOST = 2000
+_NESTED = (dict, list)
 _PART = re.compile(r"[^\W_]+")
 
 
@@ -26,7 +27,9 @@ def _bare(value: Any) -> Any:
         for name in value:
             if name.endswith("_object.data"):
                 return _bare(value[name])
-        return {name: _bare(inner) for name, inner in value.items()}
+        return {
+            name: _bare(inner) if type(inner) in _NESTED else inner for name, inner in value.items()
+        }
     if isinstance(value, list):
         return [_bare(inner) for inner in value]
     return value
@@ -35,16 +38,30 @@ def _bare(value: Any) -> Any:
 def of(doc: dict[str, Any]) -> str:
     """All its words, once each, with spaces between them."""
     found: dict[str, None] = {}
-    for path, value in _scalars("", doc):
-        found[of_field(path, value)] = None
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            for word in asked(str(value)):
-                found[word] = None
-            for part in _PART.findall(str(value).lower()):
-                found[part[:LONGEST]] = None
-        if len(found) > MOST:
-            break
+    _gather("", doc, found)
     return " ".join(found)
+
+
+def _gather(path: str, value: dict[str, Any] | list[Any], found: dict[str, None]) -> None:
+    """The words of each simple value inside; those of a list have the list's own path."""
+    named = value.items() if isinstance(value, dict) else (("", inner) for inner in value)
+    for name, inner in named:
+        where = f"{path}.{name}" if path and name else name or path
+        kind = type(inner)
+        if kind in _NESTED:
+            _gather(where, inner, found)
+        elif len(found) < MOST:
+            found.update(_of_scalar(where, inner, kind.__name__))
+
+
+@lru_cache(32768)  # most fields of most resources are alike
+def _of_scalar(path: str, value: Any, kind: str) -> dict[str, None]:
+    """The words of one field's value; `kind` keeps 1, 1.0 and true apart."""
+    found = [of_field(path, value)]
+    if kind in ("str", "int", "float"):
+        found += asked(str(value))
+        found += (part[:LONGEST] for part in _PART.findall(str(value).lower()))
+    return dict.fromkeys(found)
 
 
 def asked(text: str) -> list[str]:
@@ -65,15 +82,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)
-
-
-def _scalars(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Each simple value and the path to it; those of a list have the list's."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _scalars(f"{path}.{name}" if path else str(name), inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _scalars(path, inner)
-    else:
-        yield path, value

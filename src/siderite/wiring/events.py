@@ -33,7 +33,7 @@ log = get_logger("wiring")
 
 FACTS = "siderite_facts"
 """The signal to other processes that the log has grown."""
-GATHER_S = 0.25
+GATHER_S = 0.4
 """How long the index and the monitor wait for more facts: they can be a little late."""
 
 
