@@ -89,7 +89,7 @@ def _begin(ctx: Context, change: Change, node: Node, job: ConsoleJob, patience_s
         work.add(
             node.uuid, LANE, "console", job=msgspec.json.encode(job).decode(), now=change.now,
             deadline=change.now + patience_s, reason=f"the console is to be {verb}",
-            request_id=change.cause.request_id,
+            request_id=change.cause.request_id, pool=ctx.rules.pool(node),
         )
     )  # fmt: skip
 

@@ -58,6 +58,7 @@ async def ask(
                 node.uuid, LANE, "firmware_setting", job=msgspec.json.encode(job).decode(),
                 now=change.now, deadline=change.now + ctx.settings.power_timeout_s,
                 reason=f"{field} {value} was asked for", request_id=cause.request_id,
+                pool=ctx.rules.pool(node),
             )
         )  # fmt: skip
         return after
