@@ -1,5 +1,7 @@
 """Server groups."""
 
+import asyncio
+
 from tests.compute.records.conftest import Tell
 from tests.compute.records.world import World
 
@@ -73,5 +75,33 @@ def test_there_is_a_limit_and_pages(tell: Tell) -> None:
             assert (await here.ask("POST", "/os-server-groups", OLD, token=mia)).status == status
         page = await here.get("/os-server-groups?limit=2&offset=2", token=mia)
         assert len(page["server_groups"]) == 1
+
+    tell(story)
+
+
+def test_a_group_takes_so_many_servers_and_no_more(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        _, mia, project = await here.app.person("member")
+        limits = {"quota_set": {"server_group_members": 2}}
+        await here.ask("PUT", f"/os-quota-sets/{project}", limits)
+        made = await here.ask("POST", "/os-server-groups", OLD, token=mia)
+        group = made.json["server_group"]["id"]
+        flavor = {"flavor": {"name": "f", "ram": 64, "vcpus": 1, "disk": 1}}
+        ident = (await here.ask("POST", "/flavors", flavor)).json["flavor"]["id"]
+        image = {"name": "i", "disk_format": "raw", "container_format": "bare"}
+        image |= {"visibility": "public"}
+        image_id = (await here.app.ask("POST", "/image/v2/images", image)).json["id"]
+        typed = {"content-type": "application/octet-stream"}
+        await here.app.ask("PUT", f"/image/v2/images/{image_id}/file", b"x", headers=typed)
+        server = {"name": "s", "flavorRef": ident, "imageRef": image_id, "networks": "none"}
+        body = {"server": server, "os:scheduler_hints": {"group": group}}
+        twice = {**body, "server": {**server, "min_count": 3}}
+        refused = await here.ask("POST", "/servers", twice, version=64, token=mia)
+        assert refused.status == 403 and "group" in refused.body.decode()
+        asked = (here.ask("POST", "/servers", body, version=64, token=mia) for _ in range(4))
+        statuses = sorted([answer.status for answer in await asyncio.gather(*asked)])
+        assert statuses == [202, 202, 403, 403]
+        shown = (await here.get(f"/os-server-groups/{group}", token=mia))["server_group"]
+        assert len(shown["members"]) == 2
 
     tell(story)

@@ -34,6 +34,7 @@ from siderite.core.errors import Invalid
 from siderite.core.ids import new_request_id
 from siderite.core.ids import new_uuid
 from siderite.core.store import Duplicate
+from siderite.core.store import Op
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
@@ -70,6 +71,7 @@ async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[
     count = await quota.how_many(
         ctx, who.project_id or "", flavor, least=wish.min_count, most=wish.max_count
     )
+    await _join(ctx, wish, who.project_id or "", count)  # all of them, before the first is made
     batch = _Batch(wish, flavor, "r-" + new_uuid()[:8], count, who)
     made: list[Server] = []
     while len(made) < count:
@@ -98,6 +100,15 @@ async def _check_group(ctx: Context, wish: Create, who: Who) -> None:
         raise Invalid(f"Instance group {group} could not be found; it is the scheduler hint.")
 
 
+async def _join(ctx: Context, wish: Create, project: str, count: int) -> list[Op]:
+    """The ops by which new servers come into their group, if they have one."""
+    group = wish.fields.get("group")
+    if group is None:
+        return []
+    limits = await ctx.quotas.limits(project)
+    return await ctx.groups.join(group, count, limits.server_group_members)
+
+
 async def _check_zone(ctx: Context, wish: Create) -> None:
     zone = wish.fields.get("pinned_zone")
     if zone in (None, DEFAULT_ZONE):
@@ -124,6 +135,8 @@ async def _some(ctx: Context, batch: _Batch, some: range, cause: Cause) -> list[
 
         async def decide(change: Change, attempt: int = attempt) -> list[Server]:
             change.put(await quota.take(ctx, project, batch.flavor, len(some)))
+            for op in await _join(ctx, batch.wish, project, len(some)):
+                change.put(op)
             return [
                 await _record(ctx, change, batch.wish, _server(batch, index, change), attempt)
                 for index in some

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Protocol
 
+from siderite.core.store import Op
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -65,6 +67,10 @@ class Groups(Protocol):
 
     async def group(self, uuid: str) -> Group | None: ...
 
+    async def join(self, uuid: str, count: int, limit: int) -> list[Op]:
+        """The ops by which so many servers come into a group, if the limit still allows them."""
+        ...
+
 
 class PlainQuotas:
     """The same for every project."""
@@ -95,3 +101,6 @@ class NoGroups:
 
     async def group(self, uuid: str) -> Group | None:
         return None
+
+    async def join(self, uuid: str, count: int, limit: int) -> list[Op]:
+        return []

@@ -74,7 +74,12 @@ async def grow(ctx: Context, server: Server, new: Flavor) -> Op:
                 f"Quota exceeded for {name}: Requested {more}, but already used {has} of {limit}"
                 f" {name}"
             )
-    return rows.use(server.project_id, instances=0, cores=cores, ram_mib=ram)
+    most = (
+        rows.UNLIMITED,
+        _limit(limits.cores) if cores > 0 else rows.UNLIMITED,
+        _limit(limits.ram_mib) if ram > 0 else rows.UNLIMITED,
+    )
+    return rows.use(server.project_id, instances=0, cores=cores, ram_mib=ram, limits=most)
 
 
 def shrink(server: Server, old: Flavor, new: Flavor) -> Op:

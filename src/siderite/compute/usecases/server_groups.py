@@ -1,5 +1,7 @@
 """Server groups: made, shown with their members, forgotten."""
 
+import msgspec
+
 from siderite.compute import record_store as rows
 from siderite.compute.domain import record_facts as facts
 from siderite.compute.domain.server_group import ServerGroup
@@ -7,9 +9,11 @@ from siderite.compute.record_store import SERVER_GROUPS
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.hooks import Group
 from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.ids import is_uuid
 from siderite.core.ids import new_uuid
+from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.times import iso
 from siderite.core.transition import Cause
@@ -29,6 +33,20 @@ class StoredGroups:
         if found is None:
             return None
         return Group(found.uuid, found.project_id, found.policy, found.max_server_per_host)
+
+    async def join(self, uuid: str, count: int, limit: int) -> list[Op]:
+        found = await SERVER_GROUPS.get(self._store, uuid)
+        if found is None:
+            raise Invalid(f"Instance group {uuid} could not be found; it is the scheduler hint.")
+        members = len((await rows.members(self._store, [uuid]))[uuid])
+        if 0 <= limit < members + count:
+            raise Forbidden(
+                f"Quota exceeded, too many servers in group: {limit} are allowed, {members} are in"
+                f" it."
+            )
+        # Whoever else joins at the same moment finds another version, and counts again.
+        after = msgspec.structs.replace(found, version=found.version + 1)
+        return [SERVER_GROUPS.swap(found, after)]
 
 
 async def create(
