@@ -243,6 +243,25 @@ def test_runbooks_are_seen_by_their_project_and_public_ones_by_all(app: Standing
     assert [one["uuid"] for one in listed] == [mine["uuid"]]
 
 
+def test_an_old_clients_runbook_is_approved_by_its_name(lite: Standing) -> None:
+    kind = KINDS["runbook"]
+
+    def traits(uuid: str) -> list[str]:
+        found: list[str] = lite.ask("GET", f"{kind.path}/{uuid}").json["traits"]
+        return found
+
+    refused(kind.post(lite, version=111, name="tidy-up"), 400, "trait")
+    old = kind.post(lite, version=111).json
+    assert traits(old["uuid"]) == [old["name"]]
+    assert lite.ask("PUT", f"{kind.path}/{old['uuid']}/traits/CUSTOM_MORE").status == 204
+    name = f"{old['name']}_NEW"
+    assert kind.patch(lite, old["uuid"], ("replace", "/name", name), version=111).status == 200
+    assert traits(old["uuid"]) == sorted(["CUSTOM_MORE", name])
+    assert kind.patch(lite, old["uuid"], ("replace", "/name", "tidy-up")).status == 200
+    assert traits(old["uuid"]) == sorted(["CUSTOM_MORE", name])
+    assert kind.make(lite)["traits"] == []
+
+
 def test_a_volume_is_changed_only_while_its_node_is_off(lite: Standing) -> None:
     for name in ("connector", "target"):
         kind = KINDS[name]

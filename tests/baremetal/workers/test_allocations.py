@@ -109,6 +109,22 @@ def test_two_allocations_never_have_one_node(database_url, tmp_path):
     asyncio.run(story())
 
 
+def test_nor_do_those_of_two_processes(postgres_url, tmp_path):
+    async def story():
+        # Two programs on one database, each with a worker of its own.
+        async with (
+            running(tmp_path / "a", postgres_url, work=True) as one,
+            running(tmp_path / "b", postgres_url, work=True) as other,
+        ):
+            nodes = {await free(one) for _ in range(10)}
+            wishes = [wish(app) for app in (one, other) for _ in range(8)]
+            found = await asyncio.gather(*wishes)
+            given = [found_["node_uuid"] for found_ in found if found_["state"] == "active"]
+            assert Counter(given) == Counter(nodes)
+
+    asyncio.run(story())
+
+
 def test_facts_tell_of_wish_and_end(database_url, tmp_path):
     async def story():
         async with running(tmp_path, url(database_url), work=True) as app:

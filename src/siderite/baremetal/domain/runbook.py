@@ -18,8 +18,8 @@ class Runbook(Record, frozen=True, kw_only=True, omit_defaults=True):
     extra: Json = {}
 
     def is_for(self, node: Node) -> bool:
-        """Whether the node's traits approve of it, by its name or by one of its own traits."""
-        return not {self.name, *self.traits}.isdisjoint(node.traits)
+        """Whether the node approves of it: they have a trait in common."""
+        return not set(self.traits).isdisjoint(node.traits)
 
     @property
     def in_order(self) -> list[Json]:

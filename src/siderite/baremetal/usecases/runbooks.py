@@ -29,8 +29,10 @@ async def for_node(ctx: Context, ident: str, node: Node, who: Who) -> Runbook:
     except NotFound as missing:
         raise Invalid(missing.sentence) from missing
     if not found.is_for(node):
-        raise Invalid(
-            f"Runbook {found.name} is not approved for node {node.uuid}: give the node the trait"
-            f" {' or '.join(dict.fromkeys([found.name, *found.traits]))} first."
+        remedy = (
+            f"give the node one of the runbook's traits ({', '.join(found.traits)})"
+            if found.traits
+            else "the runbook has no trait; give both one"
         )
+        raise Invalid(f"Runbook {found.name} is not approved for node {node.uuid}: {remedy}.")
     return found

@@ -38,7 +38,8 @@ def _name(key: str, value: Any) -> str:
 
 def _created(fields: dict[str, Any], version: int, who: Who) -> dict[str, Any]:
     if version < TRAITS_SINCE:
-        forms.trait("name", fields["name"])
+        # To clients of that time the name is the trait by which nodes approve of it.
+        fields["traits"] = [forms.trait("name", fields["name"])]
     if not who.sees_all:
         if fields.get("owner") not in (None, who.project_id):
             raise Invalid("A runbook of your own has your own project as its owner.")
@@ -57,6 +58,9 @@ def _patched(runbook: Runbook, fields: dict[str, Any], version: int, who: Who) -
         if fields.get("owner") is not None:
             raise Invalid("There cannot be an owner of a public runbook; make it private first.")
         fields["owner"] = None
+    if version < TRAITS_SINCE and "name" in fields:
+        kept = [trait for trait in runbook.traits if trait != runbook.name]
+        fields["traits"] = sorted({*kept, fields["name"]})
     return fields
 
 
