@@ -46,6 +46,13 @@ _STREAMS_CUT = Counter(
     registry=registry,
 )
 
+_SHUTDOWNS = Histogram(
+    "siderite_guest_shutdown_seconds",
+    "Time to bring a guest down, by how it ended: clean, forced, hard, or it was off.",
+    ("how",),
+    buckets=(1.0, 5.0, 15.0, 60.0, 300.0),
+    registry=registry,
+)
 _WEBHOOKS = Counter(
     "siderite_webhook_deliveries",
     "Attempts to deliver an event to a webhook: delivered or failed, and those given up: dead.",
@@ -95,6 +102,11 @@ def request(service: str, method: str, status: int, seconds: float) -> None:
     if child is None:
         child = _request_children[key] = _REQUESTS.labels(service, method, str(status))
     child.observe(seconds)
+
+
+def shutdown(how: str, seconds: float) -> None:
+    """A guest was brought down."""
+    _SHUTDOWNS.labels(how).observe(seconds)
 
 
 def transition(machine: str, event: str, state: str) -> None:

@@ -186,6 +186,14 @@ _PAYLOADS = {
 }
 
 
+def shut_down(server: Server, how: str, signals: int, seconds: float) -> Fact:
+    """How a guest was brought down: `clean`, `forced`, `hard` or `was off`. Ours."""
+    data = {
+        "uuid": server.uuid, "how": how, "signals": signals, "seconds": round(seconds, 3),
+    }  # fmt: skip
+    return _fact("instance.shutdown.end", server, _object("InstanceShutdownPayload", "1.0", data))
+
+
 def phase(action: str, phase: str, server: Server, *, why: str | None = None, **more: Any) -> Fact:
     """An action of a server begins, ended or failed."""
     data = _data(server)

@@ -7,20 +7,26 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+import msgspec
+
 from siderite.compute import store as rows
 from siderite.compute.domain import facts
 from siderite.compute.domain.job import ActionEvent
 from siderite.compute.domain.job import Job
 from siderite.compute.domain.job import events_text
+from siderite.compute.domain.job import job_of
 from siderite.compute.domain.job import job_text
 from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import BY_EVENT
 from siderite.compute.domain.server_machine import SERVER
+from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import joined
 from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.domain.shutdown import timeout_of
 from siderite.compute.usecases import find
 from siderite.compute.usecases.context import Context
+from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import SideriteError
@@ -137,11 +143,47 @@ async def ask(ctx: Context, uuid: str, wish: Ask, *, who: Who, cause: Cause) -> 
         if not kind.ignores_lock:
             check_lock(server, who)
         wish.check(server)
+        if hurries(server, wish):
+            return await _hurry(ctx, change, server, kind)
         check_state(server, kind.event, kind.word or kind.action)
         check_place(ctx, server, kind)
         return begin(ctx, change, server, wish)
 
     return await ctx.door.attempt(cause, uuid, decide)
+
+
+def hurries(server: Server, wish: Ask) -> bool:
+    """Whether a hard request overrides the soft shutdown of the same action under way."""
+    action = BY_EVENT.get(KINDS[wish.kind].event)
+    return (
+        wish.is_hard
+        and action is not None
+        and action.clean
+        and server.task_state == action.tasks[0]
+        and SERVER.can(server.state, Event.HURRY)
+    )
+
+
+async def _hurry(ctx: Context, change: Change, server: Server, kind: Kind) -> Server:
+    """The guest gets no more time; the work goes on from where it is."""
+    for item in await work.of_machine(ctx.door.store, server.uuid):
+        if item.lane != ctx.rules.lane:
+            continue
+        job = job_of(item.job)
+        if job.shutdown is None or job.step > 0:
+            break  # that part is over
+        hard = msgspec.structs.replace(job.shutdown, timeout_s=0.0)
+        why = "a hard shutdown was asked for meanwhile"
+        change.put(note(ctx, change, server, kind.action))
+        return apply(
+            change, ctx.rules, server, Event.HURRY, kind=item.kind, reason=why,
+            job=job_text(msgspec.structs.replace(job, shutdown=hard)),
+            changes={"wait_reason": why},
+        ).value  # fmt: skip
+    raise Busy(
+        f"Cannot '{kind.word or kind.action}' instance {server.uuid} while it is in task_state"
+        f" {server.task_state}"
+    )
 
 
 def check_lock(server: Server, who: Who) -> None:

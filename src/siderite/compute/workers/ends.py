@@ -45,9 +45,11 @@ def at_error(run: Run, why: str) -> Callable[[Server], list[Fact]]:
 async def done(hands: Hands, run: Run, told: Report) -> Report:
     """The plain end: the machine's `done`."""
     details = told.details or run.job.args.get("shutdown")
+    over = at_end(run)
     return replace(
-        told, event=told.event or Event.DONE, ends=True, facts=at_end(run), details=details
-    )
+        told, event=told.event or Event.DONE, ends=True, details=details,
+        facts=lambda server: [*told.facts(server), *over(server)],
+    )  # fmt: skip
 
 
 async def failed(hands: Hands, run: Run, why: Failed) -> Report:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
+from siderite.compute.domain import facts
 from siderite.compute.domain import shutdown as timing
 from siderite.compute.domain.job import Job
 from siderite.compute.domain.outcome import Done
@@ -14,6 +15,7 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
+from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.drivers.contract import At
@@ -24,6 +26,8 @@ from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
+from siderite.core import metrics
+from siderite.core.fact import Fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,15 @@ def _down(run: Run, plan: Shutdown, now: float) -> Report:
         "was off": "nothing ran",
     }[plan.ended or "hard"]
     job = msgspec.structs.replace(run.job, shutdown=plan).with_args(shutdown=details)
-    return Report(job=job, changes={"power_state": int(Power.SHUTDOWN)}, details=details)
+    how = plan.ended or "hard"
+    metrics.shutdown(how, took)
+
+    def told(server: Server) -> list[Fact]:
+        return [facts.shut_down(server, how, plan.signals, took)]
+
+    return Report(
+        job=job, changes={"power_state": int(Power.SHUTDOWN)}, details=details, facts=told
+    )
 
 
 def then_next(step: Step) -> Step:

@@ -1,0 +1,187 @@
+"""Seed 001: a server for which there is no room waits, PENDING, in the care of a service outside.
+
+Each test names the promise that it is about. The service outside is in tests/reaper.
+"""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from siderite.core.config import Config
+from tests.compute.cloud import Cloud
+from tests.compute.cloud import cloud
+
+PENDING = 900
+LAST_OLD = 104
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def full(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, cheap_scrypt: None
+) -> Iterator[Cloud]:
+    """A cloud without a host, whose operator wants PENDING."""
+    data = tmp_path_factory.mktemp("data")
+    options = {"hosts": 0, "use_pending_state": True}
+    if request.param == "sqlite":
+        with cloud(data, **options) as made:
+            yield made
+        return
+    server = request.getfixturevalue("postgres")
+    with server.fresh_database() as url, cloud(data, url, **options) as made:
+        yield made
+
+
+def waiting(full: Cloud, **fields) -> str:
+    """A server that found no host."""
+    uuid = full.create(**fields)
+    full.wait(uuid, lambda server: server["status"] == "PENDING")
+    return uuid
+
+
+def test_the_option_defaults_to_false() -> None:
+    assert Config().use_pending_state is False
+
+
+def test_without_the_option_the_server_is_an_error(tmp_path, cheap_scrypt) -> None:
+    with cloud(tmp_path, hosts=0) as made:
+        uuid = made.create()
+        made.wait(uuid, lambda server: server["status"] == "ERROR")
+        assert made.show(uuid, version=PENDING)["OS-EXT-STS:vm_state"] == "error"
+
+
+def test_the_new_microversion_shows_pending_and_earlier_ones_error(full: Cloud) -> None:
+    uuid = waiting(full)
+    new, old = full.show(uuid, version=PENDING), full.show(uuid, version=LAST_OLD)
+    assert (new["status"], new["OS-EXT-STS:vm_state"]) == ("PENDING", "pending")
+    assert (old["status"], old["OS-EXT-STS:vm_state"]) == ("ERROR", "error")
+    for version, status in ((PENDING, "PENDING"), (LAST_OLD, "ERROR")):
+        listed = full.ask("GET", "/servers/detail", version=version).json["servers"]
+        assert {one["status"] for one in listed if one["id"] == uuid} == {status}
+    assert new["OS-EXT-STS:task_state"] is None
+
+
+@pytest.mark.parametrize("query", ["status=ERROR", "status=error", "vm_state=error"])
+def test_to_earlier_versions_it_is_among_the_errors_in_filters_too(full: Cloud, query: str) -> None:
+    uuid = waiting(full)
+    path = f"/servers?all_tenants=1&{query}"
+    old = full.ask("GET", path, version=LAST_OLD).json["servers"]
+    assert uuid in [one["id"] for one in old]
+    new = full.ask("GET", path, version=PENDING).json["servers"]
+    assert uuid not in [one["id"] for one in new]
+
+
+def test_the_new_version_finds_it_by_its_status(full: Cloud) -> None:
+    uuid = waiting(full)
+    for query in ("status=PENDING", "vm_state=pending"):
+        found = full.ask("GET", f"/servers?all_tenants=1&{query}", version=PENDING).json["servers"]
+        assert uuid in [one["id"] for one in found]
+    old = full.ask("GET", "/servers?all_tenants=1&vm_state=pending", version=LAST_OLD)
+    assert old.json["servers"] == []
+    # A status that Nova does not know is refused since 2.38.
+    assert full.ask("GET", "/servers?status=PENDING", version=LAST_OLD).status == 400
+
+
+def test_only_no_valid_host_leads_there(full: Cloud) -> None:
+    host = full.add_host()
+    full.script(f"host:{host}", fail={"spawn": "the disk is full"})
+    try:
+        uuid = full.create()
+        full.wait(uuid, lambda server: server["status"] == "ERROR")
+        assert full.show(uuid, version=PENDING)["OS-EXT-STS:vm_state"] == "error"
+    finally:
+        full.script(f"host:{host}")
+        full.ask("DELETE", f"/hosts/{host}", version=PENDING)
+
+
+def test_the_reasons_are_on_the_action_and_for_administrators_on_the_server(full: Cloud) -> None:
+    uuid = waiting(full)
+    shown = full.show(uuid, version=PENDING)
+    assert "No valid host was found" in shown["fault"]["message"]
+    assert "refusals" in shown
+    last = full.actions(uuid)[0]
+    assert (last["action"], last["message"]) == ("create", "Error")
+    assert "No valid host was found" in last["events"][-1]["details"]
+
+
+def test_instance_update_and_select_destinations_announce_it(full: Cloud) -> None:
+    uuid = waiting(full)
+
+    names: list[str] = []
+    for _ in range(500):  # PostgreSQL gives facts their places a little later
+        names = [name for name, _ in full.facts(uuid)]
+        if "scheduler.select_destinations.error" in names:
+            break
+        full.app.run(asyncio.sleep(0.02))
+    start = names.index("scheduler.select_destinations.start")
+    assert names[start + 1] == "scheduler.select_destinations.error"
+    assert names.index("instance.update") < len(names)
+    states = [data["state"] for name, data in full.facts(uuid) if name == "instance.update"]
+    assert states[-1] == "pending"
+
+
+def test_rebuild_builds_it_with_the_whole_request_kept(full: Cloud) -> None:
+    uuid = waiting(
+        full, metadata={"for": "later"}, tags=["kept"], user_data="aGVsbG8=", description="mine"
+    )
+    host = full.add_host()
+    try:
+        answer = full.act(
+            uuid, "rebuild", {"description": None, "imageRef": full.image}, version=PENDING
+        )
+        assert answer.status == 202, answer
+        assert answer.json["server"]["status"] in ("BUILD", "ACTIVE")
+        server = full.until(uuid, "ACTIVE")
+        assert server["metadata"] == {"for": "later"}
+        assert server["tags"] == ["kept"]
+        assert server["OS-EXT-SRV-ATTR:user_data"] == "aGVsbG8="
+        assert server["OS-EXT-SRV-ATTR:host"] == host
+        assert server["addresses"]
+        assert [one["action"] for one in full.actions(uuid)] == ["rebuild", "create"]
+    finally:
+        full.ask("DELETE", f"/servers/{uuid}")
+        full.wait(uuid, lambda server: server["status"] == "GONE")
+        full.ask("DELETE", f"/hosts/{host}", version=PENDING)
+
+
+def test_a_rebuild_that_finds_no_room_leaves_it_pending(full: Cloud) -> None:
+    uuid = waiting(full)
+    assert full.act(uuid, "rebuild", {"imageRef": full.image}, version=PENDING).status == 202
+    full.wait(uuid, lambda server: server["status"] == "PENDING")
+    assert [one["message"] for one in full.actions(uuid)] == ["Error", "Error"]
+
+
+def test_reset_state_makes_it_an_error(full: Cloud) -> None:
+    uuid = waiting(full)
+    assert full.act(uuid, "os-resetState", {"state": "error"}).status == 202
+    shown = full.show(uuid, version=PENDING)
+    assert (shown["status"], shown["OS-EXT-STS:vm_state"]) == ("ERROR", "error")
+
+
+def test_its_user_can_delete_it_and_what_follows_is_no_error(full: Cloud) -> None:
+    uuid = waiting(full)
+    assert full.ask("DELETE", f"/servers/{uuid}").status == 204
+    full.wait(uuid, lambda server: server["status"] == "GONE")
+    assert full.act(uuid, "rebuild", {"imageRef": full.image}, version=PENDING).status == 404
+    assert full.act(uuid, "os-resetState", {"state": "error"}).status == 404
+
+
+@pytest.mark.parametrize("action", ["os-start", "os-stop", "pause", "shelve", "suspend"])
+def test_nothing_else_can_be_done_to_it(full: Cloud, action: str) -> None:
+    uuid = waiting(full)
+    assert full.act(uuid, action).status == 409
+
+
+def test_one_who_takes_care_of_it_keeps_others_away(full: Cloud) -> None:
+    uuid = waiting(full)
+    mine = {"keeper": "one", "seconds": 60}
+    assert full.act(uuid, "siderite-claimPending", mine, version=PENDING).status == 200
+    assert full.act(uuid, "siderite-claimPending", mine, version=PENDING).status == 200
+    other = full.act(uuid, "siderite-claimPending", {**mine, "keeper": "two"}, version=PENDING)
+    assert other.status == 409
+    assert "in the care of one" in other.json["conflictingRequest"]["message"]
+    assert full.act(uuid, "siderite-claimPending", mine, version=LAST_OLD).status == 404
+
+
+def test_the_versions_between_novas_and_ours_do_not_exist(full: Cloud) -> None:
+    assert full.ask("GET", "/servers", version=899).status == 406
