@@ -1,11 +1,14 @@
 """The networks that hosts offer, as Neutron would show them."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 from siderite.compute.domain.network import Port
 from siderite.compute.web.network import ROUTES
 from tests.compute.records.conftest import Tell
 from tests.compute.records.world import World
+from tests.compute.records.world import world
 from tests.support.app import Answer
 
 
@@ -89,3 +92,17 @@ def test_it_is_read_only_and_for_those_who_log_in(tell_once: Tell) -> None:
                 assert (await _ask(here, f"{path}?{query}")).status in (200, 400, 404), path
 
     tell_once(story)
+
+
+def test_a_bridge_is_told_as_reachable_from_outside(tmp_path: Path) -> None:
+    async def story() -> None:
+        networks = "inner=user@10.1.0.0/16, outer=bridge:br0@192.0.2.0/24"
+        async with world(tmp_path, networks=networks) as here:
+            external = await _get(here, "/v2.0/networks?router:external=true")
+            assert [one["name"] for one in external["networks"]] == ["outer"]
+            every = (await _get(here, "/v2.0/networks"))["networks"]
+            assert [(one["name"], one["is_default"]) for one in every] == [
+                ("inner", True), ("outer", False),
+            ]  # fmt: skip
+
+    asyncio.run(story())

@@ -70,7 +70,8 @@ def _network(network: Network, *, is_first: bool) -> View:
         "admin_state_up": True,
         "shared": True,
         "is_default": is_first,
-        "router:external": False,
+        # A bridge reaches beyond its host: clients take such an address for the one to talk to.
+        "router:external": network.kind == "bridge",
         "subnets": [network.subnet],
         "mtu": _MTU,
         "port_security_enabled": False,
