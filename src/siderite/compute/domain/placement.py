@@ -111,7 +111,9 @@ def _aggregates(wanted: Wanted, at: Hypervisor) -> str | None:
         if value not in at.aggregate_metadata.get(key, frozenset()):
             return f"in no aggregate with what the flavor asks for: {key}={value}"
     tenants = at.aggregate_metadata.get("filter_tenant_id")
-    if tenants is not None and not any(wanted.project in text.split(",") for text in tenants):
+    if tenants is not None and wanted.project not in {
+        project.strip() for text in tenants for project in text.split(",")
+    }:
         return "reserved: for other projects"
     return None
 
