@@ -22,6 +22,7 @@ from tests.baremetal.drivers.machine import Machine
 from tests.lab import tiny_guest
 from tests.lab.bmc import PASSWORD
 from tests.lab.bmc import ipmi_bmc
+from tests.lab.bmc import serial_bmc
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +118,33 @@ def test_the_password_is_not_on_the_command_line():
     account = Account.of({"ipmi_address": "bmc", "ipmi_username": "u", "ipmi_password": "hush"})
     assert "hush" not in " ".join(account.words)
     assert "hush" not in repr(account)
+
+
+def test_the_serial_line_is_at_a_port_and_belongs_to_who_came_last(driver, tmp_path):
+    async def heard(reader, words):
+        async with asyncio.timeout(60):
+            await reader.readuntil(words)
+
+    async def story(info):
+        at = Machine(info).at
+        console = await driver.console.start(at)
+        assert await driver.console.start(at) == console, "starting it again is harmless"
+        host, port = console.url.removeprefix("tcp://").split(":")
+        first, writer = await asyncio.open_connection(host, int(port))
+        await heard(first, b"machine login: ")
+        writer.write(b"x")
+        await heard(first, b"[x]")
+        second, other = await asyncio.open_connection(host, int(port))
+        await heard(second, b"machine login: ")
+        async with asyncio.timeout(60):
+            await first.read()  # to its end: the line was taken over
+        await driver.console.stop(at)
+        async with asyncio.timeout(60):
+            await second.read()
+        with pytest.raises(OSError):
+            await asyncio.open_connection(host, int(port))
+        for one in (writer, other):
+            one.close()
+
+    with serial_bmc(tmp_path / "bmc") as info:
+        asyncio.run(story(info))
