@@ -126,6 +126,8 @@ def test_the_serial_line_is_at_a_port_and_belongs_to_who_came_last(driver, tmp_p
             await reader.readuntil(words)
 
     async def story(info):
+        with pytest.raises(Refused, match="a port's number"):
+            await driver.console.start(Machine({**info, "ipmi_terminal_port": "top"}).at)
         at = Machine(info).at
         console = await driver.console.start(at)
         assert await driver.console.start(at) == console, "starting it again is harmless"

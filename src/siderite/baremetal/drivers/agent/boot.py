@@ -90,6 +90,11 @@ class Booter:
             await self._empty(at)
         return waiting
 
+    async def give_up(self, at: Endpoint, token: str) -> None:
+        """Order the machine off and take its medium out, without waiting for it to follow."""
+        await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
+        await self._empty(at)
+
     async def disk(self, at: Endpoint, token: str) -> Outcome:
         """Have the machine, which is off, boot from its disk, now and later."""
         if at.driver_internal_info.get("disk_boot") != token:

@@ -125,7 +125,7 @@ class AgentSteps:
     async def forget(self, at: Endpoint, token: str) -> None:
         """The run was given up: no ramdisk stays behind, as far as the BMC can be reached."""
         try:
-            await self._booter.off(at, token)
+            await self._booter.give_up(at, token)
         except HardwareError as why:
             log.warning("a ramdisk may still run", node=at.node, reason=why.sentence)
 

@@ -19,6 +19,7 @@ from siderite.baremetal.drivers.ipmi.tool import IpmiTool
 from siderite.baremetal.drivers.ipmi.tool import environment
 
 _CHUNK = 4096
+_LAST_PORT = 65535
 
 
 @dataclass(slots=True)
@@ -40,8 +41,7 @@ class SerialOverLan:
         await self._tool.run(at, "console start", "sol", "info")
         console = self._consoles.get(at.node)
         if console is None:
-            port = int(at.driver_info.get("ipmi_terminal_port") or 0)
-            server = await self._ports.open(at, partial(self._connected, at), port)
+            server = await self._ports.open(at, partial(self._connected, at), _port(at))
             console = self._consoles[at.node] = _Open(server)
         return where(console.server)
 
@@ -102,6 +102,14 @@ class SerialOverLan:
                 process.kill()
                 await process.wait()
             writer.close()
+
+
+def _port(at: Endpoint) -> int:
+    wanted = str(at.driver_info.get("ipmi_terminal_port") or 0)
+    if not wanted.isdigit() or int(wanted) > _LAST_PORT:
+        why = f"ipmi_terminal_port is {wanted[:40]!r}; it must be a port's number"
+        raise Refused(at.bmc, "console start", why, "Mend driver_info, then try again.")
+    return int(wanted)
 
 
 def _pass_on(ours: int, writer: asyncio.StreamWriter, over: "asyncio.Future[None]") -> None:
