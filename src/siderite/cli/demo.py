@@ -23,7 +23,7 @@ def _power_cut(cloud: Cloud, said: argparse.Namespace) -> None:
     cloud.ask("PUT", f"/simulator/v1/scripts/rack:{said.rack}", {"unreachable": True})
     cloud.ask("POST", f"/simulator/v1/racks/{said.rack}/power-cut")
     print(f"Rack {said.rack} has no power: its machines are off and its BMCs do not answer.")
-    print("Within a minute their records say that the power is unknown, for nobody can tell.")
+    print("In a minute or so their records say that the power is unknown, for nobody can tell.")
     print(f"`siderite demo restore {said.rack}` brings the BMCs back.")
 
 

@@ -27,6 +27,8 @@ Deal = Callable[[Sequence[Entry]], Awaitable[list[Op]]]
 
 POLL_S = {"sqlite": 5.0, "postgresql": 0.5}
 """How often to look unwoken: on PostgreSQL other processes commit too."""
+BREATH_S = 0.002
+"""Between two batches while there is more: requests are answered meanwhile."""
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -96,7 +98,9 @@ class Follower:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(POLL_S[self._store.dialect]):
                         await self._woken.wait()
-            await asyncio.sleep(self._gather_s)  # many facts at a time cost little more than one
+            # Many facts at a time cost little more than one, but no more than fit into a batch.
+            is_behind = reached - seq >= self._batch
+            await asyncio.sleep(BREATH_S if is_behind else self._gather_s)
             seq = reached
 
     async def _step(self, seq: int) -> int:
