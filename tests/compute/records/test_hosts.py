@@ -77,8 +77,8 @@ def test_what_aggregates_say_reaches_the_scheduler(tell: Tell) -> None:
             await here.ask("POST", act, {"set_metadata": {"metadata": metadata}})
             await here.ask("POST", act, {"add_host": {"host": "h1"}})
         place = (await here.app.program.compute.context.places.of_hosts())["h1"]
-        assert place.metadata["ssd"] == {"true"}
-        assert (place.zone, place.projects) == (None, {"p1", "p2"})
+        assert place.zone is None
+        assert place.metadata == {"ssd": {"true"}, "filter_tenant_id": {"p1, p2"}}
 
     tell(story)
 

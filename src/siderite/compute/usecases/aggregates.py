@@ -24,7 +24,6 @@ from siderite.core.transition import Change
 
 _ALL = "aggregates"
 """Zones are decided over all aggregates, so changes of any take turns."""
-TENANTS = "filter_tenant_id"
 
 Numbered = tuple[int, Aggregate]
 
@@ -43,15 +42,12 @@ class StoredPlaces:
 
 def _place(aggregates: list[Aggregate]) -> Place:
     metadata: dict[str, set[str]] = {}
-    projects: set[str] = set()
     zone = None
     for aggregate in aggregates:
         zone = aggregate.zone or zone
         for key, value in aggregate.metadata.items():
             metadata.setdefault(key, set()).add(value)
-            if key.startswith(TENANTS):
-                projects.update(part.strip() for part in value.split(","))
-    return Place(zone, {k: frozenset(v) for k, v in metadata.items()}, frozenset(projects))
+    return Place(zone, {k: frozenset(v) for k, v in metadata.items()})
 
 
 async def every(ctx: Context) -> list[Numbered]:

@@ -42,8 +42,6 @@ class Place:
 
     zone: str | None = None
     metadata: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    projects: frozenset[str] = frozenset()
-    """Whom it is reserved for, if for anybody (filter_tenant_id)."""
 
 
 class Places(Protocol):

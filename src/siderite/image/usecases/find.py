@@ -73,17 +73,28 @@ def seen_by(who: Who, visibility: str | None, member_status: str) -> list[Where]
 async def page(
     ctx: Context,
     where: Sequence[Where],
-    order: Sequence[Order],
+    order: Sequence[tuple[str, bool]],
     *,
     limit: int,
     marker: str | None,
     who: Who,
 ) -> Sequence[Line]:
-    """uuid and body of a page of images."""
+    """uuid and body of a page of images; the order is some keys, each from the largest or not."""
     after = None
     if marker is not None:
         try:
             after = await image(ctx, marker, who)
         except NotFound as why:
             raise Invalid(f"marker: {why.sentence}") from why
-    return await rows.page(ctx.door.store, where, order, limit=limit, after=after)
+    keys = [Order(key, descending) for key, descending in order]
+    return await rows.page(ctx.door.store, where, keys, limit=limit, after=after)
+
+
+def tagged(ctx: Context, tag: str) -> Where:
+    """Images that have a tag."""
+    return rows.has_tag(ctx.door.store.dialect, tag)
+
+
+def with_property(ctx: Context, name: str, value: str) -> Where:
+    """Images that have a property of this value."""
+    return rows.has_property(ctx.door.store.dialect, name, value)

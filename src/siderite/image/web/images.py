@@ -47,7 +47,7 @@ async def show(service: "Service", request: Request) -> Response:
 async def index(service: "Service", request: Request) -> Response:
     """GET /v2/images"""
     ctx = service.ctx
-    ask = listing.parse(request, dialect=ctx.door.store.dialect, max_limit=ctx.max_limit)
+    ask = listing.parse(ctx, request)
     rows = await find.page(
         ctx, ask.where, ask.order, limit=ask.limit, marker=ask.marker, who=request.who
     )

@@ -9,12 +9,14 @@ from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.store.table import Where
 from siderite.image.domain.image import MEMBER_STATUSES
-from siderite.image.store import Order
-from siderite.image.store import has_property
-from siderite.image.store import has_tag
+from siderite.image.usecases.context import Context
 from siderite.image.usecases.find import seen_by
+from siderite.image.usecases.find import tagged
+from siderite.image.usecases.find import with_property
 
 USUAL_LIMIT = 25
+Order = tuple[str, bool]
+"""A key, and whether the largest come first."""
 SORT_KEYS = (
     "name", "status", "container_format", "disk_format", "size", "id", "created_at", "updated_at",
     "min_disk", "min_ram", "visibility", "owner", "protected",
@@ -52,7 +54,7 @@ class Ask:
         return "/v2/images" + (f"?{urlencode(pairs)}" if pairs else "")
 
 
-def parse(request: Request, *, dialect: str, max_limit: int) -> Ask:
+def parse(ctx: Context, request: Request) -> Ask:
     """The query, or a sentence about what is wrong with it."""
     ask = Ask()
     keys: list[str] = []
@@ -67,7 +69,7 @@ def parse(request: Request, *, dialect: str, max_limit: int) -> Ask:
             case "marker":
                 ask.marker = value
             case "limit":
-                ask.limit = min(_whole(name, value), max_limit)
+                ask.limit = min(_whole(name, value), ctx.max_limit)
             case "sort_key":
                 keys.append(_key(value))
             case "sort_dir":
@@ -81,16 +83,16 @@ def parse(request: Request, *, dialect: str, max_limit: int) -> Ask:
             case "os_hidden":
                 hidden = _flag(name, value)
             case "tag":
-                ask.where.append(has_tag(dialect, value))
+                ask.where.append(tagged(ctx, value))
             case _:
-                ask.where.append(_filter(name, value, dialect))
+                ask.where.append(_filter(ctx, name, value))
     ask.where += [Where("os_hidden = ?", (hidden,))]
     ask.where += seen_by(request.who, visibility, member_status)
     ask.order = _ordered(ask.order, keys, ways)
     return ask
 
 
-def _filter(name: str, value: str, dialect: str) -> Where:
+def _filter(ctx: Context, name: str, value: str) -> Where:
     if name in _LISTS:
         if value.startswith("in:"):
             values = [one or other for one, other in _QUOTED.findall(value[3:])]
@@ -108,7 +110,7 @@ def _filter(name: str, value: str, dialect: str) -> Where:
         return Where(f"{name} = ?", (_flag(name, value),))
     if name in _MOMENTS:
         return _moment(name, value)
-    return has_property(dialect, name, value)
+    return with_property(ctx, name, value)
 
 
 def _moment(name: str, value: str) -> Where:
@@ -137,12 +139,12 @@ def _ordered(sorts: list[Order], keys: list[str], ways: list[str]) -> list[Order
         raise Invalid("Give one sort_dir, or one for each sort_key.")
     if len(ways) <= 1:
         ways = (ways or ["desc"]) * len(keys)
-    return [Order(key, way == "desc") for key, way in zip(keys, ways, strict=True)]
+    return [(key, way == "desc") for key, way in zip(keys, ways, strict=True)]
 
 
 def _order(part: str) -> Order:
     key, _, way = part.partition(":")
-    return Order(_key(key), _way(way or "desc") == "desc")
+    return _key(key), _way(way or "desc") == "desc"
 
 
 def _key(value: str) -> str:
