@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 API_VERSION = "1.115"
+COMPUTE_VERSION = "compute 2.900"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Address:
     def headers(self) -> dict[str, str]:
         """What every request carries, beside Host."""
         found = {"Accept": "application/json", "X-OpenStack-Ironic-API-Version": API_VERSION}
+        found["OpenStack-API-Version"] = COMPUTE_VERSION
         if self.token is not None:
             found["X-Auth-Token"] = self.token
         return found

@@ -15,6 +15,7 @@ class Against(Enum):
     LIMIT_AT_MOST = "at most this many times the limit"
     PEER = "at least this many times better than the peer"
     ITSELF = "at most this"
+    ITSELF_AT_LEAST = "at least this"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Bar:
                 return None if peer is None else figure.times_better_than(peer) >= self.value
             case Against.ITSELF:
                 return figure.median <= self.value
+            case Against.ITSELF_AT_LEAST:
+                return figure.median >= self.value
             case _:
                 assert_never(self.against)
 
@@ -50,5 +53,7 @@ class Bar:
                 return f"≥ {self.value:g} × peer"
             case Against.ITSELF:
                 return f"≤ {self.value:g} {self.unit}"
+            case Against.ITSELF_AT_LEAST:
+                return f"≥ {self.value:g}{self.unit}"
             case _:
                 assert_never(self.against)

@@ -86,9 +86,11 @@ class Client:
         if self._wire is not None and self._wire.transport is not None:
             self._wire.transport.close()
 
-    async def send(self, method: str, path: str, body: bytes = b"") -> Reply:
+    async def send(
+        self, method: str, path: str, body: bytes = b"", kind: str = "application/json"
+    ) -> Reply:
         """The answer to one request; `path` is below the API's root."""
-        data = self._encode(method, path, body)
+        data = self._encode(method, path, body, kind)
         if self._wire is not None and self._wire.transport is not None:
             # A server may close a connection that has been idle just as we use it: once more then,
             # as any client with a pool does.
@@ -99,7 +101,7 @@ class Client:
         _, self._wire = await loop.create_connection(_Wire, address.host, address.port)
         return await self._wire.ask(data)
 
-    def _encode(self, method: str, path: str, body: bytes) -> bytes:
+    def _encode(self, method: str, path: str, body: bytes, kind: str) -> bytes:
         head = b"%b %b HTTP/1.1\r\n%b" % (
             method.encode(),
             self._address.path(path).encode(),
@@ -107,5 +109,5 @@ class Client:
         )
         if not body:
             return head + b"\r\n"
-        kind = b"Content-Type: application/json"
-        return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % (head, kind, len(body), body)
+        what = b"Content-Type: " + kind.encode()
+        return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % (head, what, len(body), body)

@@ -51,6 +51,9 @@ class Siderite:
             env={
                 "SIDERITE_ADMIN_PASSWORD": self.password,
                 "SIDERITE_LOG_LEVEL": "warning",  # as the peer's
+                "SIDERITE_QUOTA_INSTANCES": "-1",
+                "SIDERITE_QUOTA_CORES": "-1",
+                "SIDERITE_QUOTA_RAM_MIB": "-1",
             },
         )
         try:

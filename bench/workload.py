@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from bench import footprint
 from bench import reads
+from bench import server_reads
+from bench import servers
 from bench import writes
 from bench.bar import Against
 from bench.bar import Bar
@@ -92,6 +94,49 @@ WORKLOADS = (
         footprint.start_again,
         _START,
         of_process=True,
+    ),
+    Workload(
+        "server-get",
+        "GET one server",
+        server_reads.one_server,
+        Bar(Against.LIMIT_AT_LEAST, 0.3),
+        Bar(Against.LIMIT_AT_LEAST, 0.05),
+        of_process=True,
+        of_siderite=True,
+    ),
+    Workload(
+        "server-list",
+        "detail list, 1000 servers",
+        server_reads.detail_list,
+        Bar(Against.LIMIT_AT_MOST, 10),
+        Bar(Against.LIMIT_AT_MOST, 20),
+        of_process=True,
+        of_siderite=True,
+    ),
+    Workload(
+        "server-boot",
+        "boot to ACTIVE and delete, 50 at once",
+        servers.boot,
+        Bar(Against.ITSELF_AT_LEAST, 100, "/s"),
+        of_process=True,
+        of_siderite=True,
+    ),
+    Workload(
+        "server-switch",
+        "stop/start servers, 50 at once",
+        servers.switch,
+        Bar(Against.ITSELF_AT_LEAST, 200, "/s"),
+        of_process=True,
+        of_siderite=True,
+    ),
+    Workload(
+        "server-crowd",
+        "GET p99 while 1000 servers boot",
+        servers.crowd,
+        Bar(Against.LIMIT_AT_MOST, 10),
+        Bar(Against.LIMIT_AT_MOST, 20),
+        of_process=True,
+        of_siderite=True,
     ),
     Workload(
         "log",

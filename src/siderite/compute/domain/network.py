@@ -3,6 +3,7 @@
 import ipaddress
 import uuid as uuids
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
@@ -11,6 +12,16 @@ from siderite.core.errors import Invalid
 
 KINDS = ("user", "network", "bridge")
 _OURS = uuids.UUID("6f1d2b0e-6f4a-4f5c-9a55-0c6a5e1f7d11")
+
+
+@lru_cache(256)
+def _range(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    return ipaddress.ip_network(cidr)
+
+
+@lru_cache(256)
+def _named(kind: str, name: str) -> str:
+    return str(uuids.uuid5(_OURS, f"{kind}/{name}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +36,16 @@ class Network:
     @property
     def uuid(self) -> str:
         """Derived from the name, so that it is the same everywhere and always."""
-        return str(uuids.uuid5(_OURS, "network/" + self.name))
+        return _named("network", self.name)
 
     @property
     def subnet(self) -> str:
         """The id of its one subnet."""
-        return str(uuids.uuid5(_OURS, "subnet/" + self.name))
+        return _named("subnet", self.name)
 
     @property
     def range(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-        return ipaddress.ip_network(self.cidr)
+        return _range(self.cidr)
 
     @property
     def gateway(self) -> str:

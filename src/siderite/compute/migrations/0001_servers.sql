@@ -34,9 +34,9 @@ CREATE TABLE servers (
   changed_at TEXT NOT NULL,
   launched_at TEXT,
   terminated_at TEXT,
-  -- The large ones come last: a scan by the others does not have to read past them.
-  doc TEXT NOT NULL,
-  body TEXT NOT NULL
+  -- The large ones come last, first what lists show: a scan does not have to read past the others.
+  body TEXT NOT NULL,
+  doc TEXT NOT NULL
 );
 CREATE UNIQUE INDEX servers_uuid_key ON servers (uuid);
 CREATE INDEX servers_project ON servers (project_id, deleted, id);

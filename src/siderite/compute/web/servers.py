@@ -9,7 +9,6 @@ from siderite.compute.domain.server import Server
 from siderite.compute.usecases import create
 from siderite.compute.usecases import delete
 from siderite.compute.usecases import find
-from siderite.compute.usecases import listing
 from siderite.compute.usecases import update
 from siderite.compute.usecases.create import Create
 from siderite.compute.web import forms
@@ -37,7 +36,7 @@ _DESCRIPTION = 19
 
 async def statuses(service: "Service", request: Request) -> dict[str, str]:
     """How hosts are, for those who are told."""
-    return await listing.host_statuses(service.ctx) if views.shows_hosts(request) else {}
+    return await service.host_statuses() if views.shows_hosts(request) else {}
 
 
 async def show(service: "Service", request: Request) -> Response:

@@ -7,6 +7,7 @@ from typing import Any
 from siderite.compute.domain.image import ImageSource
 from siderite.compute.domain.talk import Consoles
 from siderite.compute.domain.talk import Talk
+from siderite.compute.usecases import listing
 from siderite.compute.usecases.context import Context
 from siderite.compute.web import policy
 from siderite.compute.web import versions
@@ -29,6 +30,7 @@ _STANDARD = b"openstack-api-version"
 _ELDER = b"x-openstack-nova-api-version"
 _VERSION_HEADERS = frozenset({_STANDARD, _ELDER})
 _MOST_KNOWN = 1000
+_STATUSES_S = 0.5
 _USUAL_BYTES = 100
 _PROJECT = re.compile(r"[0-9a-f-]+\Z")
 _NAMES = {
@@ -60,7 +62,17 @@ class ComputeService:
         self.routes = Routes(
             [*ROUTES, *(in_project(route) for route in ROUTES if route.policy != "public")]
         )
+        self._statuses: dict[str, str] = {}
+        self._statuses_at = 0.0
         self._known: dict[tuple[tuple[bytes, bytes], ...], int] = {}
+
+    async def host_statuses(self) -> dict[str, str]:
+        """How hosts are, as of a moment ago: asked for with every server that is shown."""
+        now = self.ctx.door.clock()
+        if not 0 <= now - self._statuses_at < _STATUSES_S:
+            self._statuses = await listing.host_statuses(self.ctx)
+            self._statuses_at = now
+        return self._statuses
 
     def base(self, request: Request) -> str:
         """The URL that the API is at."""

@@ -18,7 +18,6 @@ from siderite.core.store import Line
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
-_HOST = re.compile(f"{HOST}([^{HOST}]*){HOST}")
 _PROJECT = re.compile(r"v2\.1/([0-9a-f-]{32,36})/")
 encode = msgspec.json.Encoder().encode
 HOST_STATUS = 16
@@ -48,7 +47,10 @@ def address(service: "Service", request: Request, path: str) -> str:
 
 
 def _with_hosts(text: str, statuses: Mapping[str, str]) -> str:
-    return _HOST.sub(lambda found: statuses.get(found[1], "UNKNOWN"), text)
+    """Every other part between marks is the name of a host."""
+    parts = text.split(HOST)
+    parts[1::2] = [statuses.get(name, "UNKNOWN") for name in parts[1::2]]
+    return "".join(parts)
 
 
 def shows_hosts(request: Request) -> bool:
