@@ -163,7 +163,9 @@ def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     verbs = host.add_subparsers(dest="verb", required=True, metavar="VERB")
     add = verbs.add_parser("add", help="add a host, and see whether it can be used")
     add.add_argument("name", metavar="NAME")
-    add.add_argument("uri", metavar="URI", help="qemu:///system, qemu+ssh://…, or simulated:")
+    add.add_argument(
+        "uri", metavar="URI", help="qemu:///system, qemu+ssh://…, baremetal:, https://…, simulated:"
+    )
     add.add_argument("--option", action="append", metavar="NAME=VALUE", help="may be given again")
     every = [add, verbs.add_parser("list", help="all hosts, and how they are")]
     for verb, what in (("check", "ask a host now"), ("remove", "forget a host without servers")):

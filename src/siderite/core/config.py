@@ -172,6 +172,13 @@ class Config:
     compute_password: str = _option("", "Password of that user.", secret=True)
     compute_project: str = _option("service", "Project of that user.")
     compute_domain: str = _option("Default", "Domain of that user and project, by name.")
+    baremetal_auth_url: str = _option(
+        "", "Keystone v3 address for hosts that are an Ironic elsewhere; empty: without a token."
+    )
+    baremetal_username: str = _option("", "User who asks that Ironic; needs the role admin there.")
+    baremetal_password: str = _option("", "Password of that user.", secret=True)
+    baremetal_project: str = _option("service", "Project of that user.")
+    baremetal_domain: str = _option("Default", "Domain of that user and project, by name.")
     power_failure_after: int = _option(
         6, "Failed readings in a row until the node is in maintenance with a power failure."
     )

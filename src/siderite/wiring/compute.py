@@ -8,6 +8,7 @@ from siderite.compute.domain import network
 from siderite.compute.domain.facts import EVENT_TYPES
 from siderite.compute.domain.image import ImageSource
 from siderite.compute.domain.record_facts import EVENT_TYPES as RECORD_EVENT_TYPES
+from siderite.compute.drivers.baremetal import baremetal_driver
 from siderite.compute.drivers.contract import Drivers
 from siderite.compute.drivers.contract import ImageFiles
 from siderite.compute.drivers.libvirt import libvirt_driver
@@ -38,6 +39,7 @@ from siderite.core.config import Config
 from siderite.core.singleton import Singleton
 from siderite.core.worker import Handler
 from siderite.identity import CatalogEntry
+from siderite.wiring.baremetal_apis import baremetal_apis
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
 
@@ -91,6 +93,7 @@ def compute(base: Base, images: Images) -> Compute:
     drivers: Drivers = {
         "simulated": simulated_driver(guests, images),
         "libvirt": libvirt_driver(images, base.data / "snapshots"),
+        "baremetal": baremetal_driver(baremetal_apis(base)),
     }
     cards = {name: driver.card for name, driver in drivers.items()}
     ctx = Context(

@@ -39,7 +39,11 @@ def _options(name: str, value: Any) -> dict[str, str]:
 
 
 def _driver_of(uri: str) -> str:
-    """The driver that a URI speaks of: `simulated:`, else libvirt's."""
+    """The driver that a URI speaks of: `simulated:`, `baremetal:` or that of a bare metal API, else
+    libvirt's.
+    """
+    if uri.startswith(("baremetal:", "http:", "https:")):
+        return "baremetal"
     return "simulated" if uri.startswith("simulated:") or not uri else "libvirt"
 
 

@@ -16,7 +16,6 @@ from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Nic
 from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.config_drive import config_drive
-from siderite.compute.drivers.libvirt.config_drive import network_data
 from siderite.compute.drivers.libvirt.domain_xml import Files
 from siderite.compute.drivers.libvirt.domain_xml import HostTraits
 from siderite.compute.drivers.libvirt.domain_xml import Shape
@@ -27,6 +26,7 @@ from siderite.compute.drivers.libvirt.iso import iso
 from siderite.compute.drivers.libvirt.names import Mark
 from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import cannot_connect
+from siderite.compute.drivers.metadata import network_data
 from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import new_guest
 

@@ -3,14 +3,14 @@
 Written as ISO 9660 with Joliet names (iso.py), labelled `config-2`, attached as a CD.
 """
 
-import base64
-import binascii
 import json
 from typing import Any
 
 from siderite.compute.drivers.contract import Guest
-from siderite.compute.drivers.contract import Nic
 from siderite.compute.drivers.libvirt.iso import iso
+from siderite.compute.drivers.metadata import meta_data
+from siderite.compute.drivers.metadata import network_data
+from siderite.compute.drivers.metadata import user_data
 
 LABEL = "config-2"
 _FOLDER = "openstack/latest"
@@ -23,64 +23,10 @@ def config_drive(guest: Guest) -> bytes:
         "network_data.json": _json(network_data(guest.nics)),
         "vendor_data.json": b"{}",
     }
-    user_data = _user_data(guest)
-    if user_data is not None:
-        files["user_data"] = user_data
+    own = user_data(guest)
+    if own is not None:
+        files["user_data"] = own
     return iso(LABEL, {f"{_FOLDER}/{name}": data for name, data in sorted(files.items())})
-
-
-def meta_data(guest: Guest) -> dict[str, Any]:
-    """meta_data.json."""
-    data: dict[str, Any] = {
-        "uuid": guest.uuid,
-        "name": guest.display_name,
-        "hostname": guest.hostname,
-        "project_id": guest.project,
-        "availability_zone": guest.availability_zone,
-        "launch_index": 0,
-        "devices": [],
-    }
-    if guest.metadata:
-        data["meta"] = dict(guest.metadata)
-    if guest.public_key is not None:
-        name = guest.key_name or "key"
-        data["public_keys"] = {name: guest.public_key}
-        data["keys"] = [{"name": name, "type": "ssh", "data": guest.public_key}]
-    if guest.admin_password is not None:
-        data["admin_pass"] = guest.admin_password
-    return data
-
-
-def network_data(nics: tuple[Nic, ...]) -> dict[str, Any]:
-    """network_data.json. QEMU's user network gives its guest an address by DHCP."""
-    links = [
-        {"id": f"nic{n}", "type": "phy", "ethernet_mac_address": nic.mac, "vif_id": nic.port}
-        for n, nic in enumerate(nics)
-    ]
-    networks = [_network(f"nic{n}", nic) for n, nic in enumerate(nics)]
-    return {"links": links, "networks": networks, "services": []}
-
-
-def _network(link: str, nic: Nic) -> dict[str, Any]:
-    known = {"id": nic.network, "network_id": nic.network, "link": link}
-    family = "ipv6" if ":" in nic.address else "ipv4"
-    if nic.kind == "user" or not nic.address:
-        return {**known, "type": "ipv4_dhcp"}
-    routes = []
-    if nic.gateway:
-        anywhere = "::" if family == "ipv6" else "0.0.0.0"  # noqa: S104
-        routes = [{"network": anywhere, "netmask": anywhere, "gateway": nic.gateway}]
-    address = f"{nic.address}/{nic.prefix}"
-    return {**known, "type": family, "ip_address": address, "routes": routes}
-
-
-def _user_data(guest: Guest) -> bytes | None:
-    if not guest.user_data:
-        return None
-    try:
-        return base64.b64decode(guest.user_data, validate=False)
-    except binascii.Error:
-        return guest.user_data.encode()
 
 
 def _json(value: dict[str, Any]) -> bytes:

@@ -1,0 +1,332 @@
+"""Servers on whole machines: each is a node of a bare metal API, ours or an Ironic's.
+
+The node is the memory of all that is under way: its `instance_uuid` says whose it is, its provision
+state how far it is. So every call asks the node first, does the next thing, and answers `Wait`
+until the node is where it should be. Cleaning afterwards is the node's own affair: it is offered
+again when it is done.
+"""
+
+import base64
+import re
+import secrets
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+
+from siderite.compute.domain.driver_card import DriverCard
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.power import Power
+from siderite.compute.drivers.baremetal_api import BaremetalApi
+from siderite.compute.drivers.baremetal_api import NotNow
+from siderite.compute.drivers.baremetal_api import Refused
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Driver
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.contract import Inventory
+from siderite.compute.drivers.metadata import meta_data
+from siderite.compute.drivers.metadata import network_data
+from siderite.compute.drivers.metadata import user_data
+
+CARD = DriverCard("baremetal", "ironic", frozenset({"rescue", "power_update"}))
+AGAIN_IN_S = 1.0
+BUSY_AGAIN_IN_S = 5.0
+SOFT_OFF_S = 10
+_OFFERED = "uuid,resource_class,traits,properties,provision_state,maintenance,instance_uuid"
+_RUN = "siderite_run"
+"""In a node's instance_info: the rebuild that was asked for, and the state that it began from."""
+_POWER = {"power on": Power.RUNNING, "power off": Power.SHUTDOWN}
+
+Apis = Callable[[At], BaremetalApi]
+Node = dict[str, Any]
+
+
+def baremetal_driver(apis: Apis) -> Driver:
+    """The driver; `apis` gives the API of a host."""
+    servers = _Servers(apis)
+    return Driver(card=CARD, life=servers, power=servers, rescue=servers)
+
+
+class _Servers:
+    """The contract's `Life`, `PowerSwitch` and `Rescue`."""
+
+    def __init__(self, apis: Apis) -> None:
+        self._apis = apis
+        self._rebooted: set[str] = set()
+
+    # Life
+
+    async def capacity(self, at: At) -> list[Inventory] | Wait | Failed:
+        try:
+            return [
+                offer(node)
+                async for node in self._apis(at).nodes(_OFFERED)
+                if node.get("resource_class")
+            ]
+        except NotNow as why:
+            return Wait(str(why), BUSY_AGAIN_IN_S)
+        except Refused as why:
+            return Failed(str(why))
+
+    async def spawn(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(api: BaremetalApi, node: Node) -> Outcome:
+            state, carried = node["provision_state"], node["instance_uuid"]
+            if carried not in (None, guest.uuid):
+                return Failed(f"node {node['uuid']} carries server {carried} already")
+            if state == "available":
+                await api.patch(node["uuid"], *_reservation(node, guest))
+                await api.provision(node["uuid"], "active", configdrive=config_drive(guest))
+                return _under_way(node, "is being deployed")
+            if carried is None:
+                return Failed(f"node {node['uuid']} is {state}, not available")
+            return await self._deployed(api, node, guest)
+
+        return await self._with_node(at, guest, work)
+
+    async def _deployed(self, api: BaremetalApi, node: Node, guest: Guest) -> Outcome:
+        state = node["provision_state"]
+        if state == "active":
+            if guest.is_running:
+                return Done()
+            return await _switched(api, node, "power off")
+        if "fail" in state or state == "error":
+            return Failed(
+                f"node {node['uuid']} is {state}: {node.get('last_error') or 'no reason'}"
+            )
+        return _under_way(node, f"is {state}")
+
+    async def rebuild(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(api: BaremetalApi, node: Node) -> Outcome:
+            if node["instance_uuid"] != guest.uuid:
+                return Failed(f"server {guest.uuid} has no node any more")
+            run = node.get("instance_info", {}).get(_RUN) or {}
+            began = node.get("provision_updated_at")
+            if run.get("id") == token and run.get("since") != began:
+                return await self._deployed(api, node, guest)
+            if node["provision_state"] not in ("active", "deploy failed", "error"):
+                return _under_way(node, f"is {node['provision_state']}")
+            if run.get("id") != token:
+                noted = {"id": token, "since": began}
+                await api.patch(
+                    node["uuid"],
+                    ("add", f"/instance_info/{_RUN}", noted),
+                    ("add", "/instance_info/image_source", guest.image),
+                )
+            await api.provision(node["uuid"], "rebuild", configdrive=config_drive(guest))
+            return _under_way(node, "is being rebuilt")
+
+        return await self._with_node(at, guest, work)
+
+    async def destroy(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(api: BaremetalApi, node: Node) -> Outcome:
+            if node["instance_uuid"] != guest.uuid:
+                return Done()
+            state = node["provision_state"]
+            if state == "available":
+                await api.patch(
+                    node["uuid"], ("remove", "/instance_uuid", None), ("add", "/instance_info", {})
+                )
+                return Done()
+            if state in ("deleting", "cleaning", "clean wait"):
+                return _under_way(node, f"is {state}")
+            await api.provision(node["uuid"], "deleted")
+            return _under_way(node, "is being torn down")
+
+        return await self._with_node(at, guest, work, missing=Done())
+
+    async def state(self, at: At, guest: Guest) -> Power | None:
+        try:
+            node = await self._apis(at).node_of(guest.uuid)
+        except (NotNow, Refused):
+            return Power.NOSTATE
+        return None if node is None else _power(node)
+
+    async def states(self, at: At) -> Mapping[str, Power] | None:
+        fields = "uuid,instance_uuid,power_state,maintenance"
+        try:
+            return {
+                str(node["instance_uuid"]): _power(node)
+                async for node in self._apis(at).nodes(fields, "&associated=true")
+                if node["instance_uuid"]
+            }
+        except (NotNow, Refused):
+            return None
+
+    # Power
+
+    async def on(self, at: At, guest: Guest, token: str) -> Outcome:
+        return await self._with_own(at, guest, lambda api, node: _switched(api, node, "power on"))
+
+    async def off(self, at: At, guest: Guest, token: str) -> Outcome:
+        return await self._with_own(at, guest, lambda api, node: _switched(api, node, "power off"))
+
+    async def signal(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(api: BaremetalApi, node: Node) -> Outcome:
+            if node["power_state"] != "power off" and node.get("target_power_state") is None:
+                await api.power(node["uuid"], "soft power off", timeout=SOFT_OFF_S)
+            return Done()
+
+        return await self._with_own(at, guest, work)
+
+    async def reset(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(api: BaremetalApi, node: Node) -> Outcome:
+            if node.get("target_power_state") is not None:
+                return _under_way(node, f"goes to {node['target_power_state']}")
+            if token not in self._rebooted:
+                await api.power(node["uuid"], "rebooting")
+                self._rebooted.add(token)
+                return _under_way(node, "is rebooting")
+            if node["power_state"] != "power on":
+                return await _switched(api, node, "power on")
+            self._rebooted.discard(token)
+            return Done()
+
+        return await self._with_own(at, guest, work)
+
+    # Rescue
+
+    async def rescue(self, at: At, guest: Guest, image: str | None, token: str) -> Outcome:
+        word = guest.admin_password or secrets.token_urlsafe(12)
+        return await self._led(at, guest, "rescue", "rescue", rescue_password=word)
+
+    async def unrescue(self, at: At, guest: Guest, token: str) -> Outcome:
+        return await self._led(at, guest, "unrescue", "active")
+
+    async def _led(self, at: At, guest: Guest, verb: str, to: str, **more: Any) -> Outcome:
+        async def work(api: BaremetalApi, node: Node) -> Outcome:
+            state = node["provision_state"]
+            if state == to:
+                return Done()
+            if state.endswith("failed"):
+                return Failed(f"node {node['uuid']} is {state}: {node.get('last_error')}")
+            if state not in ("active", "rescue"):
+                return _under_way(node, f"is {state}")
+            await api.provision(node["uuid"], verb, **more)
+            return _under_way(node, f"is told to {verb}")
+
+        return await self._with_own(at, guest, work)
+
+    async def _with_own(
+        self, at: At, guest: Guest, work: Callable[[BaremetalApi, Node], Awaitable[Outcome]]
+    ) -> Outcome:
+        """Do it with the server's node, if that is still the server's."""
+
+        async def own(api: BaremetalApi, node: Node) -> Outcome:
+            if node["instance_uuid"] != guest.uuid:
+                return Failed(f"node {node['uuid']} does not carry server {guest.uuid} any more")
+            return await work(api, node)
+
+        return await self._with_node(at, guest, own)
+
+    async def _with_node(
+        self,
+        at: At,
+        guest: Guest,
+        work: Callable[[BaremetalApi, Node], Awaitable[Outcome]],
+        missing: Outcome | None = None,
+    ) -> Outcome:
+        api = self._apis(at)
+        try:
+            node = await api.node(guest.node)
+            if node is None:
+                gone = Failed(f"the bare metal API at {api.endpoint} has no node {guest.node}")
+                return missing or gone
+            if node.get("maintenance"):
+                why = node.get("maintenance_reason") or "no reason given"
+                return Wait(f"node {node['uuid']} is in maintenance: {why}", 30.0)
+            return await work(api, node)
+        except NotNow as why:
+            return Wait(str(why), BUSY_AGAIN_IN_S)
+        except Refused as why:
+            return Failed(str(why))
+
+
+async def _switched(api: BaremetalApi, node: Node, to: str) -> Outcome:
+    """Done when the node has this power; it is asked for once."""
+    if node.get("target_power_state") is not None:
+        return _under_way(node, f"goes to {node['target_power_state']}")
+    if node["power_state"] == to:
+        return Done()
+    await api.power(node["uuid"], to)
+    return _under_way(node, f"is told to {to}")
+
+
+def offer(node: Node) -> Inventory:
+    """A node as the scheduler sees it."""
+    properties = node.get("properties") or {}
+    state = node["provision_state"]
+    why = None
+    if node.get("maintenance"):
+        why = "in maintenance"
+    elif node["instance_uuid"]:
+        why = f"carries server {node['instance_uuid']}"
+    elif state != "available":
+        why = f"is {state}, not available"
+    return Inventory(
+        node=node["uuid"],
+        hypervisor_type="ironic",
+        hypervisor_version=1,
+        vcpus=_whole(properties.get("cpus")),
+        ram_mib=_whole(properties.get("memory_mb")),
+        disk_gib=_whole(properties.get("local_gb")),
+        resource_class=custom(node["resource_class"]),
+        traits=frozenset(node.get("traits") or ()),
+        is_available=why is None,
+        why_not=why,
+    )
+
+
+def custom(resource_class: str) -> str:
+    """A node's class as flavors ask for it: `baremetal.gold` is CUSTOM_BAREMETAL_GOLD."""
+    return "CUSTOM_" + re.sub(r"[^A-Z0-9_]", "_", resource_class.upper().removeprefix("CUSTOM_"))
+
+
+def config_drive(guest: Guest) -> dict[str, Any]:
+    """The config drive as an object; the bare metal service makes the image."""
+    drive: dict[str, Any] = {
+        "meta_data": meta_data(guest),
+        "network_data": network_data(guest.nics),
+    }
+    own = user_data(guest)
+    if own is not None:
+        try:
+            drive["user_data"] = own.decode()
+        except UnicodeDecodeError:
+            drive["user_data"] = base64.b64encode(own).decode()
+    return drive
+
+
+def _reservation(node: Node, guest: Guest) -> list[tuple[str, str, Any]]:
+    root_gib = guest.disk_gib or _whole((node.get("properties") or {}).get("local_gb"))
+    info = {
+        "image_source": guest.image,
+        "root_gb": str(root_gib),
+        "display_name": guest.display_name,
+        "memory_mb": str(guest.ram_mib),
+        "vcpus": str(guest.vcpus),
+        **{name: value for name, value in guest.image_properties.items() if name in _IMAGE_WORDS},
+    }
+    return [("add", "/instance_uuid", guest.uuid), ("add", "/instance_info", info)]
+
+
+_IMAGE_WORDS = ("kernel", "ramdisk", "image_checksum", "image_os_hash_algo", "image_os_hash_value")
+
+
+def _power(node: Node) -> Power:
+    if node.get("maintenance"):
+        return Power.NOSTATE
+    return _POWER.get(node.get("power_state") or "", Power.NOSTATE)
+
+
+def _whole(value: Any) -> int:
+    try:
+        return max(0, int(value))
+    except (TypeError, ValueError):
+        return 0
+
+
+def _under_way(node: Node, what: str) -> Wait:
+    return Wait(f"node {node['uuid']} {what}", AGAIN_IN_S)

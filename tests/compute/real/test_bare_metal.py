@@ -1,0 +1,131 @@
+"""Servers on whole machines: the compute API over our own bare metal API, in the real program."""
+
+import time
+from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server import Server
+from tests.support.server import running_server
+
+PATIENCE_S = 120.0
+
+
+class Metal:
+    """One running program with nodes, and a client of both its halves."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    def nova(self, method: str, path: str, body: Any = None, version: str = "2.900") -> Any:
+        headers = {**self.server.headers(), "OpenStack-API-Version": f"compute {version}"}
+        reply = self.server.api.request(method, f"/compute/v2.1{path}", json=body, headers=headers)
+        assert reply.is_success, reply.text
+        return reply.json() if reply.content else None
+
+    def ironic(self, method: str, path: str, body: Any = None) -> Any:
+        reply = self.server.api.request(
+            method, f"/baremetal/v1{path}", json=body, headers=self.server.headers("1.90")
+        )
+        assert reply.is_success, reply.text
+        return reply.json() if reply.content else None
+
+    def node(self, uuid: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.ironic("GET", f"/nodes/{uuid}")
+        return found
+
+    def wait(self, look: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
+        deadline = time.monotonic() + PATIENCE_S
+        while not holds(seen := look()):
+            assert time.monotonic() < deadline, seen
+            time.sleep(0.1)
+        return seen
+
+    def until(self, server: str, status: str) -> dict[str, Any]:
+        def look() -> dict[str, Any]:
+            found: dict[str, Any] = self.nova("GET", f"/servers/{server}")["server"]
+            return found
+
+        found: dict[str, Any] = self.wait(
+            look,
+            lambda s: s["status"] == status and s["OS-EXT-STS:task_state"] is None,
+        )
+        return found
+
+    def do(self, server: str, action: dict[str, Any], then: str) -> None:
+        self.nova("POST", f"/servers/{server}/action", action)
+        self.until(server, then)
+
+    def image(self) -> str:
+        api, headers = self.server.api, self.server.headers()
+        fields = {"name": "os", "disk_format": "raw", "container_format": "bare"}
+        image = str(api.post("/image/v2/images", json=fields, headers=headers).json()["id"])
+        octets = {**headers, "content-type": "application/octet-stream"}
+        api.put(f"/image/v2/images/{image}/file", content=b"boot", headers=octets)
+        return image
+
+    def flavor(self, resource_class: str) -> str:
+        fields = {"name": resource_class, "ram": 1024, "vcpus": 1, "disk": 50}
+        flavor = str(self.nova("POST", "/flavors", {"flavor": fields})["flavor"]["id"])
+        specs = {"extra_specs": {f"resources:{resource_class}": "1"}}
+        self.nova("POST", f"/flavors/{flavor}/os-extra_specs", specs)
+        return flavor
+
+    def available_node(self) -> str:
+        fields = {
+            "driver": "fake-hardware",
+            "resource_class": "baremetal.gold",
+            "properties": {"cpus": 8, "memory_mb": 4096, "local_gb": 100},
+        }
+        uuid = str(self.ironic("POST", "/nodes", fields)["uuid"])
+        for target, state in (("manage", "manageable"), ("provide", "available")):
+            self.ironic("PUT", f"/nodes/{uuid}/states/provision", {"target": target})
+            self.wait(lambda: self.node(uuid), lambda n, s=state: n["provision_state"] == s)
+        return uuid
+
+
+@pytest.fixture(scope="module")
+def metal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metal]:
+    folder: Path = tmp_path_factory.mktemp("metal")
+    with running_server(folder) as server:
+        yield Metal(server)
+
+
+def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> None:
+    node = metal.available_node()
+    host = {"host": {"name": "metal", "uri": "baremetal:"}}
+    assert metal.nova("POST", "/hosts", host)["host"]["problem"] is None
+    image_id = metal.image()
+    flavor = metal.flavor("CUSTOM_BAREMETAL_GOLD")
+    wish = {"name": "iron", "flavorRef": flavor, "imageRef": image_id, "networks": "none"}
+    server = str(metal.nova("POST", "/servers", {"server": wish})["server"]["id"])
+    shown = metal.until(server, "ACTIVE")
+    assert shown["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
+    seen = metal.node(node)
+    assert seen["provision_state"] == "active"
+    assert seen["instance_uuid"] == server
+    assert seen["instance_info"]["image_source"] == image_id
+    metal.do(server, {"os-stop": None}, "SHUTOFF")
+    assert metal.node(node)["power_state"] == "power off"
+    metal.do(server, {"os-start": None}, "ACTIVE")
+    assert metal.node(node)["power_state"] == "power on"
+    metal.do(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
+    metal.do(server, {"rescue": {}}, "RESCUE")
+    assert metal.node(node)["provision_state"] == "rescue"
+    metal.do(server, {"unrescue": None}, "ACTIVE")
+    metal.do(server, {"rebuild": {"imageRef": image_id}}, "ACTIVE")
+    assert metal.node(node)["provision_state"] == "active"
+    metal.nova("DELETE", f"/servers/{server}")
+    freed = metal.wait(lambda: metal.node(node), lambda n: n["provision_state"] == "available")
+    assert freed["instance_uuid"] is None
+
+
+def test_no_node_of_the_class_says_why(metal: Metal) -> None:
+    flavor = metal.flavor("CUSTOM_TIN")
+    image_id = metal.image()
+    wish = {"name": "tin", "flavorRef": flavor, "imageRef": image_id, "networks": "none"}
+    server = str(metal.nova("POST", "/servers", {"server": wish})["server"]["id"])
+    assert "fault" in metal.until(server, "ERROR")
