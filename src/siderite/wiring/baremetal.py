@@ -32,6 +32,7 @@ from siderite.core.singleton import Singleton
 from siderite.core.worker import Handler
 from siderite.demo import fill
 from siderite.identity import CatalogEntry
+from siderite.image import Images
 from siderite.wiring.compute_api import compute_api
 from siderite.wiring.drivers import drivers as enabled_drivers
 from siderite.wiring.drivers import ramdisk_url
@@ -83,14 +84,14 @@ def rhythm(config: Config) -> Rhythm:
     )
 
 
-def baremetal(base: Base) -> Baremetal:
+def baremetal(base: Base, images: Images | None = None) -> Baremetal:
     """Nodes, ports, chassis; their API, drivers and workers."""
     config = base.config
     machines = Machines(
         config.simulated_db or str(base.data / "simulated.db"),
         shared=base.store.dialect != "sqlite",
     )
-    fleet = enabled_drivers(config, base.data, machines)
+    fleet = enabled_drivers(config, base.data, machines, images)
     drivers = fleet.drivers
     cards = {name: driver.card for name, driver in drivers.items()}
     hardware = DrivenHardware(drivers, timeout_s=config.hardware_timeout_s)

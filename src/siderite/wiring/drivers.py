@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from siderite.baremetal.drivers.console_ports import ConsolePorts
 from siderite.baremetal.drivers.contract import Driver
@@ -10,6 +12,12 @@ from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.drivers.simulated import simulated_driver
 from siderite.core.config import BadOption
 from siderite.core.config import Config
+from siderite.core.errors import SideriteError
+from siderite.core.who import Who
+from siderite.image import Images
+
+if TYPE_CHECKING:
+    from siderite.baremetal.drivers.agent.image import LocalImage
 
 _KNOWN = ("fake-hardware", "redfish", "ipmi")
 
@@ -23,8 +31,8 @@ class Fleet:
     closers: tuple[Callable[[], None], ...]
 
 
-def drivers(config: Config, data: Path, machines: Machines) -> Fleet:
-    """The drivers that are enabled."""
+def drivers(config: Config, data: Path, machines: Machines, images: Images | None) -> Fleet:
+    """The drivers that are enabled; `images` are those that nodes are given by their ids."""
     enabled = [name.strip() for name in config.enabled_hardware_types.split(",") if name.strip()]
     unknown = [name for name in enabled if name not in _KNOWN]
     if unknown or not enabled:
@@ -38,7 +46,7 @@ def drivers(config: Config, data: Path, machines: Machines) -> Fleet:
     if "fake-hardware" in enabled:
         found["fake-hardware"] = simulated_driver(machines, console_ports(config))
     if "redfish" in enabled or "ipmi" in enabled:
-        _real(config, folder, enabled, found, closers)
+        _real(config, folder, enabled, found, closers, images=images)
     return Fleet(found, folder, tuple(closers))
 
 
@@ -54,6 +62,20 @@ def console_ports(config: Config) -> ConsolePorts:
     return ConsolePorts(config.console_address, tuple(range(int(low), int(high) + 1)))
 
 
+async def _image(images: Images, uuid: str, project: str | None) -> "LocalImage":
+    """An image of our own image service, as the project of a node sees it."""
+    from siderite.baremetal.drivers.agent.image import LocalImage
+    from siderite.baremetal.drivers.agent.image import NoImage
+
+    who = Who("", "baremetal", project, None, frozenset({"member"}))
+    try:
+        shown = await images.show(uuid, who)
+        path = await images.path(uuid, who)
+    except SideriteError as why:
+        raise NoImage(why.sentence) from why
+    return LocalImage(path, shown["disk_format"], shown["os_hash_algo"], shown["os_hash_value"])
+
+
 def ramdisk_url(config: Config) -> str:
     """By which ramdisks reach the listener."""
     return (config.ramdisk_url or config.url).rstrip("/")
@@ -65,6 +87,8 @@ def _real(
     enabled: list[str],
     found: dict[str, Driver],
     closers: list[Callable[[], None]],
+    *,
+    images: Images | None,
 ) -> None:
     from siderite.baremetal.drivers import ipmi
     from siderite.baremetal.drivers import redfish
@@ -82,7 +106,8 @@ def _real(
             iso=config.deploy_iso,
             params=config.kernel_append_params,
             boot_files=config.boot_files,
-        )
+        ),
+        None if images is None else partial(_image, images),
     )
     agent = Agent(timeout_s=config.hardware_timeout_s)
     if "redfish" in enabled:

@@ -77,8 +77,8 @@ class Program:
 async def build(config: Config, role: Role = Role.ALL) -> Program:
     """Open the database, bring it up to date, and put the parts together."""
     base = await _base(config, role)
-    iron = baremetal(base)
     images = image(base)
+    iron = baremetal(base, None if config.image_url else images.images)
     stars = compute(base, images.source)
     rooms: tuple[Part, ...] = (iron.part, stars.part, images.part)
     if config.demo:

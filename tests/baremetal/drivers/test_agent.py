@@ -152,6 +152,28 @@ def test_a_deploy_says_beforehand_what_is_missing(info, words):
     assert words in image.problem(info)
 
 
+def test_an_image_of_the_image_service_is_served_to_the_ramdisk_of_this_boot(tmp_path):
+    (tmp_path / "data").write_bytes(b"image")
+    asked = []
+
+    async def images(uuid, project):
+        asked.append((uuid, project))
+        return image.LocalImage(tmp_path / "data", "raw", "sha512", "abc")
+
+    uuid = "0b4c2f6e-1111-4222-8333-444455556666"
+    made = Ramdisks(RamdiskSettings(tmp_path / "boot", "http://api", "http://media"), images)
+    booted = {"ramdisk": {"secret": "s3cret"}}
+    for source in (uuid, f"glance://{uuid}"):
+        given = {"image_source": source}
+        assert image.problem(given, by_id=True) is None
+        assert "no http" in image.problem(given)
+        told = asyncio.run(made.image_info(Endpoint("n1", {}, {}, given, booted, project="p1")))
+        assert told["urls"] == ["http://api/boot/v1/files/n1/s3cret/image"]
+        assert (told["os_hash_algo"], told["os_hash_value"]) == ("sha512", "abc")
+    assert (tmp_path / "boot" / "n1" / "s3cret" / "image").read_bytes() == b"image"
+    assert asked == [(uuid, "p1")] * 2
+
+
 def test_an_image_is_described_as_the_ramdisk_wants_it():
     given = {"image_source": "http://x/os.qcow2?v=1", "image_checksum": "abc"}
     told = image.info("n1", given)

@@ -103,3 +103,19 @@ def image(folder: Path, tag: str):
     """A bootable disk image in a folder that is served, and its checksum."""
     path = tiny_disk(folder / "image.raw", Mode.GRACEFUL, tag=tag)
     return path.name, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def upload(server, path: Path):
+    """The id of a public image in the server's own image service."""
+    about = {"name": path.name, "disk_format": "raw", "container_format": "bare"}
+    made = server.api.post(
+        "/image/v2/images", json={**about, "visibility": "public"}, headers=server.headers()
+    )
+    assert made.status_code == 201, made.text
+    sent = server.api.put(
+        f"/image/v2/images/{made.json()['id']}/file",
+        content=path.read_bytes(),
+        headers={**server.headers(), "Content-Type": "application/octet-stream"},
+    )
+    assert sent.status_code == 204, sent.text
+    return made.json()["id"]

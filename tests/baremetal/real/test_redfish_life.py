@@ -5,12 +5,11 @@ from tests.baremetal.real.life import Life
 from tests.baremetal.real.life import image
 from tests.baremetal.real.life import ramdisk_options
 from tests.baremetal.real.life import ramdisk_params
+from tests.baremetal.real.life import upload
 from tests.baremetal.workers.receiver import receiving
 from tests.baremetal.workers.receiver import wait_for
-from tests.lab.bmc import files_served
 from tests.lab.bmc import redfish_bmcs
 from tests.lab.bmc import with_pool
-from tests.lab.iron import HERE
 from tests.lab.iron import iron
 from tests.support.server import running_server
 
@@ -18,12 +17,11 @@ from tests.support.server import running_server
 def test_a_machine_is_deployed_from_virtual_media_used_cleaned_and_offered_again(lab, tmp_path):
     served = tmp_path / "images"
     served.mkdir()
-    name, checksum = image(served, "written by the ramdisk")
+    name, _ = image(served, "written by the ramdisk")
     machine = iron(lab)
     guest = machine.guest
     with (
         redfish_bmcs(tmp_path / "bmc", with_pool(lab)) as bmcs,
-        files_served(served) as images,
         receiving() as compute,
         running_server(
             tmp_path,
@@ -47,9 +45,7 @@ def test_a_machine_is_deployed_from_virtual_media_used_cleaned_and_offered_again
         node.patch(
             instance_uuid=instance,
             instance_info={
-                "image_source": f"{images.replace('127.0.0.1', HERE)}/{name}",
-                "image_os_hash_algo": "sha256",
-                "image_os_hash_value": checksum,
+                "image_source": upload(server, served / name),
                 "configdrive": {"meta_data": {"hostname": "iron"}},
             },
         )
@@ -63,6 +59,7 @@ def test_a_machine_is_deployed_from_virtual_media_used_cleaned_and_offered_again
         assert "AGENT has a config drive" in guest.serial()
         assert not {"agent_url", "ramdisk"} & set(shown["driver_internal_info"])
 
+        wait_for(lambda: compute.taken[-1:] == [(instance, "POWER_ON")])
         told = len(compute.taken)
         guest.domain().destroy()  # behind our back
         node.until(lambda node: node["power_state"] == "power off", "the record follows")

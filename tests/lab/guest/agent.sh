@@ -28,7 +28,7 @@ work() {
   case $step in
   write_image)
     wget -q -O /tmp/image "$(word urls)" || { echo "cannot fetch the image"; return; }
-    sum=$(sha256sum /tmp/image | cut -d' ' -f1)
+    sum=$($(word os_hash_algo)sum /tmp/image | cut -d' ' -f1)
     [ "$sum" = "$(word os_hash_value)" ] || { echo "the image's checksum is $sum"; return; }
     dd if=/tmp/image of=/dev/vda bs=1M conv=fsync 2>/dev/null || echo "cannot write the disk"
     case $body in *'"configdrive":'*) echo "AGENT has a config drive" >/dev/console ;; esac ;;

@@ -51,6 +51,8 @@ class Endpoint:
     interfaces: Mapping[str, str] = field(default_factory=dict)
     """The node's interface of each kind, by name."""
     target_raid_config: Mapping[str, Any] = field(default_factory=dict)
+    project: str | None = None
+    """Whose images the node may be given, beside public ones."""
 
     @classmethod
     def of(cls, node: Node) -> "Endpoint":
@@ -63,6 +65,7 @@ class Endpoint:
             node.driver_internal_info,
             {kind: getattr(node, f"{kind}_interface") or "" for kind in INTERFACES},
             node.target_raid_config,
+            node.lessee or node.owner,
         )
 
     @property

@@ -25,7 +25,7 @@ from siderite.core.http import Routes
 _CHUNK = 256 * 1024
 _MAC = re.compile(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}\Z", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
-_FILES = ("boot.iso", "vmlinuz", "initrd")
+_FILES = ("boot.iso", "vmlinuz", "initrd", "image")
 _RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})\Z")
 _PARTIAL, _UNSATISFIABLE = 206, 416
 

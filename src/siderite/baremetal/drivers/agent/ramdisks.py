@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from siderite.baremetal.drivers.agent import image
 from siderite.baremetal.drivers.agent import iso
 from siderite.baremetal.drivers.agent.iso import NoRamdisk
 from siderite.baremetal.drivers.contract import Endpoint
@@ -45,8 +46,25 @@ class RamdiskSettings:
 class Ramdisks:
     """Makes boot media for nodes."""
 
-    def __init__(self, settings: RamdiskSettings) -> None:
+    def __init__(self, settings: RamdiskSettings, images: image.Images | None = None) -> None:
         self._settings = settings
+        self._images = images
+
+    @property
+    def has_images(self) -> bool:
+        """Whether images can be had by their ids."""
+        return self._images is not None
+
+    async def image_info(self, at: Endpoint) -> dict[str, Any]:
+        """What the node's ramdisk is told of its image; one of the image service is served here."""
+        uuid = image.image_id(at.instance_info)
+        if uuid is None or self._images is None:
+            return image.info(at.node, at.instance_info)
+        found = await self._images(uuid, at.project)
+        secret = str((at.driver_internal_info.get("ramdisk") or {}).get("secret"))
+        await asyncio.to_thread(_link, found.path, self._folder(at, secret) / "image")
+        url = self._address(self._settings.api_url, at, secret, "image")
+        return image.local_info(at.node, found, url)
 
     def lacks(self, info: Mapping[str, Any], *, media: bool) -> str | None:
         """What is missing to boot a ramdisk on a node."""

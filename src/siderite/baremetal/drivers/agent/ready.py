@@ -24,4 +24,5 @@ class Ready:
             if not node.instance_info.get("boot_iso"):
                 return "instance_info lacks boot_iso, the address of the image to boot."
             return None
-        return image.problem(node.instance_info) or self.lacks(node, "boot")
+        by_id = self._ramdisks.has_images
+        return image.problem(node.instance_info, by_id=by_id) or self.lacks(node, "boot")

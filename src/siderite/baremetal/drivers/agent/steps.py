@@ -141,7 +141,7 @@ class AgentSteps:
         return await self._booter.boot(at, token, str(iso))
 
     async def _write_image(self, at: Endpoint, step: Step, token: str) -> Outcome:
-        args: Json = {"image_info": image.info(at.node, at.instance_info)}
+        args: Json = {"image_info": await self._booter.ramdisks.image_info(at)}
         drive = await config_drive(at.instance_info.get("configdrive"))
         if drive is not None:
             args["configdrive"] = drive
