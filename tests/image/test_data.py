@@ -204,6 +204,22 @@ def test_an_upload_that_breaks_off_leaves_the_image_queued(tell: Tell) -> None:
     tell(story)
 
 
+def test_a_directory_that_is_gone_is_said_and_changes_nothing(tell_once: Tell) -> None:
+    async def story(here: World) -> None:
+        image, kept = (await here.make())["id"], (await here.make())["id"]
+        await here.upload(kept, b"kept")
+        for file in here.folder.iterdir():
+            file.unlink()
+        here.folder.rmdir()
+        refused = await here.upload(image, b"data")
+        assert refused.status == 503 and "images directory" in refused.sentence
+        assert (await here.show(image))["status"] == "queued"
+        lost = await here.ask("GET", f"/v2/images/{kept}/file")
+        assert lost.status == 503 and "images directory" in lost.sentence
+
+    tell_once(story)
+
+
 def test_of_two_uploads_at_once_one_is_refused(tell: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make())["id"]

@@ -61,11 +61,12 @@ def _hypervisor(row: Line) -> Hypervisor:
 
 
 async def hypervisors(
-    store: Store, where: str = "", args: Sequence[Value] = ()
+    store: Store, where: str = "", args: Sequence[Value] = (), *, limit: int | None = None
 ) -> list[Hypervisor]:
     """Hypervisor nodes with their hosts' condition; `v` and `h` in `where` are the two tables."""
     clause = f" WHERE {where}" if where else ""
-    rows = await store.fetch(f"{_HYPERVISOR}{clause} ORDER BY v.id", args)
+    end = "" if limit is None else f" LIMIT {limit}"
+    rows = await store.fetch(f"{_HYPERVISOR}{clause} ORDER BY v.id{end}", args)
     return [_hypervisor(row) for row in rows]
 
 

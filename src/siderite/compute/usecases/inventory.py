@@ -1,5 +1,6 @@
 """Hosts and hypervisors as administrators see them: what is up, what it offers and carries."""
 
+import re
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +16,11 @@ from siderite.compute.store import HOSTS
 from siderite.compute.usecases.context import Context
 from siderite.core.errors import NotFound
 from siderite.core.store import Line
+from siderite.core.store.table import Where
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
+
+_NUMBER = re.compile(r"[0-9]{1,15}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +88,39 @@ async def change(ctx: Context, uuid: str, changes: Mapping[str, Any], *, cause: 
 
 
 async def hypervisors(
-    ctx: Context, *, pattern: str | None = None, with_servers: bool = False
+    ctx: Context,
+    *,
+    pattern: str | None = None,
+    with_servers: bool = False,
+    after: int | None = None,
+    limit: int | None = None,
 ) -> list[Shown]:
-    """Hypervisors whose names contain a text."""
-    where, args = "", ()
+    """Hypervisors whose names contain a text, or a page of all beyond a number."""
+    where = []
     if pattern is not None:
-        where, args = "v.node LIKE ? ESCAPE '!'", (f"%{_escaped(pattern)}%",)  # type: ignore[assignment]
-    found = await store.hypervisors(ctx.door.store, where, args)
+        where.append(Where("v.node LIKE ? ESCAPE '!'", (f"%{_escaped(pattern)}%",)))
+    if after is not None:
+        where.append(Where("v.id > ?", (after,)))
+    return await _shown(ctx, where, with_servers=with_servers, limit=limit)
+
+
+async def hypervisor(ctx: Context, key: str, *, by_uuid: bool, with_servers: bool = False) -> Shown:
+    """A hypervisor by its UUID, or by its number."""
+    where = Where("v.uuid = ?", (key,))
+    if not by_uuid:
+        where = Where("v.id = ?", (int(key) if _NUMBER.match(key) else -1,))
+    found = await _shown(ctx, [where], with_servers=with_servers, limit=1)
+    if not found:
+        raise NotFound(f"Hypervisor with ID '{key[:80]}' could not be found.")
+    return found[0]
+
+
+async def _shown(
+    ctx: Context, where: list[Where], *, with_servers: bool, limit: int | None
+) -> list[Shown]:
+    clause = " AND ".join(one.sql for one in where)
+    args = [arg for one in where for arg in one.args]
+    found = await store.hypervisors(ctx.door.store, clause, args, limit=limit)
     by_host = {one.host.name: one for one in await services(ctx)}
     carried: Mapping[str, Sequence[Line]] = {}
     if with_servers:
@@ -100,14 +130,6 @@ async def hypervisors(
         for one in found
         if one.host in by_host
     ]
-
-
-async def hypervisor(ctx: Context, key: str, *, with_servers: bool = False) -> Shown:
-    """A hypervisor by its number or UUID."""
-    for found in await hypervisors(ctx, with_servers=with_servers):
-        if key in (str(found.hypervisor.id), found.hypervisor.uuid):
-            return found
-    raise NotFound(f"Hypervisor with ID '{key[:80]}' could not be found.")
 
 
 def _escaped(text: str) -> str:

@@ -119,39 +119,39 @@ async def _listed(service: "Service", request: Request, path: str, *, detail: bo
     if pattern is not None and ("limit" in asked or "marker" in asked):
         raise Invalid("Paging over hypervisors with the hypervisor_hostname_pattern query is not"
                       " supported.")  # fmt: skip
+    with_servers = asked.get("with_servers", False)
+    most = service.ctx.settings.max_limit
+    limit = min(asked.get("limit", most), most) if version >= PAGES and pattern is None else None
+    after = await _number(service, asked.get("marker"), version)
     found = await inventory.hypervisors(
-        service.ctx, pattern=pattern, with_servers=asked.get("with_servers", False)
-    )
+        service.ctx, pattern=pattern, with_servers=with_servers, after=after,
+        limit=None if limit is None else limit + 1,
+    )  # fmt: skip
     if pattern is not None and not found:
         raise NotFound(f"No hypervisor matching '{pattern}' could be found.")
     show = _full if detail else _brief
-    if version < PAGES:
-        return reply({"hypervisors": [show(one, version) for one in found]})
-    limit = min(asked.get("limit", service.ctx.settings.max_limit), service.ctx.settings.max_limit)
-    rest = _after(found, asked.get("marker"), version)
-    body: dict[str, Any] = {"hypervisors": [show(one, version) for one in rest[:limit]]}
-    if limit and len(rest) > limit:
-        pairs = {**dict(request.query), "marker": _key(rest[limit - 1], version)}
+    body: dict[str, Any] = {"hypervisors": [show(one, version) for one in found[:limit]]}
+    if limit and len(found) > limit:
+        pairs = {**dict(request.query), "marker": _key(found[limit - 1], version)}
         href = f"{service.base(request)}v2.1/{path}?{urlencode(pairs)}"
         body["hypervisors_links"] = [{"rel": "next", "href": href}]
     return reply(body)
 
 
-def _after(found: list[Shown], marker: str | None, version: int) -> list[Shown]:
+async def _number(service: "Service", marker: str | None, version: int) -> int | None:
+    """Where the last page ended."""
     if marker is None:
-        return found
-    for at, one in enumerate(found):
-        if str(_key(one, version)) == marker:
-            return found[at + 1 :]
-    raise Invalid(f"marker [{marker[:80]}] not found")
+        return None
+    try:
+        by_uuid = version >= UUIDS
+        return (await inventory.hypervisor(service.ctx, marker, by_uuid=by_uuid)).hypervisor.id
+    except NotFound as why:
+        raise Invalid(f"marker [{marker[:80]}] not found") from why
 
 
 async def _one(service: "Service", request: Request, *, with_servers: bool = False) -> Shown:
-    key, version = request.params[0], request.version
-    found = await inventory.hypervisor(service.ctx, key, with_servers=with_servers)
-    if str(_key(found, version)) != key:
-        raise NotFound(f"Hypervisor with ID '{key[:80]}' could not be found.")
-    return found
+    key, by_uuid = request.params[0], request.version >= UUIDS
+    return await inventory.hypervisor(service.ctx, key, by_uuid=by_uuid, with_servers=with_servers)
 
 
 async def show(service: "Service", request: Request) -> Response:

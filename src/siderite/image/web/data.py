@@ -1,11 +1,13 @@
 """The addresses of image data, which comes and goes in pieces."""
 
+import asyncio
 import re
 from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.core.errors import Invalid
 from siderite.core.errors import RangeNotSatisfiable
+from siderite.core.errors import Unavailable
 from siderite.core.errors import UnsupportedMedia
 from siderite.core.http import Headers
 from siderite.core.http import Request
@@ -64,6 +66,11 @@ async def download(service: "Service", request: Request) -> Response:
     if image.file is None or image.size is None:
         return Response(status=204)
     begin, end, headers = _part(request, image.size)
+    if not await asyncio.to_thread(service.transfer.files.path(image.file).is_file):
+        raise Unavailable(
+            f"The data of image {image.uuid} is not where it was put; an administrator should look"
+            " at the images directory."
+        )
     response = Response(status=206 if headers else 200, headers=headers)
     response.headers += (
         (b"content-type", b"application/octet-stream"),
