@@ -261,11 +261,13 @@ def test_deploy_interface_ramdisk_boots_an_image_and_leaves_it_running(
         wanted = [step for step in steps if step.priority]
         assert [step.step for step in wanted] == ["deploy"]
         done = await machine.until_done(
-            lambda at: driver.steps.run(at, Family.DEPLOY, wanted[0], "t")
+            lambda at: driver.steps.run(at, Family.DEPLOY, wanted[0], "work/0")
         )
         assert isinstance(done, Done), done
         guest.wait_for("TINY GUEST ready live from CD")
-        await driver.steps.forget(machine.at, "t")  # as after an abort
+        await driver.steps.forget(machine.at, "another/1")
+        assert guest.is_on(), "what another piece of work booted stays"
+        await driver.steps.forget(machine.at, "work/1")  # as after an abort
         guest.wait_until_off()
         assert not any(m.inserted for m in await driver.virtual_media.media(machine.at))
         down = Step("deploy", "tear_down", 100)

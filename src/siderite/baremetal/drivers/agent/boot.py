@@ -115,6 +115,16 @@ def gone() -> dict[str, Any]:
     return {**FORGET, MEMORY: None}
 
 
+def belongs(at: Endpoint, token: str) -> bool:
+    """Whether the node's ramdisk was booted by the work that this token is of."""
+    memory = at.driver_internal_info.get(MEMORY)
+    return isinstance(memory, dict) and _work(str(memory.get("token"))) == _work(token)
+
+
+def _work(token: str) -> str:
+    return token.rpartition("/")[0]
+
+
 def _memory(at: Endpoint, token: str) -> Mapping[str, Any] | None:
     memory = at.driver_internal_info.get(MEMORY)
     return memory if isinstance(memory, dict) and memory.get("token") == token else None

@@ -21,6 +21,7 @@ from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.agent import image
 from siderite.baremetal.drivers.agent.boot import Booter
+from siderite.baremetal.drivers.agent.boot import belongs
 from siderite.baremetal.drivers.agent.boot import gone
 from siderite.baremetal.drivers.agent.client import Agent
 from siderite.baremetal.drivers.agent.client import AgentSilent
@@ -123,7 +124,9 @@ class AgentSteps:
             return Failed(str(why))
 
     async def forget(self, at: Endpoint, token: str) -> None:
-        """The run was given up: no ramdisk stays behind, as far as the BMC can be reached."""
+        """The run was given up: no ramdisk of its work stays behind, if the BMC can be reached."""
+        if not belongs(at, token):
+            return  # there is none, or other work has booted its own since
         try:
             await self._booter.give_up(at, token)
         except HardwareError as why:
