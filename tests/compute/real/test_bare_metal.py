@@ -8,6 +8,16 @@ from typing import Any
 
 import pytest
 
+from tests.baremetal.real.life import Life
+from tests.baremetal.real.life import image
+from tests.baremetal.real.life import ramdisk_options
+from tests.baremetal.real.life import ramdisk_params
+from tests.lab import LabHost
+from tests.lab.bmc import files_served
+from tests.lab.bmc import redfish_bmcs
+from tests.lab.bmc import with_pool
+from tests.lab.iron import HERE
+from tests.lab.iron import iron
 from tests.support.server import Server
 from tests.support.server import running_server
 
@@ -59,9 +69,9 @@ class Metal:
         self.nova("POST", f"/servers/{server}/action", action)
         self.until(server, then)
 
-    def image(self) -> str:
+    def image(self, **properties: str) -> str:
         api, headers = self.server.api, self.server.headers()
-        fields = {"name": "os", "disk_format": "raw", "container_format": "bare"}
+        fields = {"name": "os", "disk_format": "raw", "container_format": "bare", **properties}
         image = str(api.post("/image/v2/images", json=fields, headers=headers).json()["id"])
         octets = {**headers, "content-type": "application/octet-stream"}
         api.put(f"/image/v2/images/{image}/file", content=b"boot", headers=octets)
@@ -86,6 +96,13 @@ class Metal:
             self.wait(lambda: self.node(uuid), lambda n, s=state: n["provision_state"] == s)
         return uuid
 
+    def boot(self, resource_class: str, image: str) -> str:
+        wish = {
+            "name": "iron", "flavorRef": self.flavor(resource_class), "imageRef": image,
+            "networks": "none",
+        }  # fmt: skip
+        return str(self.nova("POST", "/servers", {"server": wish})["server"]["id"])
+
 
 @pytest.fixture(scope="module")
 def metal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metal]:
@@ -99,9 +116,7 @@ def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> No
     host = {"host": {"name": "metal", "uri": "baremetal:"}}
     assert metal.nova("POST", "/hosts", host)["host"]["problem"] is None
     image_id = metal.image()
-    flavor = metal.flavor("CUSTOM_BAREMETAL_GOLD")
-    wish = {"name": "iron", "flavorRef": flavor, "imageRef": image_id, "networks": "none"}
-    server = str(metal.nova("POST", "/servers", {"server": wish})["server"]["id"])
+    server = metal.boot("CUSTOM_BAREMETAL_GOLD", image_id)
     shown = metal.until(server, "ACTIVE")
     assert shown["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
     seen = metal.node(node)
@@ -124,8 +139,51 @@ def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> No
 
 
 def test_no_node_of_the_class_says_why(metal: Metal) -> None:
-    flavor = metal.flavor("CUSTOM_TIN")
-    image_id = metal.image()
-    wish = {"name": "tin", "flavorRef": flavor, "imageRef": image_id, "networks": "none"}
-    server = str(metal.nova("POST", "/servers", {"server": wish})["server"]["id"])
+    server = metal.boot("CUSTOM_TIN", metal.image())
     assert "fault" in metal.until(server, "ERROR")
+
+
+def test_a_server_is_deployed_on_a_real_machine_behind_a_redfish_bmc(
+    lab: LabHost, tmp_path: Path
+) -> None:
+    served = tmp_path / "images"
+    served.mkdir()
+    name, checksum = image(served, "a server on iron")
+    machine = iron(lab)
+    guest = machine.guest
+    with (
+        redfish_bmcs(tmp_path / "bmc", with_pool(lab)) as bmcs,
+        files_served(served) as images,
+        running_server(tmp_path, options=ramdisk_options()) as server,
+    ):
+        metal = Metal(server)
+        node = Life.enrol(
+            server,
+            driver="redfish",
+            resource_class="iron",
+            driver_info=bmcs.driver_info(
+                guest.uuid, kernel_append_params=ramdisk_params(machine.callback)
+            ),
+            automated_clean=False,
+        )
+        node.add_port(guest.mac)
+        node.verb("manage", "manageable")
+        node.verb("provide", "available")
+        metal.nova("POST", "/hosts", {"host": {"name": "metal", "uri": "baremetal:"}})
+        source = {
+            "image_source": f"{images.replace('127.0.0.1', HERE)}/{name}",
+            "image_os_hash_algo": "sha256",
+            "image_os_hash_value": checksum,
+        }
+        made = metal.boot("CUSTOM_IRON", metal.image(**source))
+        metal.until(made, "ACTIVE")
+        guest.wait_for("TINY GUEST ready a server on iron")
+        assert "AGENT has a config drive" in guest.serial()
+        guest.wait_for("armed")
+        metal.do(made, {"os-stop": None}, "SHUTOFF")
+        assert not guest.is_on()
+        assert "power button, off" in guest.serial()  # it was asked, through its BMC
+        metal.nova("DELETE", f"/servers/{made}")
+        freed = node.until(lambda seen: seen["provision_state"] == "available", "available")
+        assert freed["instance_uuid"] is None
+    guest.remove()

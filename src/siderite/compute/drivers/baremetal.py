@@ -113,7 +113,7 @@ class _Servers:
                 await api.patch(
                     node["uuid"],
                     ("add", f"/instance_info/{_RUN}", noted),
-                    ("add", "/instance_info/image_source", guest.image),
+                    *(("add", f"/instance_info/{k}", v) for k, v in _image(guest).items()),
                 )
             await api.provision(node["uuid"], "rebuild", configdrive=config_drive(guest))
             return _under_way(node, "is being rebuilt")
@@ -302,17 +302,29 @@ def config_drive(guest: Guest) -> dict[str, Any]:
 def _reservation(node: Node, guest: Guest) -> list[tuple[str, str, Any]]:
     root_gib = guest.disk_gib or _whole((node.get("properties") or {}).get("local_gb"))
     info = {
-        "image_source": guest.image,
+        **_image(guest),
         "root_gb": str(root_gib),
         "display_name": guest.display_name,
         "memory_mb": str(guest.ram_mib),
         "vcpus": str(guest.vcpus),
-        **{name: value for name, value in guest.image_properties.items() if name in _IMAGE_WORDS},
     }
     return [("add", "/instance_uuid", guest.uuid), ("add", "/instance_info", info)]
 
 
-_IMAGE_WORDS = ("kernel", "ramdisk", "image_checksum", "image_os_hash_algo", "image_os_hash_value")
+_IMAGE_WORDS = (
+    "image_source", "image_checksum", "image_os_hash_algo", "image_os_hash_value", "kernel",
+    "ramdisk",
+)  # fmt: skip
+
+
+def _image(guest: Guest) -> dict[str, Any]:
+    """The image by its id, or as its own properties say where nodes find it."""
+    said = {
+        name: guest.image_properties[name]
+        for name in _IMAGE_WORDS
+        if name in guest.image_properties
+    }
+    return {"image_source": guest.image, **said}
 
 
 def _power(node: Node) -> Power:
