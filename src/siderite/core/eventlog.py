@@ -85,6 +85,13 @@ _COLUMNS = (
     " resource_type, resource, project, payload"
 )
 _ACTOR = "actor, actor_project"
+_EVER = (
+    f"(SELECT seq, {_COLUMNS}, {_ACTOR} FROM events UNION ALL"
+    f" SELECT seq, {_COLUMNS}, {_ACTOR} FROM past_events) AS ever"
+)
+"""The log, and what has left it but is still remembered."""
+REMEMBERED = 300
+"""How many facts of a resource are remembered that have left the log."""
 _ONE = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERTS = {
     n: f"INSERT INTO events ({_COLUMNS}, {_ACTOR}) VALUES {', '.join([_ONE] * n)}"
@@ -198,7 +205,7 @@ async def latest(store: Store, resource: str, types: Sequence[str], limit: int) 
     """The newest facts of a resource that are of these types, oldest first."""
     marks = ", ".join("?" * len(types))
     rows = await store.fetch(
-        f"SELECT seq, {_COLUMNS} FROM events WHERE resource = ? AND event_type IN ({marks})"
+        f"SELECT seq, {_COLUMNS} FROM {_EVER} WHERE resource = ? AND event_type IN ({marks})"
         " AND seq IS NOT NULL ORDER BY seq DESC LIMIT ?",
         (resource, *types, limit),
     )
@@ -212,7 +219,7 @@ async def of_resource(
     way, sign = ("DESC", "<") if descending else ("ASC", ">")
     start = "seq IS NOT NULL" if beyond is None else f"seq {sign} ?"
     rows = await store.fetch(
-        f"SELECT {_ACTOR}, seq, {_COLUMNS} FROM events WHERE resource = ? AND {start}"
+        f"SELECT {_ACTOR}, seq, {_COLUMNS} FROM {_EVER} WHERE resource = ? AND {start}"
         f" ORDER BY seq {way} LIMIT ?",
         (resource, *(() if beyond is None else (beyond,)), limit),
     )
@@ -225,11 +232,42 @@ async def actors(
     """Who made these requests, by the facts of a resource that know it."""
     marks = ", ".join("?" * len(requests))
     rows = await store.fetch(
-        f"SELECT DISTINCT request_id, {_ACTOR} FROM events"
+        f"SELECT DISTINCT request_id, {_ACTOR} FROM {_EVER}"
         f" WHERE resource = ? AND actor IS NOT NULL AND request_id IN ({marks})",
         (resource, *requests),
     )
     return {str(row[0]): (row[1], row[2]) for row in rows}  # type: ignore[misc]
+
+
+def remember(upto: int, kinds: Sequence[str]) -> Op:
+    """Facts about resources of these kinds become history, as the log lets go of them: to be
+    committed with that. Those of what is deleted do not, nor do mere updates.
+    """
+    marks = ", ".join("?" * len(kinds))
+    return Op(
+        f"INSERT INTO past_events (seq, {_COLUMNS}, {_ACTOR})"
+        f" SELECT seq, {_COLUMNS}, {_ACTOR} FROM events WHERE seq <= ?"
+        f" AND resource_type IN ({marks}) AND event_type NOT LIKE '%.update.%'"
+        " AND NOT EXISTS (SELECT 1 FROM events gone WHERE gone.resource = events.resource"
+        " AND gone.event_type LIKE '%.delete.end')",
+        (upto, *kinds),
+    )
+
+
+def remember_less(since: int) -> Op:
+    """Of resources that got more history since a number, only the newest is kept."""
+    return Op(
+        "DELETE FROM past_events WHERE seq IN (SELECT seq FROM (SELECT seq,"
+        " row_number() OVER (PARTITION BY resource ORDER BY seq DESC) AS place FROM past_events"
+        " WHERE resource IN (SELECT resource FROM past_events WHERE seq > ?)) AS ranked"
+        f" WHERE place > {REMEMBERED})",
+        (since,),
+    )
+
+
+def forget(resource: str) -> Op:
+    """The resource is gone, and its history with it, as far as it has left the log."""
+    return Op("DELETE FROM past_events WHERE resource = ?", (resource,))
 
 
 def _entry(row: Line) -> Entry:

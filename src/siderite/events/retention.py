@@ -6,6 +6,7 @@ numbers go on from it.
 
 import asyncio
 from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from siderite.core import eventlog
@@ -43,7 +44,9 @@ class Pruned:
 
 
 class Retention:
-    """Prunes, and tells about it. Times of 0 are for ever."""
+    """Prunes, and tells about it. Times of 0 are for ever; facts about resources of the kinds
+    `remembered` go on as their history.
+    """
 
     def __init__(
         self,
@@ -52,12 +55,14 @@ class Retention:
         keep_s: float,
         keep_unread_s: float,
         history_s: float,
+        remembered: Sequence[str] = (),
         clock: Callable[[], float] = wall_clock,
     ) -> None:
         self._store = store
         self._keep_s = keep_s
         self._keep_unread_s = keep_unread_s
         self._history_s = history_s
+        self._remembered = tuple(remembered)
         self._clock = clock
 
     async def run(self) -> None:
@@ -104,7 +109,7 @@ class Retention:
                 unread += floor is not None and going > floor
             if not going:
                 break
-            await self._store.commit([Op("DELETE FROM events WHERE seq <= ?", (going,))])
+            await self._let_go(going, first=int(rows[0][0] or 0))
             await asyncio.sleep(0)
         if removed:
             log.info("pruned the log", removed=removed)
@@ -112,6 +117,14 @@ class Retention:
             metrics.events_pruned_unread(unread)
             log.warning("pruned events that a reader has not had", count=unread)
         return Pruned(removed, unread)
+
+    async def _let_go(self, upto: int, *, first: int) -> None:
+        ops = [Op("DELETE FROM events WHERE seq <= ?", (upto,))]
+        if self._remembered:
+            ops.insert(0, eventlog.remember(upto, self._remembered))
+        await self._store.commit(ops)
+        if self._remembered:
+            await self._store.commit([eventlog.remember_less(first - 1)])
 
     def _may_go(self, seq: int, at: float, floor: int | None) -> bool:
         age = self._clock() - at

@@ -122,6 +122,7 @@ def baremetal(base: Base, images: Images | None = None) -> Baremetal:
         handlers=handlers,
         jobs=jobs,
         event_types=EVENT_TYPES,
+        remembered=("node",),
         topic=("ironic", "ironic_versioned_notifications"),
         close=partial(_close, (machines.close, *fleet.closers)),
     )

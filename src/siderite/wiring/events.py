@@ -50,20 +50,21 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
         jobs.append(_followed(base, _bus(base, rooms)))
     else:
         await base.store.commit([place.forgotten("bus")])
-    ways = _ways(base, known)
+    ways = _ways(base, known, [kind for room in rooms for kind in room.remembered])
     jobs += _kept_up(base, ways)
     service = EventsService(base.hub, base.identity, known=known, ways=ways)
     measures = (ways.monitor.measure, ways.retention.measure)
     return Part(services={"events": service}, jobs=jobs, serving=serving, measures=measures)
 
 
-def _ways(base: Base, known: Sequence[str]) -> Ways:
+def _ways(base: Base, known: Sequence[str], remembered: Sequence[str]) -> Ways:
     config = base.config
     retention = Retention(
         base.store,
         keep_s=config.events_keep_s,
         keep_unread_s=config.events_keep_unread_s,
         history_s=config.webhook_history_s,
+        remembered=remembered,
     )
     watching = Monitor(base.store, overdue_s=config.operation_overdue_s)
     return Ways(_webhooks(base, known), watching, Search(base.store), retention)

@@ -77,6 +77,8 @@ class Part:
     """What goes on beside answering requests, until cancelled."""
     event_types: Sequence[str] = ()
     """Globs of the facts it records."""
+    remembered: Sequence[str] = ()
+    """Kinds of resources whose facts are their history: it goes on when the log is pruned."""
     topic: tuple[str, str] | None = None
     """Exchange and topic on the notification bus for all of them."""
     measures: Sequence[Callable[[], Awaitable[None]]] = ()

@@ -1,11 +1,13 @@
 """A node's history: its facts, told in words."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 
 from siderite.core import eventlog
+from siderite.events.retention import Retention
 from tests.baremetal.web.expect import refused
 from tests.baremetal.workers.lives import script
 from tests.baremetal.workers.lives import until
@@ -102,3 +104,39 @@ def test_it_comes_page_by_page(lite: Standing) -> None:
         assert "event_type" in page["history"][0]
         seen += [entry["uuid"] for entry in page["history"]]
     assert (seen, len(seen)) == (whole, 5)
+
+
+def test_it_outlives_the_event_log(app: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eventlog, "REMEMBERED", 6)
+    store = app.app.program.store
+    node, other = app.make_node(), app.make_node()
+    path = f"/v1/nodes/{node}"
+    for reason in "ab":
+        app.ask("PUT", f"{path}/maintenance", {"reason": reason})
+    assert app.ask("DELETE", f"/v1/nodes/{other}").status == 204
+    app.make_node()  # the newest fact stays in the log
+
+    async def prune() -> None:
+        if store.dialect == "postgresql":
+            await eventlog.place(store)
+        retention = Retention(
+            store, keep_s=1.0, keep_unread_s=1.0, history_s=1.0, remembered=["node"],
+            clock=lambda: time.time() + 1000,
+        )  # fmt: skip
+        assert (await retention.prune()).removed
+
+    before = app.ask("GET", f"{path}/history?detail=true").json
+    if store.dialect == "postgresql":
+        app.run(eventlog.place(store))
+        before = app.ask("GET", f"{path}/history?detail=true").json
+    app.run(prune())
+    assert app.ask("GET", f"{path}/history?detail=true").json == before
+    assert len(before["history"]) == 3
+    sql = "SELECT count(*) FROM past_events WHERE resource = ?"
+    assert app.run(store.fetch(sql, (other,)))[0][0] == 0
+    app.ask("DELETE", f"{path}/maintenance")
+    app.make_node()
+    app.run(prune())
+    assert app.run(store.fetch(sql, (node,)))[0][0] == 6, "only the newest are remembered"
+    assert app.ask("DELETE", path).status == 204
+    assert app.run(store.fetch(sql, (node,)))[0][0] == 0

@@ -17,6 +17,7 @@ from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases import volumes
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.records import Records
+from siderite.core import eventlog
 from siderite.core import work
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
@@ -115,6 +116,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
         for kind in _OF_NODES:
             await kind.remove_all(ctx, change, node)
         change.put(details.forget(node.uuid))
+        change.put(eventlog.forget(node.uuid))
         change.put(power_schedule.end(node.uuid))
         if node.console_enabled:
             change.put(console.forget(node.uuid))
