@@ -168,13 +168,25 @@ class Cloud:
             for one in answer.json["instanceActions"]
         ]
 
-    def facts(self, uuid: str) -> list[tuple[str, dict[str, Any]]]:
-        """What was announced of a server: event type and the payload's data."""
-        answer = self.app.ask("GET", f"/events/v1/events?resource={uuid}&limit=1000", version=None)
-        assert answer.status == 200, answer
-        return [
-            (one["event_type"], one["payload"]["nova_object.data"]) for one in answer.json["events"]
-        ]
+    def facts(self, uuid: str, last: str | None = None) -> list[tuple[str, dict[str, Any]]]:
+        """What was announced of a server: event type and the payload's data, once this one is in
+        the log (PostgreSQL gives facts their place a moment after their commit).
+        """
+        found: list[tuple[str, dict[str, Any]]] = []
+
+        async def look() -> None:
+            async with asyncio.timeout(PATIENCE_S):
+                while not found or last not in (None, *(kind for kind, _ in found)):
+                    path = f"/events/v1/events?resource={uuid}&limit=1000"
+                    answer = await self.app.app.ask("GET", path, version=None)
+                    found[:] = [
+                        (one["event_type"], one["payload"]["nova_object.data"])
+                        for one in answer.json["events"]
+                    ]
+                    await asyncio.sleep(0.01)
+
+        self.app.run(look())
+        return found
 
     def claimed(self) -> list[tuple[Any, ...]]:
         """Per host: vCPUs, MiB, GiB and servers that are claimed."""

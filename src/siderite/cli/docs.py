@@ -30,6 +30,7 @@ from siderite.baremetal.web.policy import RULES
 from siderite.baremetal.web.policy import Rule
 from siderite.baremetal.web.routes import ROUTES as BAREMETAL_ROUTES
 from siderite.cli import docs_events
+from siderite.cli.docs_servers import server_states
 from siderite.cli.main import parser
 from siderite.cli.markdown import code
 from siderite.cli.markdown import codes
@@ -318,6 +319,7 @@ PAGES: dict[str, tuple[str, Callable[[], str]]] = {
         "states, verbs and rows of the node's machine, with a picture",
         _node_states,
     ),
+    "server-states.md": ("states, statuses and actions of the server's machine", server_states),
     "routes.md": ("every address, and who may use it", _routes),
     "microversions.md": ("what each API version brought", _microversions),
     "errors.md": ("codes, statuses, sentences", _errors),

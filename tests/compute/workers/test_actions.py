@@ -169,6 +169,18 @@ def test_a_server_becomes_an_image(both: Cloud) -> None:
     assert "/image/v2/images/" in old.headers["location"]
 
 
+def test_of_each_kind_of_backup_the_newest_are_kept(lite: Cloud) -> None:
+    uuid, made = lite.boot(), list[str]()
+    for number in range(3):
+        body = {"name": f"b{number}", "backup_type": "daily", "rotation": 2}
+        answer = lite.act(uuid, "createBackup", body)
+        assert answer.status == 202, answer
+        made.append(answer.json["image_id"])
+        lite.settled(uuid)
+    found = [lite.app.ask("GET", f"/image/v2/images/{one}", version=None).status for one in made]
+    assert found == [404, 200, 200]
+
+
 def test_a_password_is_changed(lite: Cloud) -> None:
     uuid = lite.boot()
     assert lite.act(uuid, "changePassword", {"adminPass": "new"}).status == 202
@@ -260,5 +272,6 @@ def test_a_failure_shows_on_the_server_and_its_action(
     last = lite.actions(uuid)[0]
     assert (last["message"], last["events"][0]["result"]) == ("Error", "Error")
     assert "stuck" in last["events"][0]["details"]
-    kinds = [kind for kind, _ in lite.facts(uuid)]
-    assert kinds[-1].endswith(".error")
+    name = {"pause": "pause", "os-stop": "power_off", "rescue": "rescue"}[action]
+    kinds = [kind for kind, _ in lite.facts(uuid, f"instance.{name}.error")]
+    assert kinds[-1] == f"instance.{name}.error"

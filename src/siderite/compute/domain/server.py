@@ -124,6 +124,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     claim: str | None = None
     """Which of its claims is that of the place it is in."""
     move: Move | None = None
+    backups: dict[str, list[str]] = {}
+    """Images that createBackup made of it, by the kind of backup, oldest first."""
     shelved_image: str | None = None
     shelved_at: str | None = None
 

@@ -112,6 +112,11 @@ ON CONFLICT (host, node) DO UPDATE SET type = excluded.type, version = excluded.
 """
 
 
+async def alive(ctx: Context, host: str) -> None:
+    """A host answered, and offers what it did before."""
+    await ctx.door.store.commit([rows.seen(host, ctx.door.clock())])
+
+
 async def heard(ctx: Context, host: str, offers: Sequence[Offer]) -> None:
     """A host answered: it is up, and offers this."""
     ratios = ctx.settings

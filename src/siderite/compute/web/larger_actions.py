@@ -210,7 +210,11 @@ async def evacuate(service: "Service", request: Request, value: Any) -> Response
 
 
 async def _snapshot(
-    service: "Service", request: Request, kind: str, asked: dict[str, Any], more: dict[str, str]
+    service: "Service",
+    request: Request,
+    kind: str,
+    asked: dict[str, Any],
+    more: dict[str, str] | None = None,
 ) -> Response:
     """An image is made that waits for its contents, then the server is asked for them."""
     ctx = service.ctx
@@ -220,7 +224,7 @@ async def _snapshot(
     base = {} if server.image is None else server.image.properties
     properties = {
         **base, "base_image_ref": server.image_id or "", "instance_uuid": server.uuid,
-        "user_id": request.who.user_id, "image_type": "snapshot", **more,
+        "user_id": request.who.user_id, "image_type": "snapshot", **(more or {}),
         **asked.get("metadata", {}),
     }  # fmt: skip
     image = await service.images.make(
@@ -228,7 +232,7 @@ async def _snapshot(
         project=server.project_id,
     )  # fmt: skip
     try:
-        await _ask(service, request, Ask(kind, {"image": image}))
+        await _ask(service, request, Ask(kind, {**asked, "image": image}))
     except Conflict:
         await service.images.discard(image)
         raise
@@ -242,7 +246,7 @@ async def create_image(service: "Service", request: Request, value: Any) -> Resp
     """createImage"""
     keys = {"name": Key(forms.name, required=True), "metadata": Key(forms.metadata)}
     asked = forms.take(value, "createImage", keys, request.version)
-    return await _snapshot(service, request, "create_image", asked, {})
+    return await _snapshot(service, request, "create_image", asked)
 
 
 async def create_backup(service: "Service", request: Request, value: Any) -> Response:

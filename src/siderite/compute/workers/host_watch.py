@@ -25,6 +25,8 @@ class HostWatch:
         self._hands = hands
         self._every_s = every_s
         self._again = asyncio.Event()
+        self._known: dict[str, list[Offer]] = {}
+        """What hosts offered last, by their UUID: written down only when it changes."""
 
     def look_now(self) -> None:
         """A host was added: do not wait for the next round."""
@@ -68,7 +70,12 @@ class HostWatch:
         if not isinstance(answer, Sequence):
             log.warning("host cannot be used", host=host.name, reason=answer.reason)
             return answer.reason
-        await hosts.heard(self._hands.ctx, host.name, [_offer(one) for one in answer])
+        offers = [_offer(one) for one in answer]
+        if self._known.get(host.uuid) == offers:
+            await hosts.alive(self._hands.ctx, host.name)
+        else:
+            await hosts.heard(self._hands.ctx, host.name, offers)
+            self._known[host.uuid] = offers
         return None
 
 

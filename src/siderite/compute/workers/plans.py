@@ -128,6 +128,17 @@ async def _not_stored(hands: Hands, run: Run, why: Failed) -> Report:
     return await ends.failed(hands, run, why)
 
 
+async def _backed_up(hands: Hands, run: Run, told: Report) -> Report:
+    """Of each kind of backup the newest are kept, as many as were asked for."""
+    kind, rotation = run.job.args["backup_type"], run.job.args["rotation"]
+    every = [*run.server.backups.get(kind, []), run.job.args["image"]]
+    old, kept = every[: max(0, len(every) - rotation)], every[max(0, len(every) - rotation) :]
+    for image in old:
+        await hands.images.remove(image)
+    stored = await _stored(hands, run, told)
+    return replace(stored, changes={"backups": {**run.server.backups, kind: kept}})
+
+
 # Shelving
 
 
@@ -233,7 +244,7 @@ PLANS: dict[str, Plan] = {
     "live_migrate": moving.LIVE_MIGRATE,
     "evacuate": moving.EVACUATE,
     "create_image": Plan((on_to_next(), asking(_snapshot)), end=_stored, fail=_not_stored),
-    "create_backup": Plan((on_to_next(), asking(_snapshot)), end=_stored, fail=_not_stored),
+    "create_backup": Plan((on_to_next(), asking(_snapshot)), end=_backed_up, fail=_not_stored),
     "shelve": Plan(
         (then_next(shut_down), _shelve_disk, building.destroy_everywhere),
         end=_shelved, fail=ends.failed,

@@ -42,6 +42,13 @@ class ServerWork:
         if is_late(self._hands, run) and not plan.never_late:
             why = f" (last: {run.held.reason})" if run.held.reason else ""
             return await self._fail(plan, run, Failed(f"it was not done in time{why}"))
+        if run.server.group is None or run.job.step:
+            return await self._take(plan, run)
+        # Members of a group are placed one after the other: each knows where the others are.
+        async with self._ctx.door.turns.of(f"group:{run.server.group}"):
+            return await self._take(plan, run)
+
+    async def _take(self, plan: Plan, run: Run) -> Run | None:
         try:
             told = await plan.steps[run.job.step](self._hands, run)
         except NoValidHost as none:
