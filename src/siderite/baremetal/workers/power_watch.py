@@ -32,7 +32,7 @@ from siderite.core.log import get_logger
 log = get_logger("power_watch")
 
 BATCH = 2
-BREATH_S = 0.002
+BREATH_S = 0.003
 """So many nodes are taken up at a time, then requests are answered: a sweep of many nodes may take
 a while, but nobody else should notice it.
 """
