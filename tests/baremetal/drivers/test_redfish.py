@@ -25,6 +25,7 @@ from siderite.baremetal.drivers.agent import RamdiskSettings
 from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import redfish_driver
 from tests.baremetal.drivers.machine import Machine
+from tests.baremetal.drivers.test_agent import listening
 from tests.lab import Mode
 from tests.lab import tiny_disk
 from tests.lab import tiny_guest
@@ -309,3 +310,22 @@ def test_bmcs_that_take_calls_and_never_answer_do_not_silence_others(bmcs, guest
         lines.close()
 
     asyncio.run(story())
+
+
+def test_a_deploy_that_fails_leaves_the_machine_off(bmcs, driver, guest):
+    async def story(ramdisk, url):
+        machine = Machine(bmcs.driver_info(guest.uuid))
+        await machine.power(driver, PowerTarget.ON)
+        machine.memory |= {"ramdisk": {"token": "work/0", "phase": "up"}, "agent_url": url}
+        machine.instance_info = {"image_source": "http://x/y", "image_checksum": "f"}
+        step = Step("deploy", "write_image", 80, in_band=True)
+        running = await driver.steps.run(machine.at, Family.DEPLOY, step, "work/1")
+        assert isinstance(running, Wait)
+        ramdisk.becomes = {"command_status": "FAILED", "command_error": "the disk is broken"}
+        failed = await driver.steps.run(machine.at, Family.DEPLOY, step, "work/1")
+        assert isinstance(failed, Failed)
+        assert "the disk is broken" in failed.reason
+        guest.wait_until_off()
+
+    with listening() as (ramdisk, url):
+        asyncio.run(story(ramdisk, url))

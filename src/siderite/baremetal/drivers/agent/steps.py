@@ -109,7 +109,15 @@ class AgentSteps:
         return [_BOOT, *chosen, *after]
 
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
-        """Begin, or tell of, one run of a step."""
+        """Begin, or tell of, one run of a step. A deploy that failed leaves the machine off: what
+        is on its disk is neither the old nor the new.
+        """
+        outcome = await self._outcome(at, family, step, token)
+        if isinstance(outcome, Failed) and family is Family.DEPLOY:
+            await self.forget(at, token)
+        return outcome
+
+    async def _outcome(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
         name = f"{step.interface}.{step.step}"
         own = self._around.get(name) or self._extra.get(name)
         try:
