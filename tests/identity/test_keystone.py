@@ -152,3 +152,18 @@ def test_our_own_tokens_stay_good_beside_theirs() -> None:
             assert await both.by_password("admin", PASSWORD) is not None
 
     asyncio.run(tell())
+
+
+def test_a_password_of_theirs_is_not_held_back_as_a_wrong_one_of_ours() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, _), world("sqlite://") as here:
+            await there.member()
+            both = Either(here.identity, keystone)
+            for _ in range(30):
+                who = await both.by_password("mia", PASSWORD)
+                assert who is not None and who.user == "mia"
+                there.now += RECHECK_S
+            assert sum(here.naps) == 0
+            assert await both.by_password("mia", "wrong") is None
+
+    asyncio.run(tell())
