@@ -50,6 +50,7 @@ class HealthService:
                 "identity": f"{base}/identity/v3",
                 "baremetal": f"{base}/baremetal",
                 "events": f"{base}/events/v1/events",
+                "console": f"{base}/console/",
             }
         )
 

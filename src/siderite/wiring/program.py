@@ -35,6 +35,7 @@ from siderite.identity import IdentityService
 from siderite.wiring.baremetal import baremetal
 from siderite.wiring.compute import Compute
 from siderite.wiring.compute import compute
+from siderite.wiring.console import console
 from siderite.wiring.demo_cloud import fill_cloud
 from siderite.wiring.events import FACTS
 from siderite.wiring.events import events
@@ -84,7 +85,7 @@ async def build(config: Config, role: Role = Role.ALL) -> Program:
     if config.demo:
         fill = partial(fill_cloud, stars.context, stars.watch, stars.guests, images.images)
         rooms = (*rooms, Part(jobs=(fill,)))
-    parts = (*rooms, await events(base, rooms))
+    parts = (*rooms, console(), await events(base, rooms))
     worker = _worker(base, parts)
     app = App(_services(base, parts), config.url)
     return Program(

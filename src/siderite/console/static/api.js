@@ -1,0 +1,122 @@
+// The service's public APIs, with the token of whoever is logged in. Everything here is also what
+// the command line and other clients call: each page shows the calls behind it.
+
+const KEPT = "siderite-session";
+export let session = JSON.parse(sessionStorage.getItem(KEPT) || "null");
+export const calls = [];
+
+export class Refused extends Error {
+  constructor(status, sentence) { super(sentence); this.status = status; }
+}
+
+export function can(role) {
+  const roles = session ? session.roles : [];
+  if (role === "member") return roles.includes("member") || roles.includes("admin");
+  return roles.includes(role);
+}
+
+export async function login(name, password, project) {
+  const domain = { id: "default" };
+  const auth = {
+    identity: { methods: ["password"], password: { user: { name, password, domain } } },
+    scope: { project: { name: project, domain } },
+  };
+  const answer = await fetch("/identity/v3/auth/tokens", {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ auth }),
+  });
+  if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
+  const { token } = await answer.json();
+  session = {
+    token: answer.headers.get("X-Subject-Token"), name, project,
+    roles: (token.roles || []).map((role) => role.name),
+  };
+  sessionStorage.setItem(KEPT, JSON.stringify(session));
+}
+
+export function logout() {
+  session = null;
+  sessionStorage.removeItem(KEPT);
+}
+
+const VERSIONS = [
+  ["/baremetal/", { "X-OpenStack-Ironic-API-Version": "1.900" }],
+  ["/compute/", { "OpenStack-API-Version": "compute 2.901" }],
+];
+
+export function headers(path) {
+  const found = VERSIONS.find(([prefix]) => path.startsWith(prefix));
+  return { "X-Auth-Token": session ? session.token : "", ...(found ? found[1] : {}) };
+}
+
+export async function ask(method, path, body) {
+  calls.push({ method, path, body });
+  const sent = { method, headers: { ...headers(path), Accept: "application/json" } };
+  if (body !== undefined) {
+    sent.headers["Content-Type"] = "application/json";
+    sent.body = JSON.stringify(body);
+  }
+  const answer = await fetch(path, sent);
+  if (answer.status === 401 && session) {
+    logout();
+    location.hash = "#/login";
+    throw new Refused(401, "Your session has ended: log in again.");
+  }
+  if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
+  const text = await answer.text();
+  if (!text) return null;
+  return (answer.headers.get("Content-Type") || "").includes("json") ? JSON.parse(text) : text;
+}
+
+export const get = (path) => ask("GET", path);
+
+async function sentence(answer) {
+  const text = await answer.text();
+  try {
+    const body = JSON.parse(text);
+    if (body.error_message) {
+      const inner = typeof body.error_message === "string" ? JSON.parse(body.error_message) : body.error_message;
+      return inner.faultstring || text;
+    }
+    return Object.values(body)[0].message || text;
+  } catch {
+    return text || `the service answered ${answer.status}`;
+  }
+}
+
+// The event log as it grows. Goes on from the last number after any break.
+export async function follow(after, tell, state, signal) {
+  let last = after;
+  let pause = 200;
+  while (!signal.aborted) {
+    try {
+      const answer = await fetch(`/events/v1/events?after=${last}`, {
+        headers: { ...headers("/events/"), Accept: "text/event-stream" }, signal,
+      });
+      if (!answer.ok) throw new Refused(answer.status, "no stream");
+      state("on", last);
+      pause = 200;
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        text += value;
+        const parts = text.split("\n\n");
+        text = parts.pop();
+        for (const part of parts) {
+          const id = /^id: ?(\d+)$/m.exec(part);
+          const data = /^data: ?(.*)$/m.exec(part);
+          if (id) last = Number(id[1]);
+          if (data && data[1].startsWith("{")) tell(JSON.parse(data[1]));
+          state("on", last);
+        }
+      }
+    } catch (why) {
+      if (signal.aborted) return;
+      if (why.status === 401) return;
+    }
+    state("off", last);
+    await new Promise((done) => setTimeout(done, pause));
+    pause = Math.min(pause * 2, 5000);
+  }
+}

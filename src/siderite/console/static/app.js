@@ -1,0 +1,173 @@
+// Which page, who is logged in, and what is live.
+
+import { calls, can, follow, get, login, logout, session } from "./api.js";
+import * as pages from "./pages.js";
+import { h, toast } from "./ui.js";
+
+const PAGES = [
+  ["attention", "Attention", pages.attention], ["fleet", "Fleet", pages.fleet], ["pending", "Pending", pages.pending], ["events", "Events", pages.events],
+  ["webhooks", "Webhooks", pages.webhooks], ["capacity", "Capacity", pages.capacity], ["health", "Health", pages.health],
+];
+const MACHINES = { node: pages.oneNode, server: pages.oneServer };
+const page = document.getElementById("page");
+const LIVE_PAGES = new Set(["attention", "node", "server", "pending"]);
+let shownAt = "";
+let turn = 0;
+let stream = null;
+let again = null;
+
+function where() {
+  const [path, query] = location.hash.replace(/^#\//, "").split("?");
+  const [name, ...words] = path.split("/").map(decodeURIComponent);
+  return { name: name || "attention", words, query: query || "" };
+}
+
+async function show(quietly) {
+  const { name, words, query } = where();
+  if (!session || name === "login") return showLogin();
+  document.getElementById("top").hidden = false;
+  draw(name);
+  const mine = ++turn;
+  calls.length = 0;
+  if (!quietly) page.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading …"));
+  let made;
+  try {
+    if (MACHINES[name]) made = await MACHINES[name](words[0]);
+    else {
+      const found = PAGES.find(([word]) => word === name);
+      if (!found) throw new Error(`There is no page ${name}.`);
+      made = await (name === "fleet" ? pages.fleet(words[0], query) : found[2](query));
+    }
+  } catch (why) {
+    made = [h("h1", {}, "That did not work"), h("div", { class: "trouble" }, why.message), h("button", { onclick: () => show() }, "Try again")];
+  }
+  if (mine !== turn) return;
+  const scrolled = quietly ? window.scrollY : 0;
+  page.replaceChildren(...made.flat(Infinity).filter(Boolean));
+  if (quietly) window.scrollTo(0, scrolled);
+  behind();
+  if (shownAt !== location.hash && !quietly) {
+    page.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }
+  shownAt = location.hash;
+  document.title = `${page.querySelector("h1") ? page.querySelector("h1").textContent.trim() : "Siderite"} · Siderite`;
+  if (!stream) listen();
+}
+
+function draw(name) {
+  const nav = document.getElementById("nav");
+  nav.replaceChildren(...PAGES.filter(([word]) => can("admin") || !["health", "capacity"].includes(word)).map(([word, label]) =>
+    h("a", { href: `#/${word}`, "aria-current": word === name ? "page" : null }, label)));
+}
+
+function behind() {
+  const footer = document.getElementById("behind");
+  const distinct = [...new Set(calls.map((call) => `${call.method} ${call.path}`))];
+  footer.replaceChildren(h("span", {}, "Behind this page:"), ...distinct.slice(0, 4).map((text) => h("code", {}, text)),
+    distinct.length > 4 ? h("span", {}, `and ${distinct.length - 4} more`) : "");
+}
+
+function showLogin() {
+  document.getElementById("top").hidden = true;
+  document.getElementById("behind").replaceChildren();
+  if (stream) { stream.abort(); stream = null; }
+  const problem = h("div", { role: "alert" });
+  const form = h("form", { class: "login" },
+    h("h1", {}, h("img", { src: "icon.svg", alt: "", width: 30, height: 30 }), "Siderite"),
+    h("label", {}, "User", h("input", { name: "user", autocomplete: "username", required: true, value: "admin" })),
+    h("label", {}, "Password", h("input", { name: "password", type: "password", autocomplete: "current-password", required: true })),
+    h("label", {}, "Project", h("input", { name: "project", required: true, value: "admin" })),
+    h("button", { class: "main" }, "Log in"), problem,
+    h("p", { class: "soft" }, "The first administrator's password is in clouds.yaml in the data directory."));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const said = new FormData(form);
+    try {
+      await login(said.get("user"), said.get("password"), said.get("project"));
+      location.hash = "#/attention";
+      show();
+    } catch (why) {
+      problem.replaceChildren(h("div", { class: "trouble" }, why.message));
+    }
+  });
+  page.replaceChildren(form);
+  document.title = "Log in · Siderite";
+  form.querySelector("input[name=password]").focus();
+}
+
+// Live: pages that show machines are drawn again when the log tells of something.
+
+async function listen() {
+  stream = new AbortController();
+  const label = document.getElementById("live");
+  let after = 0;
+  try { after = (await get("/events/v1/log")).newest || 0; } catch { after = Number(sessionStorage.getItem("siderite-after") || 0); }
+  calls.length = 0;
+  follow(after, heard, (state, last) => {
+    sessionStorage.setItem("siderite-after", String(last));
+    label.className = state;
+    label.textContent = state === "on" ? `live · ${last}` : `reconnecting after ${last} …`;
+  }, stream.signal);
+}
+
+function heard(event) {
+  const { name, words } = where();
+  if (name === "events") {
+    const table = page.querySelector("table[data-type]");
+    const glob = table ? table.getAttribute("data-type") : "";
+    const matches = !glob || new RegExp(`^${glob.split("*").map((part) => part.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\?/g, ".")).join(".*")}$`).test(event.event_type);
+    const body = document.getElementById("tail");
+    if (body && matches) {
+      body.prepend(pages.eventRow(event, true));
+      while (body.children.length > 500) body.lastChild.remove();
+    }
+    return;
+  }
+  if (!LIVE_PAGES.has(name) || (words[0] && event.resource.id !== words[0])) return;
+  clearTimeout(again);
+  again = setTimeout(() => show(true), 250);
+}
+
+// Search, theme, log out
+
+const query = document.getElementById("query");
+const found = document.getElementById("found");
+let asking = null;
+query.addEventListener("input", () => {
+  clearTimeout(asking);
+  asking = setTimeout(search, 150);
+});
+async function search() {
+  const words = query.value.trim();
+  if (!words) { found.hidden = true; return; }
+  let results = [];
+  try { results = (await get(`/events/v1/search?q=${encodeURIComponent(words)}&limit=20`)).results; } catch (why) { toast(why.message, true); }
+  found.replaceChildren(...(results.length ? results.map((one) => {
+    const type = one.type || one.resource_type || (one.resource && one.resource.type);
+    const id = one.id || one.uuid || (one.resource && one.resource.id);
+    const kind = ["server", "instance"].includes(type) ? "server" : "node";
+    return h("li", {}, h("a", { href: `#/${kind}/${type === "port" && one.node_uuid ? one.node_uuid : id}`, role: "option", onclick: () => { found.hidden = true; query.value = ""; } },
+      `${type} ${one.name || id}`));
+  }) : [h("li", { class: "soft" }, "Nothing found.")]));
+  found.hidden = false;
+}
+document.getElementById("find").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const first = found.querySelector("a");
+  if (first) first.click();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) { event.preventDefault(); query.focus(); }
+  if (event.key === "Escape") { found.hidden = true; query.blur(); }
+});
+const theme = localStorage.getItem("siderite-theme");
+if (theme) document.documentElement.dataset.theme = theme;
+document.getElementById("theme").addEventListener("click", () => {
+  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  localStorage.setItem("siderite-theme", document.documentElement.dataset.theme);
+});
+document.getElementById("leave").addEventListener("click", () => { logout(); location.hash = "#/login"; });
+window.addEventListener("hashchange", () => show());
+show();

@@ -1,0 +1,68 @@
+// Small pieces that pages are made of. Text becomes text nodes: nothing from the service is ever
+// taken for markup.
+
+export function h(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key === "style") throw new Error("no inline styles");
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    made.append(child instanceof Node ? child : String(child));
+  }
+  return made;
+}
+
+const GOOD = ["active", "available", "manageable", "ACTIVE", "power on"];
+const BAD = ["error", "ERROR", "UNKNOWN"];
+export function tag(word, title) {
+  if (word === null || word === undefined || word === "") return h("span", { class: "soft" }, "–");
+  const text = String(word);
+  let kind = "";
+  if (GOOD.includes(text)) kind = "good";
+  else if (BAD.includes(text) || text.includes("failed")) kind = "bad";
+  else if (text.includes("hold") || text === "PENDING") kind = "hold";
+  else if (text.includes("wait")) kind = "warn";
+  else if (/ing$|BUILD|REBOOT|RESIZE|verif/.test(text)) kind = "busy";
+  return h("span", { class: `tag ${kind}`, title }, text);
+}
+
+export function ago(text) {
+  if (!text) return "–";
+  const seconds = Math.max(0, (Date.now() - Date.parse(text)) / 1000);
+  const [amount, unit] = seconds < 90 ? [seconds, "s"] : seconds < 5400 ? [seconds / 60, "min"]
+    : seconds < 129600 ? [seconds / 3600, "h"] : [seconds / 86400, "d"];
+  return h("time", { datetime: text, title: text }, `${Math.round(amount)} ${unit}`);
+}
+
+export function table(columns, rows, empty) {
+  if (!rows.length) return h("p", { class: "empty" }, empty || "Nothing here.");
+  return h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, rows)));
+}
+
+export function toast(text, bad) {
+  const shown = h("div", { class: bad ? "bad" : "" }, text);
+  document.getElementById("toast").append(shown);
+  setTimeout(() => shown.remove(), bad ? 9000 : 4000);
+}
+
+export function meter(used, limit) {
+  const canvas = h("div", { class: "meter", role: "meter", "aria-valuenow": used, "aria-valuemin": 0, "aria-valuemax": limit,
+    "aria-label": `${used} of ${limit}` });
+  const filled = h("i");
+  filled.style.width = `${limit > 0 ? Math.min(100, (100 * used) / limit) : 0}%`;
+  canvas.append(filled);
+  return canvas;
+}
+
+export function copy(text, label) {
+  return h("button", { type: "button", onclick: async () => {
+    await navigator.clipboard.writeText(text);
+    toast("Copied.");
+  } }, label || "Copy");
+}

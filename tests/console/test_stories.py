@@ -1,0 +1,221 @@
+"""What an operator does in the console, in a real browser, against the real service."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.console.conftest import Eyes
+from tests.support.server import Server
+from tests.support.server import clean_environment
+
+pytestmark = pytest.mark.serial
+COMPUTE = {"OpenStack-API-Version": "compute 2.901"}
+
+
+def iron(server: Server, method: str, path: str, body=None):
+    answer = server.api.request(
+        method, "/baremetal/v1" + path, json=body, headers=server.headers("1.115")
+    )
+    assert answer.status_code < 300, answer.text
+    return answer.json() if answer.content else None
+
+
+def make_node(server: Server, name: str, **fields) -> str:
+    return iron(server, "POST", "/nodes", {"driver": "fake-hardware", "name": name, **fields})[
+        "uuid"
+    ]
+
+
+def test_somebody_logs_in_and_a_wrong_password_is_told(eyes: Eyes) -> None:
+    eyes.log_in(password="wrong")
+    eyes.page.wait_for_selector(".login .trouble")
+    eyes.log_in()
+    eyes.sees("What needs somebody")
+    eyes.page.wait_for_selector("#live.on")
+    assert "GET /baremetal/v1/nodes/detail" in eyes.page.inner_text("#behind")
+    eyes.photograph("attention")
+
+
+def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "watched")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"node/{uuid}")
+    eyes.page.wait_for_selector("h1 .tag:has-text('enroll')")
+    assert eyes.page.is_disabled("button:text-is('provide')")
+    eyes.page.click("button:text-is('manage')")
+    eyes.page.wait_for_selector("h1 .tag:has-text('manageable')")
+    eyes.page.click("button:text-is('provide')")
+    eyes.page.wait_for_selector("h1 .tag:has-text('available')")
+    eyes.page.wait_for_selector("td:has-text('cleaning → available')")
+    assert eyes.page.get_attribute(".diagram img", "src").endswith("here=available")
+    assert eyes.page.evaluate("document.querySelector('.diagram img').naturalWidth") > 500
+    eyes.photograph("node")
+
+
+def test_a_verb_that_is_refused_shows_the_reason(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "refused")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node?provision_state=enroll")
+    eyes.page.check("input[aria-label='Choose refused']")
+    eyes.page.select_option("select[aria-label='What to do with the chosen nodes']", "provide")
+    eyes.page.click("text=Do it to the chosen")
+    eyes.page.wait_for_selector("#toast .bad:has-text('Legal here')")
+    assert iron(eyes.server, "GET", f"/nodes/{uuid}")["provision_state"] == "enroll"
+
+
+def test_an_outage_appears_on_attention_and_goes(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "dark", driver_info={"rack": "r9"})
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    eyes.log_in()
+    eyes.sees("What needs somebody")
+    eyes.server.script("rack:r9", unreachable=True)
+    eyes.page.wait_for_selector("td a:text-is('dark')", timeout=120_000)
+    eyes.photograph("outage")
+    eyes.server.unscript("rack:r9")
+    eyes.page.wait_for_selector("td a:text-is('dark')", state="detached", timeout=120_000)
+
+
+def test_a_pending_server_gets_room_from_the_reaper(eyes: Eyes) -> None:
+    server = eyes.server
+
+    def ask(method, path, body=None):
+        headers = {**server.headers(), **COMPUTE}
+        answer = server.api.request(method, "/compute/v2.1" + path, json=body, headers=headers)
+        assert answer.status_code < 300, answer.text
+        return answer.json() if answer.content else None
+
+    image = server.api.post(
+        "/image/v2/images", headers=server.headers(),
+        json={"name": "i", "disk_format": "raw", "container_format": "bare"},
+    ).json()["id"]  # fmt: skip
+    octets = {**server.headers(), "Content-Type": "application/octet-stream"}
+    server.api.put(f"/image/v2/images/{image}/file", content=b"x" * 512, headers=octets)
+    options = {"vcpus": "1", "ram_mib": "1024", "disk_gib": "10"}
+    ask("POST", "/hosts", {"host": {"name": "tiny", "uri": "simulated:", "options": options}})
+    flavor = ask("POST", "/flavors", {"flavor": {"name": "f", "vcpus": 1, "ram": 512, "disk": 1}})
+
+    def boot(name, **more):
+        wanted = {"name": name, "imageRef": image, "flavorRef": flavor["flavor"]["id"]}
+        return ask("POST", "/servers", {"server": {**wanted, "networks": "none", **more}})
+
+    boot("cheap", metadata={"preemptible": "true"})
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/server")
+    eyes.sees("cheap")
+    boot("paying")
+    eyes.at("pending")
+    eyes.page.wait_for_selector("td a:text-is('paying')")
+    eyes.sees("without room")
+    eyes.photograph("pending")
+    program = Path(sys.executable).with_name("siderite")
+    done = subprocess.run(
+        [program, "reaper", "--once", "--data", server.data], env=clean_environment(), check=False,
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    eyes.sees("No server waits for room")
+    eyes.at("capacity")
+    eyes.page.wait_for_selector("td:has-text('tiny')")
+    eyes.photograph("capacity")
+
+
+def test_the_stream_goes_on_after_the_service_was_restarted(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "patient")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("events")
+    eyes.sees("baremetal.node.create.end")
+    eyes.server.kill()
+    eyes.page.wait_for_selector("#live.off")
+    eyes.server.start()
+    eyes.page.wait_for_selector("#live.on")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    eyes.page.wait_for_selector(f"tr.new:has-text('{uuid[:8]}')")
+
+
+def test_a_reader_sees_and_cannot_act(eyes: Eyes) -> None:
+    server = eyes.server
+    headers = server.headers()
+    project = server.api.post(
+        "/identity/v3/projects", json={"project": {"name": "lookers"}}, headers=headers
+    ).json()["project"]["id"]
+    uuid = make_node(server, "looked-at", owner=project)
+    user = {"name": "looker", "password": "looking", "default_project_id": project}
+    made = server.api.post("/identity/v3/users", json={"user": user}, headers=headers).json()
+    roles = server.api.get("/identity/v3/roles?name=reader", headers=headers).json()["roles"]
+    path = f"/identity/v3/projects/{project}/users/{made['user']['id']}/roles/{roles[0]['id']}"
+    assert server.api.put(path, headers=headers).status_code == 204
+    eyes.log_in("looker", "looking", "lookers")
+    eyes.sees("Attention")
+    eyes.at(f"node/{uuid}")
+    eyes.page.wait_for_selector("h1:has-text('looked-at')")
+    assert eyes.page.is_disabled("button:text-is('manage')")
+    assert "may look" in (eyes.page.get_attribute("button:text-is('manage')", "title") or "")
+
+
+def test_text_from_outside_is_never_taken_for_markup(eyes: Eyes) -> None:
+    evil = "<img src=x onerror=document.title='pwned'>"
+    uuid = make_node(eyes.server, "evil", description=evil, extra={"x": evil})
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": evil})
+    eyes.log_in()
+    eyes.page.wait_for_selector(f"td:has-text('{evil[:10]}')")
+    eyes.at(f"node/{uuid}")
+    eyes.page.wait_for_selector(".note")
+    assert eyes.page.title() != "pwned"
+    answer = eyes.server.api.get("/console/")
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_thousands_of_nodes_are_scrolled_page_by_page(eyes: Eyes) -> None:
+    server = eyes.server
+    headers = server.headers("1.115")
+
+    def make(numbers: range) -> None:
+        with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
+            for number in numbers:
+                body = {
+                    "driver": "fake-hardware",
+                    "name": f"many{number}",
+                    "resource_class": "many",
+                }
+                assert client.post("/baremetal/v1/nodes", json=body).status_code == 201
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(make, [range(at, at + 300) for at in range(0, 1200, 300)]))
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node?resource_class=many")
+    eyes.page.wait_for_selector("tbody tr")
+    for _ in range(60):
+        if eyes.page.locator("tbody tr").count() == 1200:
+            break
+        eyes.page.mouse.wheel(0, 50_000)
+        eyes.page.wait_for_timeout(200)
+    assert eyes.page.locator("tbody tr").count() == 1200
+    eyes.sees("1200 nodes")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [420, 1280])
+def test_every_page_can_be_read_wide_and_narrow_light_and_dark(
+    eyes: Eyes, scheme: str, width: int
+) -> None:
+    eyes.page.set_viewport_size({"width": width, "height": 850})
+    eyes.page.emulate_media(color_scheme=scheme)
+    eyes.log_in()
+    eyes.sees("Attention")
+    for name in ("attention", "fleet", "pending", "events", "webhooks", "capacity", "health"):
+        eyes.at(name)
+        eyes.page.wait_for_selector("h1")
+        eyes.page.wait_for_selector("text=Behind this page")
+        assert not eyes.page.locator("h1:has-text('That did not work')").count(), name
+        wide = eyes.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width + 1, f"{name} is wider than the window"
+        eyes.photograph(f"{name}-{scheme}-{width}")
