@@ -87,7 +87,7 @@ async def _question(home: Home, request: Request) -> Question:
     if len(own.get("q", "")) > _LONGEST:
         raise Invalid(f"q must have at most {_LONGEST} characters.")
     if not _WORD.match(own.get("type", "node")):
-        raise Invalid("type must be a word such as node, port, chassis or instance.")
+        raise Invalid("type must be a word such as node, port, chassis or server.")
     if fields:
         await _check_fields(home, fields)
     return Question(

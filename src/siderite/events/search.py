@@ -29,6 +29,8 @@ _UNTRUE = tuple(
     f".{action}.{status}" for action in ("create", "update", "delete") for status in
     ("start", "error")
 )  # fmt: skip
+_ABOUT_IT = ("scheduler.", "compute_task.")
+"""These tell what is asked for a server, not what it is."""
 
 Key = tuple[str, str]
 """UUID and type."""
@@ -95,7 +97,7 @@ class Search:
     async def deal(self, entries: Sequence[Entry]) -> list[Op]:
         """Take facts into account: of each resource, what they come to."""
         dialect = self._store.dialect
-        told = [entry for entry in entries if not entry.event_type.endswith(_UNTRUE)]
+        told = [entry for entry in entries if _tells(entry.event_type)]
         keys = sorted({(entry.resource, entry.resource_type) for entry in told})
         rows = await self._store.fetch(_OLD[dialect], (packed(keys),))
         docs: dict[Key, dict[str, Any]] = {
@@ -158,6 +160,11 @@ class Search:
     async def rebuild(self) -> None:
         """Read the whole log again; what it no longer holds stays as it is."""
         await self._store.commit([place.restarted(NAME)])
+
+
+def _tells(event_type: str) -> bool:
+    """Whether the fact carries its resource as it is."""
+    return not event_type.endswith(_UNTRUE) and not event_type.startswith(_ABOUT_IT)
 
 
 def _by_resource(told: Sequence[Entry]) -> dict[Key, list[Entry]]:

@@ -26,8 +26,8 @@ NoHost = Callable[[Hands, Run, Placement], Awaitable[Report]]
 
 
 def fact_of(run: Run) -> str | None:
-    """What the run's action is called in facts."""
-    return KINDS[run.kind].fact if run.kind in KINDS else "create"
+    """What the run's action is called in facts; a server is created by whatever has it built."""
+    return "create" if run.kind == "build" else KINDS[run.kind].fact
 
 
 def at_end(run: Run, **more: Any) -> Callable[[Server], list[Fact]]:
