@@ -43,7 +43,7 @@ def test_a_graceful_guest_obeys_the_power_button(lab: LabHost) -> None:
 
 
 def test_a_late_guest_loses_the_button_pressed_too_early(lab: LabHost) -> None:
-    guest = tiny_guest(lab, Mode.LATE, delay_s=1)
+    guest = tiny_guest(lab, Mode.LATE, delay_s=4)
     guest.start()
     guest.wait_for("ready")
     guest.domain().shutdown()

@@ -9,6 +9,7 @@ from siderite.compute.drivers.contract import At
 from tests.compute.drivers.libvirt.world import World
 from tests.lab import LabHost
 from tests.lab import Mode
+from tests.lab import tiny_guest
 
 
 class Heard(list[tuple[str, Power]]):
@@ -19,29 +20,37 @@ class Heard(list[tuple[str, Power]]):
 
 
 @contextmanager
-def _listening(world: World, at: At) -> Iterator[Heard]:
+def _listening(world: World, at: At, lab: LabHost) -> Iterator[Heard]:
+    """Yield when the driver is known to hear: another guest is nudged until it does."""
     heard = Heard()
+    other = tiny_guest(lab)
+    other.start()
     watch = world.driver.watch
     assert watch is not None
 
     async def begin() -> asyncio.Task[None]:
-        task = asyncio.create_task(watch.watch(at, heard.tell))
-        await asyncio.sleep(0.2)
-        return task
+        return asyncio.create_task(watch.watch(at, heard.tell))
 
     async def end() -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
+    def nudged() -> bool:
+        other.domain().suspend()
+        other.domain().resume()
+        return bool(heard)
+
     task = world.run(begin())
     try:
+        world.until(nudged, lambda: "nothing was heard")
         yield heard
     finally:
         world.run(end())
+        other.remove()
 
 
-def test_a_guest_that_powers_itself_off_is_heard(at: At, world: World) -> None:
-    with _listening(world, at) as heard:
+def test_a_guest_that_powers_itself_off_is_heard(lab: LabHost, at: At, world: World) -> None:
+    with _listening(world, at, lab) as heard:
         guest = world.spawn(at, Mode.SELFOFF)
         world.until(lambda: (guest.uuid, Power.RUNNING) in heard, lambda: f"heard {heard}")
         world.until(lambda: (guest.uuid, Power.SHUTDOWN) in heard, lambda: f"heard {heard}")
@@ -50,7 +59,7 @@ def test_a_guest_that_powers_itself_off_is_heard(at: At, world: World) -> None:
 
 def test_a_domain_destroyed_by_hand_is_heard(lab: LabHost, at: At, world: World) -> None:
     guest = world.spawn(at)
-    with _listening(world, at) as heard:
+    with _listening(world, at, lab) as heard:
         lab.connection().lookupByUUIDString(guest.uuid).destroy()
         world.until(lambda: (guest.uuid, Power.SHUTDOWN) in heard, lambda: f"heard {heard}")
     world.done(world.driver.life.destroy, at, guest)

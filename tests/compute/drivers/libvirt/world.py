@@ -121,7 +121,8 @@ class World:
 
     def spawn(self, at: At, mode: Mode = Mode.GRACEFUL, **fields: Any) -> Guest:
         """A guest of 512 bytes that runs, and has said so."""
-        guest = new_guest(self.tiny_image(mode), **fields)
+        delay_s = 4 if mode is Mode.LATE else 1  # time enough to send it something too early
+        guest = new_guest(self.tiny_image(mode, delay_s=delay_s), **fields)
         self.done(self.driver.life.spawn, at, guest)
         if guest.is_running:
             self.wait_for_words(at, guest, "ready")
