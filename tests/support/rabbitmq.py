@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 
 import aio_pika
@@ -152,8 +153,8 @@ class Rabbit:
         process, self._process = self._process, None
         if process is None:
             return
-        if process.poll() is None:
-            os.killpg(process.pid, sign)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, sign)  # its leader may be gone already, and the broker not
         try:
             process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
