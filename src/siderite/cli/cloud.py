@@ -1,8 +1,8 @@
-"""The running service, as clouds.yaml in its data directory names it: a small HTTP client."""
+"""The running service, as a clouds.yaml names it: a small HTTP client."""
 
 import contextlib
 import json
-import re
+import os
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -15,7 +15,30 @@ _SERVER_ERRORS = 500
 
 
 class Refused(Exception):
-    """The service, or the command itself, says no; the text is for the operator."""
+    """The service, or the command itself, says no; the text is for the operator.
+
+    `exit_code` is that of the command: 1 refused, 3 not found, 4 conflict, 5 timeout.
+    """
+
+    exit_code = 1
+
+
+class Missing(Refused):
+    """What is named is not there."""
+
+    exit_code = 3
+
+
+class Clash(Refused):
+    """It cannot be done now, for what is under way or for the state things are in."""
+
+    exit_code = 4
+
+
+class Late(Refused):
+    """What was waited for did not come in time."""
+
+    exit_code = 5
 
 
 class Away(Refused):
@@ -26,40 +49,81 @@ class Expired(Refused):
     """The token is not good any more."""
 
 
+_KINDS = {HTTPStatus.NOT_FOUND: Missing, HTTPStatus.CONFLICT: Clash}
+
+
+def clouds_file(data: str | None) -> Path:
+    """The data directory's, if one is named; else the one that OpenStack's clients would read."""
+    if data:
+        return Path(data) / "clouds.yaml"
+    named = os.environ.get("OS_CLIENT_CONFIG_FILE")
+    if named:
+        return Path(named)
+    places = [Path("siderite-data"), Path(), Path.home() / ".config" / "openstack"]
+    found = [path for place in places if (path := place / "clouds.yaml").is_file()]
+    return found[0] if found else places[0] / "clouds.yaml"
+
+
+def read_cloud(data: str | None) -> dict[str, Any]:
+    """The cloud that OS_CLOUD names, or `siderite`, or the only one there is."""
+    import yaml
+
+    path = clouds_file(data)
+    try:
+        clouds = yaml.safe_load(path.read_text())["clouds"]
+        name = os.environ.get("OS_CLOUD", "")
+        if name not in clouds or data:
+            name = "siderite" if "siderite" in clouds or len(clouds) > 1 else next(iter(clouds))
+        found: dict[str, Any] = clouds[name]
+        found["auth"]["auth_url"]
+    except OSError as why:
+        raise Refused(f"cannot read {path}: {why.strerror}; start `siderite up --demo` first,"
+                      " or name its --data.") from why  # fmt: skip
+    except (KeyError, TypeError, StopIteration, yaml.YAMLError) as why:
+        raise Refused(f"{path} names no such cloud: {why!r}.") from why
+    return found
+
+
 class Cloud:
-    """A session with the service, as its administrator."""
+    """A session with the service, as whom clouds.yaml names."""
 
     def __init__(self, data: str | None) -> None:
-        path = Path(data or "./siderite-data") / "clouds.yaml"
-        try:
-            text = path.read_text()
-        except OSError as why:
-            raise Refused(f"cannot read {path}: {why.strerror}; start `siderite up --demo` first,"
-                          " or name its --data.") from why  # fmt: skip
-        found = dict(re.findall(r'^\s*(auth_url|username|password): "?(.*?)"?$', text, re.M))
-        self._base = found["auth_url"].removesuffix("/identity/v3")
-        self._user = {
-            "name": found["username"],
-            "domain": {"id": "default"},
-            "password": re.sub(r"\\(.)", r"\1", found["password"]),
-        }
+        self._auth = read_cloud(data)["auth"]
+        self._identity = self._auth["auth_url"].rstrip("/").removesuffix("/v3") + "/v3"
+        self._base = self._identity.removesuffix("/identity/v3")
         self._token = ""
         self.login()
 
     def login(self) -> None:
         """Get a token; again when the last one has expired."""
-        scope = {"project": {"name": "admin", "domain": {"id": "default"}}}
-        identity = {"methods": ["password"], "password": {"user": self._user}}
-        body = {"auth": {"identity": identity, "scope": scope}}
         self._token = ""
-        _, headers = self.ask("POST", "/identity/v3/auth/tokens", body)
-        self._token = headers["X-Subject-Token"]
+        body = json.dumps({"auth": _credentials(self._auth)}).encode()
+        try:
+            with self.open("/auth/tokens", method="POST", data=body, base=self._identity) as answer:
+                token = json.loads(answer.read())["token"]
+                self._token = answer.headers["X-Subject-Token"]
+        except (OSError, ValueError, KeyError) as why:
+            raise Away(f"{self._identity} gave no token: {why!r}") from why
+        if not self._identity.endswith("/identity/v3"):
+            self._base = _base_of(token.get("catalog", ()))
 
-    def ask(self, method: str, path: str, body: Any = None) -> tuple[Any, Any]:
+    def baremetal(self, method: str, path: str, body: Any = None) -> Any:
+        """What the bare metal API says, at the version that shows most."""
+        version = {"X-OpenStack-Ironic-API-Version": "1.900"}
+        return self.ask(method, "/baremetal/v1" + path, body, version)[0]
+
+    def compute(self, method: str, path: str, body: Any = None) -> Any:
+        """What the compute API says, at the version that shows most."""
+        version = {"OpenStack-API-Version": "compute 2.901"}
+        return self.ask(method, "/compute/v2.1" + path, body, version)[0]
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[Any, Any]:
         """One request; what is refused ends the command with the service's own sentence."""
         data = None if body is None else json.dumps(body).encode()
         try:
-            with self.open(path, method=method, data=data) as answer:
+            with self.open(path, headers, method=method, data=data) as answer:
                 text = answer.read()
                 return (json.loads(text) if text else None), answer.headers
         except OSError as why:
@@ -73,11 +137,12 @@ class Cloud:
         method: str = "GET",
         data: bytes | BinaryIO | None = None,
         timeout_s: float = 30.0,
+        base: str = "",
     ) -> Any:
         """An answer whose body the caller reads, and closes; a pause over the timeout ends it."""
         sent = {"Content-Type": "application/json", "X-Auth-Token": self._token, **(headers or {})}
         request = urllib.request.Request(  # noqa: S310 - the service's own address
-            self._base + path, data, {k: v for k, v in sent.items() if v}, method=method
+            (base or self._base) + path, data, {k: v for k, v in sent.items() if v}, method=method
         )
         try:
             return urllib.request.urlopen(request, timeout=timeout_s)  # noqa: S310
@@ -90,13 +155,52 @@ class Cloud:
                 text = _sentence(json.loads(text))
             if why.code == HTTPStatus.UNAUTHORIZED and self._token:
                 raise Expired(text) from why
-            kind = Away if why.code >= _SERVER_ERRORS else Refused
+            kind = Away if why.code >= _SERVER_ERRORS else _KINDS.get(HTTPStatus(why.code), Refused)
             raise kind(text) from why
         except OSError as why:
             raise self._away(why) from why
 
     def _away(self, why: OSError) -> Away:
         return Away(f"cannot reach {self._base}: {why}; is `siderite up` running?")
+
+
+def _credentials(auth: Mapping[str, str]) -> dict[str, Any]:
+    """What Keystone takes: an application credential, or a password and a project."""
+    if "application_credential_id" in auth:
+        held = {
+            "id": auth["application_credential_id"],
+            "secret": auth.get("application_credential_secret", ""),
+        }
+        return {"identity": {"methods": ["application_credential"], "application_credential": held}}
+    user = {
+        "name": auth.get("username", ""), "password": str(auth.get("password", "")),
+        "domain": _domain(auth, "user"),
+    }  # fmt: skip
+    project = (
+        {"id": auth["project_id"]}
+        if "project_id" in auth
+        else {"name": auth.get("project_name", ""), "domain": _domain(auth, "project")}
+    )
+    identity = {"methods": ["password"], "password": {"user": user}}
+    return {"identity": identity, "scope": {"project": project}}
+
+
+def _domain(auth: Mapping[str, str], whose: str) -> dict[str, str]:
+    name = auth.get(f"{whose}_domain_name")
+    return {"name": name} if name else {"id": auth.get(f"{whose}_domain_id", "default")}
+
+
+def _base_of(catalog: Any) -> str:
+    """Where Siderite is, from the catalogue of a Keystone elsewhere."""
+    for entry in catalog:
+        for endpoint in entry["endpoints"]:
+            base, found, _ = str(endpoint["url"]).partition(f"/{entry['type']}")
+            if found and endpoint["interface"] == "public" and entry["type"] in _OURS:
+                return base
+    raise Refused("the catalogue of this cloud has no address that is Siderite's.")
+
+
+_OURS = ("baremetal", "compute")
 
 
 def _sentence(body: Any) -> str:

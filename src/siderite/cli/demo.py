@@ -4,18 +4,14 @@ import argparse
 import json
 import sys
 
+from siderite.cli import stories
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
 
 
 def run(said: argparse.Namespace) -> int:
     """Tell the simulator what to do."""
-    try:
-        cloud = Cloud(said.data)
-        _VERBS[said.verb](cloud, said)
-    except Refused as why:
-        print(f"siderite: {why}", file=sys.stderr)
-        return 1
+    _VERBS[said.verb](Cloud(said.data), said)
     return 0
 
 
@@ -48,4 +44,11 @@ def _scripts(cloud: Cloud, said: argparse.Namespace) -> None:
     print(json.dumps(answer["scripts"], indent=2))
 
 
-_VERBS = {"power-cut": _power_cut, "restore": _restore, "script": _script, "scripts": _scripts}
+_VERBS = {
+    "power-cut": _power_cut,
+    "restore": _restore,
+    "script": _script,
+    "scripts": _scripts,
+    "full-cloud": stories.full_cloud,
+    "lost-signal": stories.lost_signal,
+}

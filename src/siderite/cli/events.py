@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 from siderite.cli.cloud import Away
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Expired
-from siderite.cli.cloud import Refused
 
 _ADDRESS = "/events/v1/events"
 _SILENCE_S = 40.0
@@ -28,9 +27,6 @@ def run(said: argparse.Namespace) -> int:
             tail.to_the_end(Cloud(said.data))
         else:
             tail.follow(Cloud(said.data))
-    except Refused as why:
-        print(f"siderite: {why}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print(f"siderite: go on with --after {tail.last}", file=sys.stderr)
         return 130

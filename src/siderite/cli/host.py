@@ -6,6 +6,7 @@ import sys
 from typing import Any
 from urllib.parse import quote
 
+from siderite.cli import show
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
 
@@ -16,11 +17,7 @@ _CHECK_TIMEOUT_S = 60.0
 
 def run(said: argparse.Namespace) -> int:
     """Do what the word says."""
-    try:
-        return _VERBS[said.verb](Cloud(said.data), said)
-    except Refused as why:
-        print(f"siderite: {why}", file=sys.stderr)
-        return 1
+    return _VERBS[said.verb](Cloud(said.data), said)
 
 
 def _ask(cloud: Cloud, method: str, path: str, body: Any = None) -> Any:
@@ -51,15 +48,8 @@ def _told(host: dict[str, Any]) -> int:
 
 
 def _list(cloud: Cloud, said: argparse.Namespace) -> int:
-    rows = [("NAME", "DRIVER", "STATUS", "URI")]
-    for host in _ask(cloud, "GET", _HOSTS)["hosts"]:
-        status = host["status"] + (" (disabled)" if host["disabled"] else "")
-        rows.append((host["name"], host["driver"], status, host["uri"]))
-    widths = [max(len(row[at]) for row in rows) for at in range(4)]
-    for row in rows:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        )
+    hosts = _ask(cloud, "GET", _HOSTS)["hosts"]
+    show.rows(hosts, _COLUMNS, "table", name="name")
     return 0
 
 
@@ -76,4 +66,10 @@ def _option(text: str) -> tuple[str, str]:
     return name, value
 
 
+_COLUMNS: tuple[show.Column, ...] = (
+    ("name", lambda host: host["name"]),
+    ("driver", lambda host: host["driver"]),
+    ("status", lambda host: host["status"] + (" (disabled)" if host["disabled"] else "")),
+    ("uri", lambda host: host["uri"]),
+)
 _VERBS = {"add": _add, "check": _check, "list": _list, "remove": _remove}

@@ -1,7 +1,6 @@
 """`siderite image …`: bringing in images, over HTTP."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,11 +14,7 @@ _MAGIC = ((0, b"QFI\xfb", "qcow2"), (0, b"KDMV", "vmdk"), (0x8001, b"CD001", "is
 
 def run(said: argparse.Namespace) -> int:
     """Make an image of a file."""
-    try:
-        print(_import(Cloud(said.data), said))
-    except Refused as why:
-        print(f"siderite: {why}", file=sys.stderr)
-        return 1
+    print(_import(Cloud(said.data), said))
     return 0
 
 

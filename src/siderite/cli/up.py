@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import uvloop
@@ -26,6 +27,8 @@ def run(said: argparse.Namespace) -> int:
     """Run until SIGTERM or Ctrl-C."""
     options = loaded(said)
     config = options.config
+    if config.demo and options.origin["use_pending_state"] == "default":
+        config = replace(config, use_pending_state=True)  # `siderite demo full-cloud` is about it
     level = config.log_level
     if options.origin["log_level"] == "default" and sys.stderr.isatty():
         level = "warning"  # somebody is looking: what they must see should stay on the screen
@@ -85,7 +88,9 @@ async def _welcome(config: Config, role: Role, ready: asyncio.Event) -> None:
         return
     print(
         f"""
-Siderite is ready at {config.url}. Try, in another terminal:
+Siderite is ready at {config.url}; its console is at {config.url}/console/
+(user admin, with the password in {clouds.path(config)}).
+Try, in another terminal:
 {_client_hint()}
   export OS_CLIENT_CONFIG_FILE={clouds.path(config)} OS_CLOUD=siderite
   openstack baremetal node list

@@ -1,0 +1,23 @@
+"""`siderite pending list`: servers that wait for room, over HTTP."""
+
+import argparse
+
+from siderite.cli import show
+from siderite.cli.cloud import Cloud
+from siderite.cli.server import every
+
+_COLUMNS: tuple[show.Column, ...] = (
+    ("name", lambda server: server["name"]),
+    ("id", lambda server: server["id"]),
+    ("project", lambda server: server["tenant_id"]),
+    ("since", lambda server: server["updated"]),
+    ("until", lambda server: server.get("deadline")),
+    ("why", lambda server: server.get("wait_reason") or (server.get("fault") or {}).get("message")),
+)
+
+
+def run(said: argparse.Namespace) -> int:
+    """Print them, oldest first."""
+    query = {"status": "PENDING", "all_tenants": "1", "sort_key": "created_at", "sort_dir": "asc"}
+    show.rows(every(Cloud(said.data), query), _COLUMNS, said.output, name="id")
+    return 0

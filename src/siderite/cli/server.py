@@ -1,0 +1,223 @@
+"""`siderite server …`: servers, over HTTP."""
+
+import argparse
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from siderite.cli import show
+from siderite.cli.cloud import Cloud
+from siderite.cli.cloud import Missing
+from siderite.cli.cloud import Refused
+from siderite.cli.wait import Sight
+from siderite.cli.wait import each
+from siderite.cli.wait import until_over
+
+_TASK = "OS-EXT-STS:task_state"
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z", re.I)
+_COLUMNS: tuple[show.Column, ...] = (
+    ("name", lambda server: server["name"]),
+    ("id", lambda server: server["id"]),
+    ("status", lambda server: server["status"]),
+    ("task", lambda server: server[_TASK]),
+    ("flavor", lambda server: server["flavor"]["original_name"]),
+    ("host", lambda server: server.get("OS-EXT-SRV-ATTR:host")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """The action's key in the API, and the states that it ends in."""
+
+    key: str
+    ends: tuple[str, ...]
+    takes_body: bool = False
+
+
+VERBS = {
+    "start": Verb("os-start", ("ACTIVE",)),
+    "stop": Verb("os-stop", ("SHUTOFF",)),
+    "reboot": Verb("reboot", ("ACTIVE",), takes_body=True),
+    "pause": Verb("pause", ("PAUSED",)),
+    "unpause": Verb("unpause", ("ACTIVE",)),
+    "suspend": Verb("suspend", ("SUSPENDED",)),
+    "resume": Verb("resume", ("ACTIVE",)),
+    "rescue": Verb("rescue", ("RESCUE",), takes_body=True),
+    "unrescue": Verb("unrescue", ("ACTIVE",)),
+    "resize": Verb("resize", ("VERIFY_RESIZE",), takes_body=True),
+    "confirm": Verb("confirmResize", ("ACTIVE", "SHUTOFF")),
+    "revert": Verb("revertResize", ("ACTIVE", "SHUTOFF")),
+    "shelve": Verb("shelve", ("SHELVED", "SHELVED_OFFLOADED")),
+    "unshelve": Verb("unshelve", ("ACTIVE",)),
+    "migrate": Verb("migrate", ("VERIFY_RESIZE",)),
+}
+
+
+def run(said: argparse.Namespace) -> int:
+    """Do what the word says."""
+    words = {"list": _list, "show": _show, "create": _create, "delete": _delete}
+    return words.get(said.verb, _act)(Cloud(said.data), said)
+
+
+def find(cloud: Cloud, name: str) -> str:
+    """The id of a server, by its name or id."""
+    if _UUID.match(name):
+        return name
+    query = urlencode({"name": f"^{re.escape(name)}$", "limit": 1000})
+    found = cloud.compute("GET", f"/servers?{query}")["servers"]
+    return _the_one("server", name, [one["id"] for one in found if one["name"] == name])
+
+
+def _the_one(what: str, name: str, ids: list[str]) -> str:
+    if not ids:
+        raise Missing(f"there is no {what} {name!r}.")
+    if len(ids) > 1:
+        raise Refused(f"{len(ids)} are called {name!r}: name one by its id: {', '.join(ids[:5])}.")
+    return ids[0]
+
+
+def flavor(cloud: Cloud, name: str) -> str:
+    """The id of a flavor, by its name or id."""
+    every = cloud.compute("GET", "/flavors")["flavors"]
+    if any(one["id"] == name for one in every):
+        return name
+    return _the_one("flavor", name, [one["id"] for one in every if one["name"] == name])
+
+
+def image(cloud: Cloud, name: str) -> str:
+    """The id of an image, by its name or id."""
+    if _UUID.match(name):
+        return name
+    every, _ = cloud.ask("GET", f"/image/v2/images?{urlencode({'name': name})}")
+    return _the_one("image", name, [one["id"] for one in every["images"]])
+
+
+def look(cloud: Cloud, ident: str, ends: tuple[str, ...]) -> Sight:
+    """How far a server is on its way."""
+    server = cloud.compute("GET", f"/servers/{ident}")["server"]
+    status, task = server["status"], server[_TASK]
+    if task is not None:
+        return Sight(f"{status} ({task})")
+    if status in ends:
+        return Sight(status, is_over=True)
+    if status == "PENDING":
+        return Sight(status)  # somebody may make room
+    fault = server.get("fault") or {}
+    return Sight(status, is_over=True, problem=fault.get("message") or f"it is {status}")
+
+
+def _list(cloud: Cloud, said: argparse.Namespace) -> int:
+    query: dict[str, Any] = {"limit": 1000}
+    if said.all_projects:
+        query["all_tenants"] = "1"
+    if said.status:
+        query["status"] = said.status
+    show.rows(every(cloud, query), _COLUMNS, said.output, name="id")
+    return 0
+
+
+def every(cloud: Cloud, query: dict[str, Any]) -> list[dict[str, Any]]:
+    """All servers that match, page after page."""
+    found: list[dict[str, Any]] = []
+    rest = urlencode(query)
+    while rest:
+        page = cloud.compute("GET", f"/servers/detail?{rest}")
+        found += page["servers"]
+        links = {link["rel"]: link["href"] for link in page.get("servers_links", ())}
+        rest = links.get("next", "").partition("?")[2]
+    return found
+
+
+def _show(cloud: Cloud, said: argparse.Namespace) -> int:
+    found, code = each(
+        said.names, lambda name: cloud.compute("GET", f"/servers/{find(cloud, name)}")["server"]
+    )
+    if found:
+        show.details([server for _, server in found], said.output, name="id")
+    return code
+
+
+def _create(cloud: Cloud, said: argparse.Namespace) -> int:
+    body = {
+        "flavorRef": flavor(cloud, said.flavor),
+        "imageRef": image(cloud, said.image),
+        "networks": "auto",
+        "metadata": dict(_property(text) for text in said.property or ()),
+    }
+    if said.zone:
+        body["availability_zone"] = said.zone
+
+    def ask(name: str) -> str:
+        made = cloud.compute("POST", "/servers", {"server": {**body, "name": name}})
+        print(made["server"]["id"])
+        return str(made["server"]["id"])
+
+    return _waited(cloud, said, *each(said.names, ask), ends=("ACTIVE",))
+
+
+def _property(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Refused(f"--property {text!r} must be NAME=VALUE.")
+    return name, value
+
+
+def _act(cloud: Cloud, said: argparse.Namespace) -> int:
+    verb = VERBS[said.verb]
+    body = {verb.key: _value(cloud, said, verb)}
+
+    def ask(name: str) -> str:
+        ident = find(cloud, name)
+        cloud.compute("POST", f"/servers/{ident}/action", body)
+        return ident
+
+    return _waited(cloud, said, *each(said.names, ask), ends=verb.ends)
+
+
+def _value(cloud: Cloud, said: argparse.Namespace, verb: Verb) -> dict[str, str] | None:
+    if said.verb == "reboot":
+        return {"type": "HARD" if said.hard else "SOFT"}
+    value = {}
+    if said.verb == "resize":
+        value["flavorRef"] = flavor(cloud, said.flavor)
+    if getattr(said, "host", None):
+        value["host"] = said.host
+    if getattr(said, "hard", False):
+        value["shutdown_type"] = "HARD"
+    return value if value or verb.takes_body else None
+
+
+def _waited(
+    cloud: Cloud,
+    said: argparse.Namespace,
+    asked: list[tuple[str, Any]],
+    code: int,
+    ends: tuple[str, ...],
+) -> int:
+    if not said.wait or not asked:
+        return code
+    late = until_over(asked, lambda ident: look(cloud, ident, ends), said.timeout)
+    return code or late
+
+
+def _delete(cloud: Cloud, said: argparse.Namespace) -> int:
+    def ask(name: str) -> str:
+        ident = find(cloud, name)
+        cloud.compute("DELETE", f"/servers/{ident}")
+        return ident
+
+    asked, code = each(said.names, ask)
+    if not said.wait or not asked:
+        return code
+    return code or until_over(asked, lambda ident: gone(cloud, ident), said.timeout)
+
+
+def gone(cloud: Cloud, ident: str) -> Sight:
+    """Whether a server is no more."""
+    try:
+        server = cloud.compute("GET", f"/servers/{ident}")["server"]
+    except Missing:
+        return Sight("gone", is_over=True)
+    is_stuck = server["status"] == "ERROR" and server[_TASK] is None
+    return Sight(server["status"], is_stuck, "it could not be deleted" if is_stuck else None)

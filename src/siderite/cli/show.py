@@ -1,0 +1,82 @@
+"""How answers are printed: as a table, JSON, YAML, or names only."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+Record = Mapping[str, Any]
+Column = tuple[str, Callable[[Record], Any]]
+_PLAIN = "\x1b[0m"
+_COLOURS = (
+    ("\x1b[31m", ("fail", "error", "down", "wrong")),
+    ("\x1b[33m", ("unknown", "pending", "wait", "ing", "maintenance", "caution")),
+    ("\x1b[32m", ("active", "available", "up", "well")),
+)
+
+
+def rows(records: Sequence[Record], columns: Sequence[Column], form: str, *, name: str) -> None:
+    """A list; `name` is the key that scripts want."""
+    if form == "name":
+        for record in records:
+            print(record[name])
+    elif form == "table":
+        cells = [[text(of(record)) for _, of in columns] for record in records]
+        _table([head.upper() for head, _ in columns], cells)
+    else:
+        _whole(list(records), form)
+
+
+def details(records: Sequence[Record], form: str, *, name: str) -> None:
+    """Everything about a few: a table of keys and values each."""
+    if form == "name":
+        for record in records:
+            print(record[name])
+    elif form == "table":
+        for record in records:
+            shown = {key: value for key, value in record.items() if key != "links"}
+            _table(["FIELD", "VALUE"], [[key, text(value)] for key, value in shown.items()])
+    else:
+        _whole(list(records) if len(records) > 1 else records[0], form)
+
+
+def text(value: Any) -> str:
+    """A value in a cell."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _whole(value: Any, form: str) -> None:
+    if form == "json":
+        print(json.dumps(value, indent=2, ensure_ascii=False))
+        return
+    import yaml
+
+    print(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), end="")
+
+
+def _table(heads: list[str], cells: list[list[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    for row in (heads, *cells):
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        line = "  ".join(padded if row is heads else map(_coloured, padded))
+        print(line.rstrip())
+
+
+def _coloured(cell: str) -> str:
+    """A state in its colour, where somebody looks and did not say no (NO_COLOR)."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return cell
+    word = cell.strip().lower()
+    if " " in word and word not in ("power on", "power off", "clean wait", "clean failed"):
+        return cell
+    for colour, ends in _COLOURS:
+        if word.endswith(ends):
+            return colour + cell + _PLAIN
+    return cell

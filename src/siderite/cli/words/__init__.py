@@ -1,0 +1,33 @@
+"""Which words there are, by what they are about. What a word does is imported when it is said."""
+
+import argparse
+
+
+def data(command: argparse.ArgumentParser) -> None:
+    """Where the cloud is."""
+    command.add_argument(
+        "--data", metavar="DIR",
+        help="data directory whose clouds.yaml names the service (./siderite-data)",
+    )  # fmt: skip
+
+
+def form(command: argparse.ArgumentParser, *forms: str) -> None:
+    """How to print; the first is the default."""
+    command.add_argument(
+        "-o", "--output", choices=forms, default=forms[0], metavar="FORM",
+        help=f"{forms[0]} (default), {' or '.join(forms[1:])}",
+    )  # fmt: skip
+
+
+def table(command: argparse.ArgumentParser) -> None:
+    """The four forms of a list."""
+    form(command, "table", "json", "yaml", "name")
+
+
+def waiting(command: argparse.ArgumentParser) -> None:
+    """For what goes on after the answer."""
+    command.add_argument("--wait", action="store_true", help="until it is done; shows how far")
+    command.add_argument(
+        "--timeout", type=float, default=600.0, metavar="SECONDS",
+        help="how long to wait (600); then the exit code is 5",
+    )  # fmt: skip

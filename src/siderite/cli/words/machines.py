@@ -1,0 +1,151 @@
+"""Words for nodes and servers: nouns, then verbs."""
+
+import argparse
+
+from siderite.cli.words import data
+from siderite.cli.words import form
+from siderite.cli.words import table
+from siderite.cli.words import waiting
+
+_NODE = """\
+Nodes of the service that clouds.yaml names. Nodes go by name or UUID, and most verbs take many.
+"""
+_TIMELINE = """\
+All that happened to a node: when, what, from where to where, why, who asked, and in which request.
+"""
+_SERVER = """\
+Servers of the service that clouds.yaml names. Servers go by name or UUID, and most verbs take many.
+"""
+_PENDING = """\
+Servers that found no host and wait for somebody to make room, such as `siderite reaper`.
+"""
+_COMPLETION = """\
+Print completion for a shell: bash reads it with `eval "$(siderite completion bash)"`, zsh with the
+same and `zsh`.
+"""
+PROVISION_VERBS = (
+    "manage", "provide", "inspect", "adopt", "active", "rebuild", "deleted", "rescue", "unrescue",
+    "abort", "clean", "service", "unhold",
+)  # fmt: skip
+POWER_TARGETS = ("on", "off", "reboot", "soft-off", "soft-reboot")
+SERVER_VERBS = {
+    "start": "switch on",
+    "stop": "shut down and switch off",
+    "reboot": "restart",
+    "pause": "stop the processors, keep the memory",
+    "unpause": "let the processors run again",
+    "suspend": "write the memory to disk",
+    "resume": "from suspend",
+    "rescue": "boot a rescue system",
+    "unrescue": "boot its own disk again",
+    "resize": "another flavor; confirm or revert afterwards",
+    "confirm": "keep the new size or host",
+    "revert": "go back to the old size or host",
+    "shelve": "store it as an image and free its host",
+    "unshelve": "bring it back",
+    "migrate": "to another host; confirm or revert afterwards",
+    "delete": "for good",
+}
+HARD_VERBS = ("stop", "rescue", "resize", "shelve", "migrate", "reboot")
+
+
+def add(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Each of them."""
+    _node(words)
+    _server(words)
+    pending = words.add_parser("pending", help="servers without a host", description=_PENDING)
+    verbs = pending.add_subparsers(dest="verb", required=True, metavar="VERB")
+    every = verbs.add_parser("list", help="who waits, since when, in whose care, and why")
+    data(every)
+    table(every)
+    every.set_defaults(run="siderite.cli.pending")
+    completion = words.add_parser("completion", help="for your shell", description=_COMPLETION)
+    completion.add_argument("shell", choices=("bash", "zsh"), metavar="SHELL", help="bash or zsh")
+    completion.set_defaults(run="siderite.cli.completion")
+
+
+def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    node = words.add_parser("node", help="physical machines", description=_NODE)
+    verbs = node.add_subparsers(dest="verb", required=True, metavar="VERB")
+    every = verbs.add_parser("list", help="all nodes, or those that match")
+    every.add_argument("--state", metavar="STATE", help="only in this provision state")
+    every.add_argument("--owner", metavar="PROJECT", help="only of this owner")
+    every.add_argument("--fault", metavar="FAULT", help="only with this fault: power failure …")
+    every.add_argument("--maintenance", action="store_true", help="only those in maintenance")
+    table(every)
+    show = verbs.add_parser("show", help="everything about them")
+    _names(show, "NODE")
+    form(show, "table", "json", "yaml", "name")
+    provision = verbs.add_parser("provision", help="move them through their states")
+    provision.add_argument(
+        "target", metavar="VERB", choices=PROVISION_VERBS, help=", ".join(PROVISION_VERBS)
+    )
+    _names(provision, "NODE")
+    provision.add_argument("--steps", metavar="JSON", help="for clean and service: the steps")
+    waiting(provision)
+    power = verbs.add_parser("power", help="switch them")
+    power.add_argument(
+        "target", metavar="TARGET", choices=POWER_TARGETS, help=", ".join(POWER_TARGETS)
+    )
+    _names(power, "NODE")
+    waiting(power)
+    maintenance = verbs.add_parser("maintenance", help="leave them alone for a while, or no longer")
+    maintenance.add_argument("target", metavar="SWITCH", choices=("on", "off"), help="on or off")
+    _names(maintenance, "NODE")
+    maintenance.add_argument("--reason", metavar="TEXT", help="why, for others to read")
+    for one in (every, show, provision, power, maintenance):
+        data(one)
+        one.set_defaults(run="siderite.cli.node")
+    timeline = verbs.add_parser("timeline", help="all that happened to it", description=_TIMELINE)
+    timeline.add_argument("name", metavar="NODE", help="its name or UUID")
+    timeline.add_argument("--limit", type=int, metavar="N", help="only the last N (all)")
+    form(timeline, "text", "json")
+    data(timeline)
+    timeline.set_defaults(run="siderite.cli.timeline")
+
+
+def _server(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    server = words.add_parser("server", help="servers", description=_SERVER)
+    verbs = server.add_subparsers(dest="verb", required=True, metavar="VERB")
+    every = verbs.add_parser("list", help="the project's servers, or those that match")
+    every.add_argument("--all-projects", action="store_true", help="of every project")
+    every.add_argument("--status", metavar="STATUS", help="only in this status")
+    table(every)
+    show = verbs.add_parser("show", help="everything about them")
+    _names(show, "SERVER")
+    table(show)
+    create = verbs.add_parser("create", help="new ones, one per name")
+    create.add_argument("names", metavar="NAME", nargs="+", help="what to call them")
+    create.add_argument("--flavor", metavar="FLAVOR", required=True, help="its name or id")
+    create.add_argument("--image", metavar="IMAGE", required=True, help="its name or id")
+    create.add_argument("--zone", metavar="ZONE", help="availability zone (any)")
+    create.add_argument(
+        "--property", action="append", metavar="NAME=VALUE", help="metadata; may be given again"
+    )
+    waiting(create)
+    for one in (every, show, create):
+        data(one)
+        one.set_defaults(run="siderite.cli.server")
+    for verb, what in SERVER_VERBS.items():
+        _server_verb(verbs.add_parser(verb, help=what), verb)
+
+
+def _server_verb(command: argparse.ArgumentParser, verb: str) -> None:
+    _names(command, "SERVER")
+    if verb == "resize":
+        command.add_argument("--flavor", metavar="FLAVOR", required=True, help="its name or id")
+    if verb == "migrate":
+        command.add_argument("--host", metavar="HOST", help="where to (the scheduler's choice)")
+    if verb in HARD_VERBS:
+        spelt = ("--hard-shutdown", "--hard") if verb == "reboot" else ("--hard-shutdown",)
+        command.add_argument(
+            *spelt, dest="hard", action="store_true",
+            help="switch off at once: the guest gets no time to shut down",
+        )  # fmt: skip
+    waiting(command)
+    data(command)
+    command.set_defaults(run="siderite.cli.server")
+
+
+def _names(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("names", metavar=what, nargs="+", help="names or UUIDs")

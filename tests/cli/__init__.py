@@ -1,0 +1,1 @@
+"""The `siderite` command, as its users type it."""

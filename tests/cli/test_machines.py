@@ -1,0 +1,148 @@
+"""Nodes and servers by the command: many at once, waiting, forms of output, exit codes."""
+
+import json
+from collections.abc import Callable
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from siderite.cli.main import main
+from tests.support.server import Server
+from tests.support.server import running_server
+
+OPTIONS = {"shutdown_retry_interval_s": "1", "deadline_scale": "10"}
+Say = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("cli")
+    flags = ("--demo", "--demo-nodes", "4")
+    with running_server(folder, flags=flags, options=OPTIONS) as made:
+        made.script("all", ramdisk=False)
+        quick = {"latency_s": {"*": 0}, "shutdown_s": 0.2}
+        made.api.put(
+            "/simulated-hosts/v1/scripts/all", json=quick, headers=made.headers()
+        ).raise_for_status()
+        yield made
+
+
+@pytest.fixture
+def say(server: Server, capsys: pytest.CaptureFixture[str]) -> Say:
+    """The exit code, and what was printed where."""
+
+    def said(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([*words, "--data", str(server.data)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return said
+
+
+def _new_nodes(server: Server, *names: str) -> None:
+    for name in names:
+        server.api.post(
+            "/baremetal/v1/nodes", json={"driver": "fake-hardware", "name": name},
+            headers=server.headers("1.50"),
+        ).raise_for_status()  # fmt: skip
+
+
+def test_many_nodes_go_through_their_states_and_are_waited_for(server: Server, say: Say) -> None:
+    _new_nodes(server, "a1", "a2")
+    code, _, err = say("node", "provision", "manage", "a1", "a2", "--wait")
+    assert code == 0, err
+    assert "a1: manageable" in err
+    assert say("node", "provision", "provide", "a1", "a2", "--wait")[0] == 0
+    code, out, _ = say("node", "list", "--state", "available", "-o", "json")
+    assert {"a1", "a2"} <= {node["name"] for node in json.loads(out)}
+    code, out, _ = say("node", "show", "a1", "-o", "yaml")
+    assert yaml.safe_load(out)["provision_state"] == "available"
+    assert say("node", "power", "on", "a1", "a2", "--wait")[0] == 0
+    code, out, _ = say("node", "list")
+    [row] = [line for line in out.splitlines() if line.startswith("a1 ")]
+    assert "power on" in row
+
+
+def test_what_fails_on_the_way_is_told_with_its_reason(server: Server, say: Say) -> None:
+    _new_nodes(server, "broken")
+    uuid = say("node", "show", "broken", "-o", "name")[1].strip()
+    server.script(f"node:{uuid}", fail={"*": "the PSU is broken"})
+    assert say("node", "provision", "manage", "broken", "--wait")[0] == 0
+    code, _, err = say("node", "provision", "provide", "broken", "--wait")
+    assert code == 1
+    assert "the PSU is broken" in err
+
+
+def test_the_exit_code_says_what_kind_of_no_it_was(server: Server, say: Say) -> None:
+    _new_nodes(server, "codes")
+    assert say("node", "show", "nobody")[0] == 3
+    assert say("node", "provision", "provide", "codes")[0] == 1
+    server.script("all", ramdisk=False, latency_s={"*": 4})
+    try:
+        code, _, err = say("node", "provision", "manage", "codes", "--wait", "--timeout", "0.2")
+        assert (code, "is still verifying" in err) == (5, True), err
+        assert say("node", "power", "on", "codes")[0] == 4
+    finally:
+        server.script("all", ramdisk=False)
+
+
+def test_maintenance_is_switched_for_many(server: Server, say: Say) -> None:
+    _new_nodes(server, "m1", "m2")
+    assert say("node", "maintenance", "on", "m1", "m2", "--reason", "new fans")[0] == 0
+    _, out, _ = say("node", "list", "--maintenance", "-o", "json")
+    assert {"m1", "m2"} <= {node["name"] for node in json.loads(out)}
+    assert say("node", "maintenance", "off", "m1", "m2")[0] == 0
+
+
+def test_servers_live_their_life_by_name(say: Say) -> None:
+    code, out, err = say(
+        "server", "create", "web", "db", "--flavor", "m1.tiny", "--image", "tiny", "--wait"
+    )
+    assert code == 0, err
+    ids = out.split()
+    assert len(ids) == 2
+    assert say("server", "stop", "--hard-shutdown", "web", ids[1], "--wait")[0] == 0
+    assert say("server", "start", "web", "--wait")[0] == 0
+    assert say("server", "start", "web")[0] == 4
+    assert say("server", "reboot", "--hard-shutdown", "web", "--wait")[0] == 0
+    assert say("server", "rescue", "--hard-shutdown", "web", "--wait")[0] == 0
+    assert say("server", "unrescue", "web", "--wait")[0] == 0
+    assert say("server", "resize", "web", "--flavor", "m1.small", "--wait")[0] == 0
+    assert say("server", "confirm", "web", "--wait")[0] == 0
+    assert say("server", "migrate", "--hard-shutdown", "web", "--wait")[0] == 0
+    assert say("server", "revert", "web", "--wait")[0] == 0
+    assert say("server", "shelve", "--hard-shutdown", "web", "--wait")[0] == 0
+    assert say("server", "unshelve", "web", "--wait")[0] == 0
+    _, out, _ = say("server", "list", "-o", "json")
+    assert {one["name"]: one["status"] for one in json.loads(out)} == {
+        "web": "ACTIVE",
+        "db": "SHUTOFF",
+    }
+    code, _, err = say("server", "delete", "web", "db", "nobody", "--wait")
+    assert (code, "there is no server 'nobody'" in err) == (3, True)
+    assert say("server", "list", "-o", "name")[1] == ""
+
+
+def test_workers_and_health_are_there(server: Server, say: Say) -> None:
+    code, out, _ = say("worker", "list")
+    assert code == 0, out
+    assert "sim-1" in out
+    code, out, _ = say("doctor", "--listen", server.url.removeprefix("http://"))
+    assert "Siderite answers at" in out, out
+    assert "4 of 4 answer" in out
+
+
+def test_the_story_of_a_full_cloud(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--data", str(server.data), "full-cloud"]) == 0
+    said = capsys.readouterr().out
+    assert "It is PENDING, not ERROR" in said
+    assert "paying is ACTIVE. Of the cheap ones 1 is left" in said
+
+
+def test_the_story_of_a_lost_signal(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--data", str(server.data), "lost-signal", "--deaf-for", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "the guest shut down after" in said
+    assert "after 1 signals" not in said

@@ -1,0 +1,83 @@
+"""The command's words: quick to start, complete in a shell, and clear about what is wrong."""
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from siderite.cli.main import main
+
+BUDGET_S = 0.15
+
+
+def _quickest(*command: str) -> float:
+    """The shortest of several runs: what others do to the machine only makes a run longer."""
+    took = []
+    for _ in range(7):
+        began = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        took.append(time.perf_counter() - began)
+    return min(took)
+
+
+@pytest.mark.serial
+def test_help_costs_little_more_than_the_interpreter() -> None:
+    bare = _quickest(sys.executable, "-c", "pass")
+    assert _quickest(sys.executable, "-m", "siderite.cli.main", "--help") - bare < BUDGET_S
+
+
+def test_help_imports_nothing_that_it_does_not_need() -> None:
+    script = (
+        "import sys; from siderite.cli.main import parser; parser();"
+        "print([n for n in ('asyncio', 'httpx', 'msgspec', 'rich', 'yaml') if n in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_wrong_words_are_a_usage_error() -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["node", "levitate"])
+    assert ended.value.code == 2
+
+
+def test_a_data_directory_without_a_cloud_is_refused_with_what_to_do(tmp_path, capsys) -> None:
+    assert main(["node", "list", "--data", str(tmp_path)]) == 1
+    assert "start `siderite up --demo` first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("siderite no", {"node"}),
+        ("siderite node p", {"provision", "power"}),
+        ("siderite node provision ma", {"manage"}),
+        ("siderite server stop --ha", {"--hard-shutdown"}),
+        ("siderite demo full", {"full-cloud"}),
+    ],
+)
+def test_bash_completes_from_the_parser(words: str, wanted: set[str]) -> None:
+    script = f"""
+        eval "$({sys.executable} -m siderite.cli.main completion bash)"
+        COMP_WORDS=({words}); COMP_CWORD={len(words.split()) - 1}
+        _siderite; echo "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == wanted, done.stderr
+
+
+def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path, capsys) -> None:
+    (tmp_path / "siderite.db").write_text("this is no database, however long it may be" * 99)
+    with socket.create_server(("127.0.0.1", 0)) as another_program:
+        listen = f"127.0.0.1:{another_program.getsockname()[1]}"
+        assert main(["doctor", "--data", str(tmp_path), "--listen", listen]) == 1
+    said = capsys.readouterr().out
+    assert "wrong    port" in said
+    assert "choose another with --listen" in said
+    assert "wrong    database" in said
+    assert "siderite restore" in said
