@@ -145,5 +145,5 @@ def test_the_command_prints_it_line_by_line(tmp_path, capsys):
         assert main([*words, "-o", "json", "--limit", "1"]) == 0
         [last] = capsys.readouterr().out.splitlines()
         assert json.loads(last)["status"] == "end"
-        assert main(["node", "timeline", "nobody", "--data", str(server.data)]) == 1
+        assert main(["node", "timeline", "nobody", "--data", str(server.data)]) == 3
         assert "could not be found" in capsys.readouterr().err
