@@ -18,7 +18,8 @@ def run(said: argparse.Namespace) -> int:
     try:
         with _shown() as progress:
             if said.word == "backup":
-                keeping.back_up(Path(config.data), Path(said.file), progress)
+                images = Path(config.image_dir) if config.image_dir else None
+                keeping.back_up(Path(config.data), Path(said.file), progress, images)
             elif said.word == "restore":
                 keeping.restore(Path(said.file), Path(config.data), progress)
             else:

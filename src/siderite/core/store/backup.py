@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 DATABASE = "siderite.db"
-FILES = ("clouds.yaml", "images")
-"""What belongs to an installation beside its database, in the data directory."""
+CLOUDS, IMAGES = "clouds.yaml", "images"
+"""What belongs to an installation beside its database."""
 
 Progress = Callable[[str, int, int], None]
 """Told what is being copied, how much of it is done, and how much there is."""
@@ -24,8 +24,8 @@ class CannotBackUp(Exception):
     """The text says why, and what to do."""
 
 
-def back_up(data: Path, into: Path, progress: Progress) -> None:
-    """Write the installation in `data` into a new archive."""
+def back_up(data: Path, into: Path, progress: Progress, images: Path | None = None) -> None:
+    """Write the installation in `data` into a new archive; its images may be elsewhere."""
     database = data / DATABASE
     if not database.exists():
         raise CannotBackUp(
@@ -41,7 +41,7 @@ def back_up(data: Path, into: Path, progress: Progress) -> None:
             _copy(database, copy, progress)
             with tarfile.open(part, "x") as archive:
                 archive.add(copy, DATABASE)
-                _add_files(archive, data, progress)
+                _add_files(archive, data, images or data / IMAGES, progress)
         part.chmod(0o600)
         with part.open("rb") as written:
             os.fsync(written.fileno())
@@ -64,16 +64,12 @@ def _copy(database: Path, copy: Path, progress: Progress) -> None:
     copy.chmod(0o600)
 
 
-def _add_files(archive: tarfile.TarFile, data: Path, progress: Progress) -> None:
-    found = [
-        file
-        for name in FILES
-        for file in sorted([data / name, *(data / name).rglob("*")])
-        if file.is_file()
-    ]
-    for number, file in enumerate(found, 1):
+def _add_files(archive: tarfile.TarFile, data: Path, images: Path, progress: Progress) -> None:
+    found = [(file, f"{IMAGES}/{file.relative_to(images)}") for file in sorted(images.rglob("*"))]
+    found = [(file, name) for file, name in [(data / CLOUDS, CLOUDS), *found] if file.is_file()]
+    for number, (file, name) in enumerate(found, 1):
         try:
-            archive.add(file, str(file.relative_to(data)))
+            archive.add(file, name)
         except FileNotFoundError:
             continue  # deleted since
         progress("files", number, len(found))
