@@ -6,7 +6,11 @@ none is lost) is in tests/baremetal; here is what becomes of it.
 
 import asyncio
 import random
+from types import SimpleNamespace
 
+import pytest
+
+from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.power_truth import Verdict
 from siderite.compute.usecases import power_truth
@@ -121,6 +125,82 @@ def test_each_event_has_its_own_code_in_the_order_of_the_request(lite: Cloud) ->
     assert [one["status"] for one in answer.json["events"]] == [
         "completed", "failed", "failed", "failed",
     ]  # fmt: skip
+
+
+def test_a_server_without_a_host_is_422(lite: Cloud) -> None:
+    uuid = lite.create(flavorRef=lite.make_flavor(vcpus=4096))
+    lite.until(uuid, "ERROR")
+    answer = send(lite, event(uuid))
+    assert answer.status == 207
+    assert [one["code"] for one in answer.json["events"]] == [422]
+    assert len(lite.actions(uuid)) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"name": "power-cut"}, {"server_uuid": "x"}, {"tag": 5}, {"status": "maybe"}, {"more": "x"}],
+)
+def test_what_is_no_event_is_refused_as_a_whole(lite: Cloud, wrong: dict[str, str]) -> None:
+    uuid = lite.boot()
+    assert send(lite, event(uuid), {**event(uuid), **wrong}).status == 400
+    assert lite.show(uuid)["status"] == "ACTIVE"
+
+
+def test_a_driver_that_cannot_take_it_logs_an_error_and_nothing_changes(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = lite.boot()
+    before, after = lite.show(uuid), newest(lite)
+    cards = lite.app.app.program.compute.context.cards
+    monkeypatch.setitem(cards, "simulated", DriverCard("simulated", "simulated"))
+    logged: list[str] = []
+    log = SimpleNamespace(error=lambda sentence, **_: logged.append(sentence))
+    monkeypatch.setattr(power_truth, "log", log)
+    answer = send(lite, event(uuid))
+    assert [one["code"] for one in answer.json["events"]] == [200]
+    assert logged == ["driver takes no power updates"]
+    assert lite.show(uuid) == before
+    last = lite.actions(uuid)[0]
+    assert (last["action"], last["message"]) == ("stop", "Error")
+    [one] = last["events"]
+    assert (one["event"], one["result"]) == ("compute_power_update", "Error")
+    assert facts_of(lite, uuid, after) == ["instance.power_off.error"]
+
+
+def test_owners_of_the_server_see_its_actions(lite: Cloud) -> None:
+    _, member, _ = lite.app.person("member")
+    uuid = lite.create(token=member)
+    lite.until(uuid, "ACTIVE")
+    send(lite, event(uuid))
+    path = f"/servers/{uuid}/os-instance-actions"
+    listed = lite.ask("GET", path, token=member).json["instanceActions"]
+    assert [one["action"] for one in listed] == ["stop", "create"]
+    one = lite.ask("GET", f"{path}/{listed[0]['request_id']}", token=member)
+    assert one.json["instanceAction"]["action"] == "stop"
+
+
+def test_many_events_in_one_request_are_answered_in_order(lite: Cloud) -> None:
+    uuids = [lite.create() for _ in range(40)]
+    for uuid in uuids:
+        lite.until(uuid, "ACTIVE")
+    events = [event(uuid, tag) for tag in ("POWER_OFF", "POWER_ON", "POWER_OFF") for uuid in uuids]
+    answer = send(lite, *events)
+    assert answer.status == 200
+    shown = [{key: one[key] for key in event("")} for one in answer.json["events"]]
+    assert shown == events
+    assert {lite.show(uuid)["status"] for uuid in uuids} == {"SHUTOFF"}
+
+
+def test_an_event_changes_nothing_while_something_is_done_to_the_server(lite: Cloud) -> None:
+    uuid = lite.boot()
+    lite.script(f"server:{uuid}", guest="ignores")
+    lite.act(uuid, "os-stop")
+    lite.wait(uuid, lambda server: "asked to shut down" in str(server["wait_reason"]))
+    assert send(lite, event(uuid)).status == 200
+    assert lite.show(uuid)["OS-EXT-STS:task_state"] == "powering-off"
+    assert "nothing to do" in lite.actions(uuid)[0]["events"][0]["details"]
+    lite.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=901)
+    lite.until(uuid, "SHUTOFF")
 
 
 def test_only_a_service_may_send_it(lite: Cloud) -> None:

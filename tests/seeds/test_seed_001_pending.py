@@ -5,9 +5,12 @@ Each test names the promise that it is about. The service outside is in tests/re
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from siderite.compute.store import SERVERS
+from siderite.compute.usecases import due
 from siderite.core.config import Config
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
@@ -142,6 +145,133 @@ def test_rebuild_builds_it_with_the_whole_request_kept(full: Cloud) -> None:
         full.ask("DELETE", f"/servers/{uuid}")
         full.wait(uuid, lambda server: server["status"] == "GONE")
         full.ask("DELETE", f"/hosts/{host}", version=PENDING)
+
+
+def test_its_block_devices_hints_and_networks_are_kept_too(full: Cloud) -> None:
+    devices = [
+        {"source_type": "image", "destination_type": "local", "uuid": full.image, "boot_index": 0},
+        {"source_type": "blank", "destination_type": "local", "volume_size": 1, "boot_index": -1},
+    ]
+    uuid = waiting(full, block_device_mapping_v2=devices, hints={"reservation": "r1"})
+    host = full.add_host()
+    try:
+        full.act(uuid, "rebuild", {"imageRef": full.image}, version=PENDING)
+        full.until(uuid, "ACTIVE")
+        kept = full.app.run(SERVERS.get(full.app.app.program.store, uuid))
+        assert kept is not None
+        assert kept.request.block_devices == devices
+        assert kept.request.hints == {"reservation": "r1"}
+        assert kept.request.networks == "auto"
+    finally:
+        removed(full, uuid, host)
+
+
+def test_rebuild_takes_a_new_image_and_its_quota_is_checked_again(full: Cloud) -> None:
+    uuid = waiting(full)
+    project = full.show(uuid)["tenant_id"]
+    host = full.add_host()
+    other = full.make_image()
+    try:
+        limit = {"quota_set": {"instances": 0, "force": True}}
+        assert full.ask("PUT", f"/os-quota-sets/{project}", limit).status == 200
+        refused = full.act(uuid, "rebuild", {"imageRef": other}, version=PENDING)
+        assert refused.status == 403, refused
+        assert full.show(uuid, version=PENDING)["status"] == "PENDING"
+        assert full.ask("DELETE", f"/os-quota-sets/{project}").status == 202
+        assert full.act(uuid, "rebuild", {"imageRef": other}, version=PENDING).status == 202
+        assert full.until(uuid, "ACTIVE")["image"]["id"] == other
+    finally:
+        full.ask("DELETE", f"/os-quota-sets/{project}")
+        removed(full, uuid, host)
+
+
+def removed(full: Cloud, uuid: str, host: str) -> None:
+    """The cloud is as it was."""
+    full.ask("DELETE", f"/servers/{uuid}")
+    full.wait(uuid, lambda server: server["status"] == "GONE")
+    full.ask("DELETE", f"/hosts/{host}", version=PENDING)
+
+
+def test_no_reply_to_an_earlier_version_speaks_of_it(full: Cloud) -> None:
+    """Create, rebuild, update, groups, usage, limits: whatever shows a server."""
+    group = full.ask(
+        "POST", "/os-server-groups", {"server_group": {"name": "g", "policy": "affinity"}}
+    )
+    ident = group.json["server_group"]["id"]
+    body = {
+        "name": "old", "flavorRef": full.flavor, "imageRef": full.image, "networks": "auto",
+    }  # fmt: skip
+    document = {"server": body, "os:scheduler_hints": {"group": ident}}
+    made = full.ask("POST", "/servers", document)
+    uuid = made.json["server"]["id"]
+    full.wait(uuid, lambda server: server["status"] == "PENDING")
+    project = full.show(uuid)["tenant_id"]
+    replies = [
+        made,
+        full.ask("GET", f"/servers/{uuid}"),
+        full.ask("GET", "/servers/detail?all_tenants=1"),
+        full.ask("PUT", f"/servers/{uuid}", {"server": {"name": "new"}}),
+        full.ask("GET", f"/os-server-groups/{ident}"),
+        full.ask("GET", "/os-server-groups"),
+        full.ask("GET", f"/os-simple-tenant-usage/{project}"),
+        full.ask("GET", "/os-simple-tenant-usage?detailed=1"),
+        full.ask("GET", "/limits"),
+        full.ask("GET", f"/servers/{uuid}/os-instance-actions"),
+        full.act(uuid, "rebuild", {"imageRef": full.image}),
+    ]
+    for reply in replies:
+        assert reply.status < 300, reply
+        assert b'"pending"' not in reply.body.lower(), reply
+    assert replies[4].json["server_group"]["members"] == [uuid]
+    usages = replies[6].json["tenant_usage"]["server_usages"]
+    assert uuid not in [one["instance_id"] for one in usages], "it never ran"
+    assert replies[-1].json["server"]["status"] in ("BUILD", "ERROR")
+    full.wait(uuid, lambda server: server["status"] == "PENDING")
+
+
+def test_to_earlier_versions_it_sorts_among_the_errors(full: Cloud) -> None:
+    first, second, third = waiting(full), waiting(full), waiting(full)
+    full.act(second, "os-resetState", {"state": "error"})
+    mine = (first, second, third)
+
+    def order(version: int) -> list[str]:
+        found = list[str]()
+        order = "sort_key=vm_state&sort_dir=asc&sort_key=created_at&sort_dir=asc"
+        path, marker = f"/servers?all_tenants=1&limit=2&{order}", ""
+        while page := full.ask("GET", path + marker, version=version).json["servers"]:
+            found += [one["id"] for one in page]
+            marker = f"&marker={found[-1]}"
+        return [uuid for uuid in found if uuid in mine]
+
+    assert order(LAST_OLD) == [first, second, third]
+    assert order(PENDING) == [second, first, third]
+
+
+def test_its_user_sees_the_fault_at_every_version(full: Cloud) -> None:
+    uuid = waiting(full)
+    for version in (1, LAST_OLD, PENDING):
+        assert "No valid host" in full.show(uuid, version=version)["fault"]["message"]
+
+
+def test_the_notification_of_the_scheduler_has_the_request(full: Cloud) -> None:
+    uuid = waiting(full, hints={"reservation": "r2"})
+    told = dict(full.facts(uuid, "scheduler.select_destinations.error"))
+    spec = told["scheduler.select_destinations.error"]
+    assert spec["instance_uuid"] == uuid
+    assert spec["flavor"]["nova_object.data"]["memory_mb"] == 512
+    assert spec["scheduler_hints"] == {"reservation": ["r2"]}
+    assert "refusals" in spec
+
+
+def test_after_the_timeout_it_is_an_error(tmp_path: Path, cheap_scrypt: None) -> None:
+    with cloud(tmp_path, hosts=0, use_pending_state=True, pending_timeout_s=0.05) as made:
+        uuid = made.create()
+        made.wait(uuid, lambda server: server["status"] in ("PENDING", "ERROR"))
+        context = made.app.app.program.compute.context
+        made.app.run(asyncio.sleep(0.1))
+        made.app.run(due.give_up_pending(context, uuid))
+        shown = made.until(uuid, "ERROR")
+        assert "No room was found" in shown["fault"]["message"]
 
 
 def test_a_rebuild_that_finds_no_room_leaves_it_pending(full: Cloud) -> None:

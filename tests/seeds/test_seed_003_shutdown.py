@@ -4,7 +4,13 @@ Each test names the promise that it is about. Time is simulated where it is the 
 are in tests/compute/drivers/libvirt.
 """
 
+import re
+import time
+from collections.abc import Callable
 from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +24,8 @@ from siderite.compute.domain.shutdown import decide
 from siderite.core.config import Config
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
+from tests.crash import server_storm
+from tests.support.server import running_server
 
 OURS = 901
 
@@ -39,6 +47,18 @@ def hasty(tmp_path_factory: pytest.TempPathFactory, cheap_scrypt: None) -> Itera
 
 def ended(cloud: Cloud, uuid: str) -> str:
     return str(cloud.actions(uuid)[0]["events"][-1]["details"])
+
+
+def is_asked(server: dict[str, Any]) -> bool:
+    """Whether the guest was signalled, and gets its time."""
+    return "asked to shut down" in str(server["wait_reason"])
+
+
+def deaf(cloud: Cloud, **fields: Any) -> str:
+    """A server that runs, and whose guest ignores signals."""
+    uuid = cloud.boot(**fields)
+    cloud.script(f"server:{uuid}", guest="ignores")
+    return uuid
 
 
 def signals_of_a_deaf_guest(timeout: float, interval: float) -> tuple[list[float], float, str]:
@@ -85,19 +105,23 @@ def test_a_guest_that_ignores_it_is_powered_off_at_the_timeout(hasty: Cloud) -> 
     hasty.script(f"server:{uuid}", guest="ignores")
     hasty.act(uuid, "os-stop")
     hasty.until(uuid, "SHUTOFF")
-    assert ended(hasty, uuid).startswith("powered off after 2 signals")
+    assert ended(hasty, uuid).startswith("powered off after")
     [told] = [data for name, data in hasty.facts(uuid) if name == "instance.shutdown.end"]
-    assert (told["how"], told["signals"]) == ("forced", 2)
+    assert told["how"] == "forced"
+    assert told["signals"] in (1, 2)  # a machine that is slow may be late for the second
     assert told["seconds"] >= 2
 
 
 def test_a_guest_that_is_not_ready_yet_stops_when_the_signal_comes_again(hasty: Cloud) -> None:
-    uuid = hasty.create()
-    hasty.script(f"server:{uuid}", ready_s=0.9)
-    hasty.until(uuid, "ACTIVE")
+    uuid = hasty.boot(imageRef=hasty.make_image(os_shutdown_timeout="600"))
+    hasty.script(f"server:{uuid}", ready_s=3600)
     hasty.act(uuid, "os-stop")
+    hasty.wait(uuid, is_asked)
+    hasty.script(f"server:{uuid}", ready_s=0)
     hasty.until(uuid, "SHUTOFF")
-    assert ended(hasty, uuid).startswith("the guest shut down after 2 signals")
+    signals = re.fullmatch(r"the guest shut down after (\d+) signals.*", ended(hasty, uuid))
+    assert signals is not None
+    assert int(signals[1]) > 1
 
 
 @pytest.mark.parametrize(
@@ -155,15 +179,84 @@ def test_the_image_overrides_the_timeout(patient: Cloud) -> None:
     assert ended(patient, uuid) == "powered off without a signal"
 
 
-def test_a_hard_request_overrides_a_soft_shutdown_under_way(patient: Cloud) -> None:
-    uuid = patient.boot()
-    patient.script(f"server:{uuid}", guest="ignores")
-    assert patient.act(uuid, "os-stop", version=OURS).status == 202
-    patient.wait(uuid, lambda server: server["OS-EXT-STS:task_state"] == "powering-off")
-    assert patient.act(uuid, "os-stop", version=OURS).status == 409
-    answer = patient.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=OURS)
-    assert answer.status == 202, answer
-    patient.until(uuid, "SHUTOFF")
+FIVE = {
+    "os-stop": "SHUTOFF", "rescue": "RESCUE", "resize": "VERIFY_RESIZE",
+    "shelve": "SHELVED_OFFLOADED", "migrate": "VERIFY_RESIZE",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("action", FIVE)
+def test_soft_is_the_default_of_each_and_a_hard_request_overrides_it(
+    patient: Cloud, action: str
+) -> None:
+    uuid = deaf(patient)
+    wish = {"flavorRef": patient.make_flavor(ram=256)} if action == "resize" else {}
+    assert patient.act(uuid, action, wish, version=OURS).status in (200, 202)
+    patient.wait(uuid, is_asked)
+    again = patient.act(uuid, action, {**wish, "shutdown_type": "SOFT"}, version=OURS)
+    assert again.status == 409, "a second soft one changes nothing"
+    hard = patient.act(uuid, action, {**wish, "shutdown_type": "HARD"}, version=OURS)
+    assert hard.status in (200, 202), hard
+    patient.until(uuid, FIVE[action])
+
+
+def test_a_hard_request_for_something_else_does_not_override(patient: Cloud) -> None:
+    uuid, flavor = deaf(patient), patient.make_flavor(ram=256)
+    assert patient.act(uuid, "resize", {"flavorRef": flavor}, version=OURS).status == 202
+    patient.wait(uuid, is_asked)
+    other = {"flavorRef": patient.make_flavor(ram=128), "shutdown_type": "HARD"}
+    assert patient.act(uuid, "resize", other, version=OURS).status == 409
+    assert patient.act(uuid, "migrate", {"shutdown_type": "HARD"}, version=OURS).status == 409
+    assert patient.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=OURS).status == 409
+    same = {"flavorRef": flavor, "shutdown_type": "HARD"}
+    assert patient.act(uuid, "resize", same, version=OURS).status == 202
+    assert patient.until(uuid, "VERIFY_RESIZE")["flavor"]["ram"] == 256
+
+
+def test_rebuild_shuts_down_cleanly_too_or_hard_if_asked(patient: Cloud, hasty: Cloud) -> None:
+    uuid = hasty.boot()
+    assert hasty.act(uuid, "rebuild", {"imageRef": hasty.image}).status == 202
+    hasty.until(uuid, "ACTIVE")
+    assert ended(hasty, uuid).startswith("the guest shut down after 1 signals")
+    uuid = deaf(patient)
+    wish = {"imageRef": patient.image, "shutdown_type": "hard"}
+    assert patient.act(uuid, "rebuild", wish, version=OURS).status == 202
+    patient.until(uuid, "ACTIVE")
+    assert ended(patient, uuid) == "powered off without a signal"
+
+
+def test_shelve_offload_shuts_down_what_somebody_switched_on(
+    tmp_path: Path, cheap_scrypt: None
+) -> None:
+    with cloud(tmp_path, shelved_offload_time_s=3600) as made:
+        uuid = made.boot()
+        made.act(uuid, "shelve")
+        made.until(uuid, "SHELVED")
+        [host] = made.guests.where(uuid)
+        made.guests.set_power(uuid, host, Power.RUNNING)
+        assert made.act(uuid, "shelveOffload").status == 202
+        made.until(uuid, "SHELVED_OFFLOADED")
+        assert ended(made, uuid).startswith("the guest shut down after 1 signals")
+
+
+@pytest.mark.parametrize("action", ["os-stop", "shelve"])
+def test_below_its_version_those_that_take_any_body_ignore_the_parameter(
+    patient: Cloud, action: str
+) -> None:
+    uuid = deaf(patient)
+    assert patient.act(uuid, action, {"shutdown_type": "HARD"}, version=104).status == 202
+    patient.wait(uuid, is_asked)
+    assert patient.act(uuid, action, {"shutdown_type": "HARD"}, version=OURS).status == 202
+    patient.until(uuid, FIVE[action])
+
+
+def test_how_it_ended_and_how_long_it_took_is_a_metric(hasty: Cloud) -> None:
+    uuid = hasty.boot()
+    hasty.act(uuid, "os-stop")
+    hasty.until(uuid, "SHUTOFF")
+    shown = hasty.app.ask("GET", "/metrics", version=None).body.decode()
+    lines = [line for line in shown.splitlines() if "shutdown" in line and 'how="clean"' in line]
+    assert any("_count" in line and float(line.split()[-1]) >= 1 for line in lines), lines
 
 
 def test_delete_does_not_wait_for_the_guest(patient: Cloud) -> None:
@@ -181,3 +274,45 @@ def test_the_wait_shows_its_reason_and_holds_nothing(patient: Cloud) -> None:
     assert shown["deadline"]
     patient.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=OURS)
     patient.until(uuid, "SHUTOFF")
+
+
+@pytest.mark.serial
+def test_the_wait_goes_on_with_its_remaining_time_after_a_kill(tmp_path: Path) -> None:
+    options = {"shutdown_timeout_s": "4", "shutdown_retry_interval_s": "1"}
+    with running_server(tmp_path, options=options) as server:
+        storm = server_storm.Storm(server)
+        server_storm.prepare(storm)
+        headers = {**server.headers(), **server_storm.VERSION}
+
+        def ask(method: str, path: str, body: Any = None) -> Any:
+            reply = server.api.request(method, path, json=body, headers=headers)
+            assert reply.is_success, reply.text
+            return reply.json() if reply.content else None
+
+        def until(is_so: Callable[[dict[str, Any]], bool]) -> None:
+            deadline = time.monotonic() + 60
+            while not is_so(seen := ask("GET", f"/compute/v2.1/servers/{uuid}")["server"]):
+                assert time.monotonic() < deadline, seen
+                time.sleep(0.05)
+
+        ask("PUT", "/simulated-hosts/v1/scripts/all", {"guest": "ignores"})
+        wish = {"name": "s", "flavorRef": storm.flavors[0], "imageRef": storm.image}
+        made = ask("POST", "/compute/v2.1/servers", {"server": {**wish, "networks": "none"}})
+        uuid = made["server"]["id"]
+        until(lambda seen: seen["status"] == "ACTIVE")
+        ask("POST", f"/compute/v2.1/servers/{uuid}/action", {"os-stop": None})
+        until(is_asked)
+        time.sleep(2)  # of its four seconds
+        server.kill()
+        server.start()
+        until(lambda seen: seen["status"] == "SHUTOFF")
+        where = f"/compute/v2.1/servers/{uuid}/os-instance-actions"
+        request = ask("GET", where)["instanceActions"][0]["request_id"]
+        [event] = ask("GET", f"{where}/{request}")["instanceAction"]["events"]
+    told = re.fullmatch(r"powered off after (\d) signals and (.*) s", event["details"])
+    assert told is not None
+    assert int(told[1]) <= 4, "those before the kill count"
+    took = datetime.fromisoformat(event["finish_time"]) - datetime.fromisoformat(
+        event["start_time"]
+    )
+    assert took.total_seconds() - float(told[2]) < 1.5, "its time began before the kill"

@@ -100,7 +100,7 @@ KINDS = {
     "shelve": Kind("shelve", "shelve", "compute_shelve_instance", "shelve", ability="snapshot",
                    clean=True),
     "shelve_offload": Kind("shelve_offload", "shelveOffload", "compute_shelve_offload_instance",
-                           "shelve_offload", "shelveOffload"),
+                           "shelve_offload", "shelveOffload", clean=True),
     "unshelve": Kind("unshelve", "unshelve", "compute_unshelve_instance", "unshelve",
                      needs_host=False),
     "change_password": Kind("change_password", "changePassword", "compute_set_admin_password",
@@ -144,7 +144,7 @@ async def ask(ctx: Context, uuid: str, wish: Ask, *, who: Who, cause: Cause) -> 
             check_lock(server, who)
         wish.check(server)
         if hurries(server, wish):
-            return await _hurry(ctx, change, server, kind)
+            return await hurry(ctx, change, server, wish)
         check_state(server, kind.event, kind.word or kind.action)
         check_place(ctx, server, kind)
         return begin(ctx, change, server, wish)
@@ -164,26 +164,37 @@ def hurries(server: Server, wish: Ask) -> bool:
     )
 
 
-async def _hurry(ctx: Context, change: Change, server: Server, kind: Kind) -> Server:
-    """The guest gets no more time; the work goes on from where it is."""
+async def hurry(ctx: Context, change: Change, server: Server, wish: Ask) -> Server:
+    """The guest gets no more time; the work goes on from where it is, with what was asked last."""
+    kind = KINDS[wish.kind]
     for item in await work.of_machine(ctx.door.store, server.uuid):
         if item.lane != ctx.rules.lane:
             continue
         job = job_of(item.job)
-        if job.shutdown is None or job.step > 0:
-            break  # that part is over
-        hard = msgspec.structs.replace(job.shutdown, timeout_s=0.0)
+        if not _is_still_asked(job, kind, wish):
+            break
+        hard = msgspec.structs.replace(job.shutdown or Shutdown(), timeout_s=0.0)
         why = "a hard shutdown was asked for meanwhile"
         change.put(note(ctx, change, server, kind.action))
+        job = msgspec.structs.replace(job, shutdown=hard).with_args(**wish.args)
         return apply(
-            change, ctx.rules, server, Event.HURRY, kind=item.kind, reason=why,
-            job=job_text(msgspec.structs.replace(job, shutdown=hard)),
+            change, ctx.rules, server, Event.HURRY, kind=item.kind, reason=why, job=job_text(job),
             changes={"wait_reason": why},
         ).value  # fmt: skip
     raise Busy(
         f"Cannot '{kind.word or kind.action}' instance {server.uuid} while it is in task_state"
         f" {server.task_state}"
     )
+
+
+def _is_still_asked(job: Job, kind: Kind, wish: Ask) -> bool:
+    """Whether the work is the same action, to the same end, and its guest may still be up."""
+    if job.shutdown is None or job.shutdown.ended is not None or job.action != kind.action:
+        return False
+    if wish.kind == "shelve" and "image" in wish.args:
+        return False  # both came at once, and each brings an image: the first one's is the one
+    # A place was chosen for these, or is about to be.
+    return all(job.args.get(key) == wish.args.get(key) for key in ("flavor", "host"))
 
 
 def check_lock(server: Server, who: Who) -> None:

@@ -18,11 +18,15 @@ class Sort:
 
     column: str
     descending: bool
+    pends_as_error: bool = False
+    """To readers who know no PENDING it is an error, in the order too."""
 
     @property
     def expression(self) -> str:
         if self.column == "id":
             return "id"
+        if self.pends_as_error and self.column == "vm_state":
+            return "CASE vm_state WHEN 'pending' THEN 'error' ELSE vm_state END"
         return f"COALESCE({self.column}, {'0' if self.column in SERVER_NUMBERS else repr('')})"
 
 

@@ -57,6 +57,7 @@ async def power_update(ctx: Context, server: Server, tag: str, cause: Cause) -> 
             )
             why = f"driver {found.driver} takes no power updates; nothing was changed"
             _noted(change, found, power, _UPDATE, error=why)
+            change.tell(facts.phase(_ACTIONS[power][1], "error", found, why=why))
             return
         why_not = _gate(found, power)
         if why_not is not None:

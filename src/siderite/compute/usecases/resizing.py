@@ -30,12 +30,14 @@ async def resize(
         server = await find.server(ctx, uuid, who)
         acting.check_lock(server, who)
         new = await flavors.for_server(ctx, ref, who)
+        size = msgspec.to_builtins(msgspec.structs.replace(new, projects=[]))
+        wish = Ask("resize", {"flavor": size}, lambda *_: (fields, {}, []), is_hard)
+        if acting.hurries(server, wish):
+            return await acting.hurry(ctx, change, server, wish)
         acting.check_state(server, "resize", "resize")
         _check_size(server, new)
         acting.check_place(ctx, server, KINDS["resize"])
         change.put(await quota.grow(ctx, server, new))
-        size = msgspec.to_builtins(msgspec.structs.replace(new, projects=[]))
-        wish = Ask("resize", {"flavor": size}, lambda *_: (fields, {}, []), is_hard)
         return acting.begin(ctx, change, server, wish)
 
     return await ctx.door.attempt(cause, uuid, decide)

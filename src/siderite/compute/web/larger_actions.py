@@ -86,7 +86,10 @@ async def rebuild(service: "Service", request: Request, value: Any) -> Response:
     kept: dict[str, Any] = {"admin_password": password}
     if "user_data" in asked:
         kept["user_data"] = asked["user_data"]
-    wish = rebuilding.Rebuild(changes, kept, "key_name" in asked, asked.get("key_name"))
+    wish = rebuilding.Rebuild(
+        changes, kept, "key_name" in asked, asked.get("key_name"),
+        is_hard=asked.get("shutdown_type", False),
+    )  # fmt: skip
 
     def check(server: Server) -> None:
         usable(image, server.flavor.ram_mib, server.flavor.disk_gib)
@@ -268,6 +271,10 @@ async def shelve(service: "Service", request: Request, value: Any) -> Response:
     ctx = service.ctx
     server = await find.server(ctx, request.params[0], request.who)
     acting.check_lock(server, request.who)
+    hurried = Ask("shelve", is_hard=is_hard, check=lambda now: _must_hurry(now, hurried))
+    if acting.hurries(server, hurried):
+        await _ask(service, request, hurried)  # there is an image already
+        return Response(status=202)
     acting.check_state(server, "shelve", "shelve")
     acting.check_place(ctx, server, acting.KINDS["shelve"])
     image = await service.images.make(
@@ -280,6 +287,11 @@ async def shelve(service: "Service", request: Request, value: Any) -> Response:
         await service.images.discard(image)
         raise
     return Response(status=202)
+
+
+def _must_hurry(server: Server, wish: Ask) -> None:
+    if not acting.hurries(server, wish):
+        raise Conflict(f"Instance {server.uuid} changed meanwhile; ask again")
 
 
 async def unshelve(service: "Service", request: Request, value: Any) -> Response:

@@ -333,7 +333,7 @@ def _sort(ask: Ask, request: Request) -> None:
             raise Invalid(f"Invalid input for query parameters sort_key. Value: {key[:40]}.")
         if key in _ADMIN_SORT and not request.who.is_admin:
             raise Forbidden(f"Only administrators can sort servers by {key}.")
-        ask.sort.append(Sort(SORT[key], way == "desc"))
+        ask.sort.append(Sort(SORT[key], way == "desc", request.version < PENDING))
     if not keys and ways:
         ask.sort.append(Sort("created_at", ways[0] == "desc"))
 

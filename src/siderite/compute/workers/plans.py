@@ -249,7 +249,7 @@ PLANS: dict[str, Plan] = {
         (then_next(shut_down), _shelve_disk, building.destroy_everywhere),
         end=_shelved, fail=ends.failed,
     ),
-    "shelve_offload": Plan((building.destroy_everywhere,), end=_offloaded),
+    "shelve_offload": Plan((shut_down, building.destroy_everywhere), end=_offloaded),
     "unshelve": Plan((_place_again, _back), end=_unshelved, fail=_not_unshelved),
     "change_password": Plan((asking(_password),)),
 }  # fmt: skip
