@@ -69,10 +69,7 @@ class Postgres:
 def running_postgres() -> Iterator[Postgres]:
     """Start a server in a scratch folder; stop it and remove the folder whatever happens."""
     binaries = find_binaries()
-    home = Path(tempfile.mkdtemp(prefix="siderite-pg-"))
-    try:
-        if os.geteuid() == 0:
-            shutil.chown(home, ACCOUNT, ACCOUNT)
+    with scratch() as home:
         password = secrets.token_hex(12)
         init(binaries, home, password=password)
         process, port = _start(binaries, home)
@@ -80,6 +77,16 @@ def running_postgres() -> Iterator[Postgres]:
             yield Postgres(binaries, port, password, process.pid, home)
         finally:
             _stop(process)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder that the server's account can reach, removed afterwards."""
+    home = Path(tempfile.mkdtemp(prefix="siderite-pg-"))
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(home, ACCOUNT, ACCOUNT)
+        yield home
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

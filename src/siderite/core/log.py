@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.core.errors import Unavailable
 from siderite.core.times import iso
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -57,6 +58,10 @@ class Logger:
 def _say(level: int, name: str, message: str, fields: dict[str, Any]) -> None:
     """One line to standard error; the library's own loggers come through here too."""
     trace = fields.pop("trace", None)
+    if isinstance(trace, Unavailable | OSError):
+        # Something outside is away, and `error` says what: where that was noticed helps nobody,
+        # and it is noticed everywhere at once.
+        trace = None
     text = "".join(traceback.format_exception(trace)) if trace is not None else None
     shown = {key: _shown(value) for key, value in fields.items() if value is not None}
     stamp = iso(time.time())
@@ -85,7 +90,10 @@ class _Bridge(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         level = max((known for known in _NAMES if known <= record.levelno), default=DEBUG)
         error = record.exc_info[1] if record.exc_info else None
-        _say(level, record.name, record.getMessage(), {"trace": error})
+        fields: dict[str, Any] = {"error": repr(error) if error else None}
+        if level >= ERROR:
+            fields["trace"] = error
+        _say(level, record.name, record.getMessage(), fields)
 
 
 def _shown(value: Any) -> Any:

@@ -38,9 +38,13 @@ END $$ LANGUAGE plpgsql
 _GONE = (
     OSError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # told that the server goes down just as it was to ask something
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.ReadOnlySQLTransactionError,  # a replica that is not promoted yet
 )
 _QUIET_S = 0.02
 """Between two signals: one stands for all that happened meanwhile."""
