@@ -3,6 +3,7 @@
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Sequence
+from typing import Any
 
 from siderite.core import metrics
 from siderite.core import work
@@ -21,15 +22,20 @@ class HealthService:
     name = "root"
 
     def __init__(
-        self, store: Store, measures: Sequence[Callable[[], Awaitable[None]]] = ()
+        self,
+        store: Store,
+        measures: Sequence[Callable[[], Awaitable[None]]] = (),
+        describe: Callable[[], Any] = dict,
     ) -> None:
         self._store = store
         self._measures = measures
+        self._describe = describe
         self.routes = Routes(
             [
                 Route("GET", "/", HealthService.root),
                 Route("GET", "/healthz", HealthService.healthz),
                 Route("GET", "/metrics", HealthService.metrics),
+                Route("GET", "/openapi.json", HealthService.openapi),
             ]
         )
 
@@ -49,7 +55,10 @@ class HealthService:
             {
                 "identity": f"{base}/identity/v3",
                 "baremetal": f"{base}/baremetal",
+                "compute": f"{base}/compute/v2.1",
+                "image": f"{base}/image",
                 "events": f"{base}/events/v1/events",
+                "openapi": f"{base}/openapi.json",
                 "console": f"{base}/console/",
             }
         )
@@ -58,6 +67,10 @@ class HealthService:
         """GET /healthz: 200 if the database answers."""
         await self._store.fetch("SELECT 1")
         return reply({"status": "ok"})
+
+    async def openapi(self, request: Request) -> Response:
+        """GET /openapi.json: every address of this process, in OpenAPI 3.1."""
+        return reply(self._describe())
 
     async def metrics(self, request: Request) -> Response:
         """GET /metrics, as Prometheus reads it."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from siderite import __version__
 from siderite import clouds
+from siderite import openapi
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.usecases.context import Context
 from siderite.core import work
@@ -163,14 +165,17 @@ def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:
     if not base.role.serves:
         return {"": HealthService(base.store)}
     catalog = tuple(entry for part in parts for entry in part.catalog)
-    services: dict[str, Service] = {
+    measures = [measure for part in parts for measure in part.measures]
+    services: dict[str, Service] = {}
+    described = partial(openapi.document, services, url=base.config.url, version=__version__)
+    services |= {
         "identity": IdentityService(
             base.own_identity,
             public_url=base.config.url,
             region=base.config.region,
             catalog=catalog,
         ),
-        "": HealthService(base.store, [measure for part in parts for measure in part.measures]),
+        "": HealthService(base.store, measures, described),
     }
     for part in parts:
         services |= part.services
