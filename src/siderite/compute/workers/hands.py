@@ -20,6 +20,8 @@ from siderite.compute.usecases import hosts
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.progress import Run
 
+_REMEMBERED_S = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Hands:
@@ -28,16 +30,20 @@ class Hands:
     ctx: Context
     drivers: Drivers
     images: ImageSource
-    known: dict[str, Host] = field(default_factory=dict)
+    known: dict[str, tuple[float, Host]] = field(default_factory=dict)
 
     async def host(self, name: str) -> Host | None:
-        """A host by its name; those once seen are remembered, for they do not move."""
-        known = self.known.get(name)
-        if known is None:
-            known = await hosts.named(self.ctx, name)
-            if known is not None:
-                self.known[name] = known
-        return known
+        """A host by its name, remembered for a moment: it may be removed and added elsewhere."""
+        now = self.ctx.door.clock()
+        seen, known = self.known.get(name, (0.0, None))
+        if known is not None and now - seen < _REMEMBERED_S:
+            return known
+        found = await hosts.named(self.ctx, name)
+        if found is None:
+            self.known.pop(name, None)
+        else:
+            self.known[name] = (now, found)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
