@@ -12,6 +12,13 @@ from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
 from tests.support.app import Standing
 
+
+@pytest.fixture(scope="module")
+def app(lite: Standing) -> Standing:
+    """The database makes no difference here."""
+    return lite
+
+
 NEW = b'{"driver": "fake-hardware", "description": %s}'
 
 

@@ -7,6 +7,13 @@ from tests.baremetal.web.expect import refused
 from tests.baremetal.web.expect import sane
 from tests.support.app import Standing
 
+
+@pytest.fixture(scope="module")
+def app(lite: Standing) -> Standing:
+    """The database makes no difference here."""
+    return lite
+
+
 PATHS = sorted({route.path for route in ROUTES})
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
 

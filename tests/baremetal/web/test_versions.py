@@ -16,6 +16,13 @@ from tests.support.app import LATEST
 from tests.support.app import Answer
 from tests.support.app import Standing
 
+
+@pytest.fixture(scope="module")
+def app(lite: Standing) -> Standing:
+    """The database makes no difference here."""
+    return lite
+
+
 SHOWN = {
     1: "uuid created_at updated_at chassis_uuid console_enabled driver driver_info extra"
     " instance_info instance_uuid last_error links maintenance maintenance_reason ports power_state"
