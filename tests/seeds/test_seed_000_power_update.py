@@ -15,6 +15,7 @@ from siderite.compute.domain.power import Power
 from siderite.compute.domain.power_truth import Verdict
 from siderite.compute.usecases import power_truth
 from tests.compute.cloud import Cloud
+from tests.crash.power_race import race
 
 PATH = "/os-server-external-events"
 
@@ -307,3 +308,10 @@ def test_sync_event_and_requests_in_any_order_leave_the_last_truth(both: Cloud) 
             await trial()
 
     both.app.run(trials())
+
+
+def test_whatever_happens_at_once_record_and_machine_agree_and_nobody_puts_it_back(
+    both: Cloud,
+) -> None:
+    """A sample of what scripts/soak does 5000 times."""
+    assert race(both, trials=60, seed=7) == []

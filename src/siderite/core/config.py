@@ -130,6 +130,9 @@ class Config:
     sync_power_state_interval_s: float = _option(
         600.0, "How often the power of all servers is compared with their hosts'; 0: never."
     )
+    sync_power_state_in_flight: int = _option(
+        50, "Hosts and servers that the comparison of power deals with at once."
+    )
     server_power_policy: str = _option(
         "hardware", "Who is right about a server's power: hardware, record or observe."
     )
@@ -290,7 +293,10 @@ def _check(config: Config) -> None:
         raise BadOption(
             f"power_policy = {config.power_policy!r} must be hardware, record or observe."
         )
-    for name in ("power_watch_in_flight", "power_unknown_after", "power_failure_after"):
+    for name in (
+        "power_watch_in_flight", "sync_power_state_in_flight", "power_unknown_after",
+        "power_failure_after",
+    ):  # fmt: skip
         if getattr(config, name) < 1:
             raise BadOption(f"{name} = {getattr(config, name)} must be at least 1.")
     if config.image_url and not config.keystone_url:

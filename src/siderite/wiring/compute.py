@@ -105,7 +105,11 @@ def compute(base: Base, images: Images) -> Compute:
     )  # fmt: skip
     hands = Hands(ctx, drivers, images)
     watch = HostWatch(hands)
-    sync = PowerSync(hands, every_s=config.sync_power_state_interval_s)
+    sync = PowerSync(
+        hands,
+        every_s=config.sync_power_state_interval_s,
+        at_once=config.sync_power_state_in_flight,
+    )
     consoles = DriverConsoles(hands)
     proxy = ConsoleProxy(consoles)
     handlers: dict[str, Handler] = {f"server.{kind}": ServerWork(hands).handle for kind in PLANS}

@@ -1,11 +1,13 @@
 """Every server action through the API, on real QEMU guests behind real libvirt hosts."""
 
 import asyncio
+import re
 from typing import Any
 
 from siderite.core.websocket import with_sockets
 from tests.compute.real.guests import RealCloud
 from tests.lab import Mode
+from tests.lab import tiny_disk
 
 
 def test_power_actions_of_a_real_server(cloud: RealCloud) -> None:
@@ -98,11 +100,53 @@ def test_what_happens_to_a_guest_from_outside_is_noticed(cloud: RealCloud) -> No
     cloud.delete(gone)
 
 
+def shut_down(cloud: RealCloud, server: str) -> str:
+    """How the shutdown of the last action went."""
+    return str(cloud.api.actions(server)[0]["events"][-1]["details"])
+
+
 def test_a_guest_that_ignores_signals_is_powered_off_in_the_end(cloud: RealCloud) -> None:
     image = cloud.tiny_image(Mode.IGNORE, tag="deaf", os_shutdown_timeout="2")
     server = cloud.boot(image)
     cloud.wait_for_words(server, "ready")
     cloud.do(server, "os-stop", then="SHUTOFF")
+    assert shut_down(cloud, server).startswith("powered off after")
+    cloud.delete(server)
+
+
+def test_a_hard_request_ends_a_soft_shutdown_at_once(cloud: RealCloud) -> None:
+    image = cloud.tiny_image(Mode.IGNORE, tag="deaf for long", os_shutdown_timeout="500")
+    server = cloud.boot(image)
+    cloud.wait_for_words(server, "ready")
+    assert cloud.api.act(server, "os-stop").status == 202
+    cloud.api.wait(server, lambda seen: "asked to shut down" in str(seen["wait_reason"]))
+    cloud.do(server, "os-stop", {"shutdown_type": "HARD"}, then="SHUTOFF", version=901)
+    assert not cloud.domain(server).isActive()  # type: ignore[union-attr]
+    cloud.delete(server)
+
+
+def test_a_guest_that_still_boots_stops_at_the_first_signal_it_hears(cloud: RealCloud) -> None:
+    disk = tiny_disk(cloud.folder / "late", Mode.LATE, delay_s=3, tag="late")
+    server = cloud.boot(cloud.image(disk, os_shutdown_timeout="500"))
+    cloud.do(server, "os-stop", then="SHUTOFF")
+    assert "power button, off" in cloud.log(server)
+    told = re.fullmatch(
+        r"the guest shut down after (\d+) signals, in (.*) s", shut_down(cloud, server)
+    )
+    assert told is not None
+    assert float(told[2]) < 100, "not at its timeout"
+    cloud.delete(server)
+
+
+def test_a_hypervisor_takes_no_power_updates(cloud: RealCloud) -> None:
+    """Whoever sends one is told so in the action; libvirt itself says what guests do."""
+    server = cloud.boot()
+    told = {"name": "power-update", "server_uuid": server, "tag": "POWER_OFF"}
+    answer = cloud.api.ask("POST", "/os-server-external-events", {"events": [told]})
+    assert answer.status == 200, answer
+    last = cloud.api.actions(server)[0]
+    assert (last["action"], last["message"]) == ("stop", "Error")
+    assert cloud.api.show(server)["status"] == "ACTIVE"
     cloud.delete(server)
 
 

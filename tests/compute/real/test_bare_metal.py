@@ -22,6 +22,7 @@ from tests.support.server import Server
 from tests.support.server import running_server
 
 PATIENCE_S = 120.0
+WATCHFUL = {"power_watch_interval_s": "2", "sync_power_state_interval_s": "0.5"}
 
 
 class Metal:
@@ -154,7 +155,7 @@ def test_a_server_is_deployed_on_a_real_machine_behind_a_redfish_bmc(
     with (
         redfish_bmcs(tmp_path / "bmc", with_pool(lab)) as bmcs,
         files_served(served) as images,
-        running_server(tmp_path, options=ramdisk_options()) as server,
+        running_server(tmp_path, options=ramdisk_options() | WATCHFUL) as server,
     ):
         metal = Metal(server)
         node = Life.enrol(
@@ -180,6 +181,14 @@ def test_a_server_is_deployed_on_a_real_machine_behind_a_redfish_bmc(
         guest.wait_for("TINY GUEST ready a server on iron")
         assert "AGENT has a config drive" in guest.serial()
         guest.wait_for("armed")
+        guest.domain().destroy()  # somebody pulls the plug …
+        metal.until(made, "SHUTOFF")
+        guest.start()  # … and comes back
+        metal.until(made, "ACTIVE")
+        time.sleep(3)  # over several syncs
+        assert metal.until(made, "ACTIVE")["OS-EXT-STS:power_state"] == 1
+        assert guest.is_on(), "nobody switched it off again"
+        guest.wait_for("armed", times=2)
         metal.do(made, {"os-stop": None}, "SHUTOFF")
         assert not guest.is_on()
         assert "power button, off" in guest.serial()  # it was asked, through its BMC

@@ -12,6 +12,8 @@ from siderite.compute.domain.power import Power
 
 POLL_S = 1.0
 """How often a guest that has been signalled is looked at."""
+LONGEST_S = 3600.0
+"""No image and no option gives a guest more time; deadlines count on it."""
 
 
 class Shutdown(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -72,6 +74,7 @@ def timeout_of(properties: dict[str, str], default_s: float) -> float:
     """The image's own `os_shutdown_timeout`, where it has a usable one."""
     text = properties.get("os_shutdown_timeout")
     try:
-        return default_s if text is None else max(0.0, float(int(text)))
+        asked = default_s if text is None else float(int(text))
     except ValueError:
-        return default_s
+        asked = default_s
+    return min(max(0.0, asked), LONGEST_S)

@@ -6,20 +6,20 @@ Events of networks and volumes ask nothing of us: there is no such service that 
 import asyncio
 from collections.abc import Awaitable
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
 
-from siderite.compute.domain.server import Server
-from siderite.compute.store import SERVERS
 from siderite.compute.usecases import power_truth
 from siderite.compute.usecases.context import Context
 from siderite.core.transition import Cause
 
 WELL, BAD, MISSING, NO_HOST = 200, 400, 404, 422
 _NEED_TAG = frozenset({"volume-extended", "power-update", "accelerator-request-bound"})
+_AT_ONCE = 500
 
-Taken = Callable[[Context, Server, str, Cause], Awaitable[int]]
-"""Does what an event asks for, with its tag; the code that it is answered with."""
+Taken = Callable[[Context, str, str, Cause], Awaitable[int]]
+"""Does what an event asks of a server, with its tag; the code that it is answered with."""
 
 TAKEN: dict[str, Taken] = {"power-update": power_truth.power_update}
 """By the event's name; those that are not here ask for nothing."""
@@ -31,22 +31,36 @@ async def take(ctx: Context, events: Sequence[dict[str, Any]], *, cause: Cause) 
     by_server: dict[str, list[int]] = {}
     for number, event in enumerate(events):
         by_server.setdefault(event["server_uuid"], []).append(number)
+    hosts = await _hosts(ctx, by_server)
 
-    async def some(numbers: list[int]) -> None:
+    async def some(uuid: str, numbers: list[int]) -> None:
         for number in numbers:
-            codes[number] = await _one(ctx, events[number], cause)
+            codes[number] = await _one(ctx, uuid, hosts, events[number], cause)
 
-    await asyncio.gather(*map(some, by_server.values()))
+    await asyncio.gather(*(some(uuid, numbers) for uuid, numbers in by_server.items()))
     return codes
 
 
-async def _one(ctx: Context, event: dict[str, Any], cause: Cause) -> int:
-    server = await SERVERS.get(ctx.door.store, event["server_uuid"])
-    if server is None or server.deleted:
+async def _hosts(ctx: Context, uuids: Iterable[str]) -> dict[str, str | None]:
+    """The hosts of those servers that there are."""
+    found: dict[str, str | None] = {}
+    every = list(uuids)
+    for at in range(0, len(every), _AT_ONCE):
+        some = every[at : at + _AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        sql = f"SELECT uuid, host FROM servers WHERE deleted = 0 AND uuid IN ({marks})"  # noqa: S608
+        found.update(await ctx.door.store.fetch(sql, some))  # type: ignore[arg-type]  # two columns
+    return found
+
+
+async def _one(
+    ctx: Context, uuid: str, hosts: dict[str, str | None], event: dict[str, Any], cause: Cause
+) -> int:
+    if uuid not in hosts:
         return MISSING
     if event["name"] in _NEED_TAG and event.get("tag") is None:
         return BAD
-    if server.host is None:
+    if hosts[uuid] is None:
         return NO_HOST
     takes = TAKEN.get(event["name"])
-    return WELL if takes is None else await takes(ctx, server, event.get("tag") or "", cause)
+    return WELL if takes is None else await takes(ctx, uuid, event.get("tag") or "", cause)

@@ -40,14 +40,14 @@ _UPDATE = "compute_power_update"
 _SYNC = "compute__sync_instance_power_state"
 
 
-async def power_update(ctx: Context, server: Server, tag: str, cause: Cause) -> int:
+async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
     """Another service says that a server's machine was switched; the code of the answer."""
     power = TAGS.get(tag)
     if power is None:
         return _BAD
 
     async def decide(change: Change) -> None:
-        found = await SERVERS.get(ctx.door.store, server.uuid)
+        found = await SERVERS.get(ctx.door.store, uuid)
         if found is None or found.deleted:
             return
         card = ctx.cards.get(found.driver or "")
@@ -65,7 +65,7 @@ async def power_update(ctx: Context, server: Server, tag: str, cause: Cause) -> 
             return
         _follow(ctx, change, found, power, event=_UPDATE, why=f"{tag} was announced")
 
-    await ctx.door.attempt(cause, server.uuid, decide)
+    await ctx.door.attempt(cause, uuid, decide)
     return _WELL
 
 

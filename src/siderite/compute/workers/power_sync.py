@@ -23,7 +23,6 @@ from siderite.core.log import get_logger
 
 log = get_logger("power")
 
-AT_ONCE = 50
 PATIENCE_S = 60.0
 SETTLE_S = 1.0
 """Between a host's word and our look: a guest that reboots is off for a moment."""
@@ -34,10 +33,10 @@ FORGET_S = 15.0
 class PowerSync:
     """All servers, host by host."""
 
-    def __init__(self, hands: Hands, *, every_s: float) -> None:
+    def __init__(self, hands: Hands, *, every_s: float, at_once: int) -> None:
         self._hands = hands
         self._every_s = every_s
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = asyncio.Semaphore(at_once)
 
     async def run(self) -> None:
         """For ever, if it is wanted."""
