@@ -29,6 +29,7 @@ _UNTRUE = tuple(
     f".{action}.{status}" for action in ("create", "update", "delete") for status in
     ("start", "error")
 )  # fmt: skip
+_GONE = ".delete.end"
 _ABOUT_IT = ("scheduler.", "compute_task.")
 """These tell what is asked for a server, not what it is."""
 
@@ -58,6 +59,11 @@ _DIALECTS = ("sqlite", "postgresql")
 _OLD = {
     dialect: "SELECT uuid, type, doc FROM search_docs WHERE (uuid, type) IN"
     f" ({unpacked(dialect, 'text', 'text')})"
+    for dialect in _DIALECTS
+}
+_LATER = {
+    dialect: "SELECT resource, event_type, max(seq) FROM events WHERE resource IN"
+    f" ({unpacked(dialect, 'text')}) AND seq > ? GROUP BY resource, event_type"
     for dialect in _DIALECTS
 }
 _FORGET = {
@@ -97,7 +103,7 @@ class Search:
     async def deal(self, entries: Sequence[Entry]) -> list[Op]:
         """Take facts into account: of each resource, what they come to."""
         dialect = self._store.dialect
-        told = [entry for entry in entries if _tells(entry.event_type)]
+        told = await self._not_outdated([e for e in entries if _tells(e.event_type)])
         keys = sorted({(entry.resource, entry.resource_type) for entry in told})
         rows = await self._store.fetch(_OLD[dialect], (packed(keys),))
         docs: dict[Key, dict[str, Any]] = {
@@ -114,6 +120,24 @@ class Search:
             if n % AT_ONCE == 0:
                 await asyncio.sleep(0)  # an index may be late, an answer may not
         return self._ops(keys, gone, kept)
+
+    async def _not_outdated(self, told: Sequence[Entry]) -> list[Entry]:
+        """Without the facts after which the log has another that says all they do: when the index
+        is behind, most resources have moved on meanwhile, or are gone.
+        """
+        if not told:
+            return []
+        resources = {entry.resource for entry in told}
+        rows = await self._store.fetch(
+            _LATER[self._store.dialect], (packed([(one,) for one in resources]), told[0].seq)
+        )
+        said = {(row[0], row[1]): int(row[2] or 0) for row in rows}
+        gone = {one: seq for (one, kind), seq in said.items() if str(kind).endswith(_GONE)}
+        return [
+            entry for entry in told
+            if entry.seq >= said.get((entry.resource, entry.event_type), 0)
+            and entry.seq >= gone.get(entry.resource, 0)
+        ]  # fmt: skip
 
     def _ops(
         self, keys: Sequence[Key], gone: Sequence[Key], kept: Sequence[tuple[Value, ...]]
@@ -181,11 +205,11 @@ def _come_to(doc: dict[str, Any], facts: Sequence[Entry]) -> dict[str, Any] | No
     last: dict[str, Entry] = {}
     for entry in facts:
         operation = entry.event_type.rpartition(".")[0]
-        if entry.event_type.endswith(".delete.end"):
+        if entry.event_type.endswith(_GONE):
             doc, last = {}, {}
         last.pop(operation, None)
         last[operation] = entry
-    if facts[-1].event_type.endswith(".delete.end"):
+    if facts[-1].event_type.endswith(_GONE):
         return None
     for entry in last.values():
         doc = doc | words.data(msgspec.json.decode(entry.payload))

@@ -8,6 +8,9 @@ from typing import Any
 import msgspec
 
 from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.lines import Choice
+from siderite.compute.domain.lines import choice
+from siderite.compute.domain.lines import stored
 
 URL = "\r"
 _encode = msgspec.json.Encoder().encode
@@ -58,10 +61,10 @@ _SHOWN = ((1, _LATEST), (1, 74), (75, _LATEST), (1, 101), (55, _LATEST), (61, _L
 
 def render(flavor: Flavor) -> str:
     """The text to store."""
-    return "\n".join(_lines(flavor))
+    return stored(*_lines(flavor))
 
 
 @lru_cache(256)
-def chosen(version: int) -> tuple[int, ...]:
-    """The numbers of the lines that a version shows."""
-    return tuple(n for n, (since, until) in enumerate(_SHOWN) if since <= version <= until)
+def chosen(version: int) -> Choice:
+    """The lines that a version shows."""
+    return choice([n for n, (since, until) in enumerate(_SHOWN) if since <= version <= until])

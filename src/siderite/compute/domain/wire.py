@@ -1,8 +1,8 @@
 """What the outside sees of a server, as text that is stored with it.
 
 `render` writes one line per group of fields that come and go together (an API version's, or those
-for administrators only): what a reader sees is a choice of lines, joined by commas, so that a page
-of 1000 servers is cut and joined, never parsed. Raw control characters never occur within JSON
+for administrators only): what a reader sees is a choice of lines (`lines`), so that a page of 1000
+servers is cut and joined, never parsed. Raw control characters never occur within JSON
 text, so they serve as marks: a carriage return is where the public URL belongs, and a vertical tab
 encloses the name of the host whose status is to be told.
 """
@@ -14,6 +14,9 @@ from typing import Any
 
 import msgspec
 
+from siderite.compute.domain.lines import Choice
+from siderite.compute.domain.lines import choice
+from siderite.compute.domain.lines import stored
 from siderite.compute.domain.server import Fault
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
@@ -207,51 +210,47 @@ class Line:
 LINES = (
     Line(_base),
     Line(_old_state, until=OURS - 1),
-    Line(_state, since=OURS),
-    Line(lambda s: _old_fault(s, admin=False), until=OURS - 1, admin=False),
-    Line(lambda s: _old_fault(s, admin=True), until=OURS - 1, admin=True),
-    Line(lambda s: _fault(s.fault, admin=False), since=OURS, admin=False),
-    Line(lambda s: _fault(s.fault, admin=True), since=OURS, admin=True),
     Line(_flavor_link, until=46),
-    Line(_flavor_inline, since=47),
     Line(lambda s: _image(s, properties=False), until=97),
-    Line(lambda s: _image(s, properties=True), since=98),
+    Line(lambda s: _old_fault(s, admin=True), until=OURS - 1, admin=True),
     Line(_place, admin=True),
-    Line(_attributes, since=3, admin=True),
+    Line(lambda s: _old_fault(s, admin=False), until=OURS - 1, admin=False),
     Line(_hostname, since=3, until=89, admin=True),
-    Line(_hostname, since=90),
-    Line(lambda s: _json({"locked": s.locked}), since=9),
+    Line(_attributes, since=3, admin=True),
     Line(_host_status, since=16, admin=True),
+    Line(lambda s: _json({"locked": s.locked}), since=9),
     Line(lambda s: _json({"description": s.description}), since=19),
     Line(lambda s: _json({"tags": s.tags}), since=26),
+    Line(_flavor_inline, since=47),
     Line(lambda s: _json({"trusted_image_certificates": s.trusted_certificates}), since=63),
-    Line(lambda s: _json({"server_groups": [s.group] if s.group else []}), since=71, alone=True),
     Line(lambda s: _json({"locked_reason": s.locked_reason}), since=73),
+    Line(_hostname, since=90),
     Line(lambda s: _json({"pinned_availability_zone": s.pinned_zone}), since=96),
+    Line(lambda s: _image(s, properties=True), since=98),
     Line(lambda s: _json({"scheduler_hints": s.request.hints}), since=100),
+    Line(lambda s: _json({"server_groups": [s.group] if s.group else []}), since=71, alone=True),
+    Line(_state, since=OURS),
     Line(lambda s: _json({"wait_reason": s.wait_reason, "deadline": s.deadline}), since=OURS),
+    Line(lambda s: _fault(s.fault, admin=False), since=OURS, admin=False),
+    Line(lambda s: _fault(s.fault, admin=True), since=OURS, admin=True),
     Line(lambda s: _json({"refusals": s.refusals}), since=OURS, admin=True),
 )  # fmt: skip
 
 
 def render(server: Server) -> str:
     """The text to store."""
-    return "\n".join([line.text(server) for line in LINES])
+    return stored(*[line.text(server) for line in LINES])
 
 
 @lru_cache(1024)
-def chosen(version: int, *, admin: bool, alone: bool) -> tuple[int, ...]:
-    """The numbers of the lines that a reader sees."""
-    return tuple(
-        number
-        for number, line in enumerate(LINES)
-        if line.since <= version <= line.until
-        and line.admin in (None, admin)
-        and (alone or not line.alone)
+def chosen(version: int, *, admin: bool, alone: bool) -> Choice:
+    """What a reader sees."""
+    return choice(
+        [
+            number
+            for number, line in enumerate(LINES)
+            if line.since <= version <= line.until
+            and line.admin in (None, admin)
+            and (alone or not line.alone)
+        ]
     )
-
-
-def cut(body: str, lines: tuple[int, ...]) -> str:
-    """The chosen lines of a stored text as a JSON object; marks are still to be replaced."""
-    every = body.split("\n")
-    return "{" + ",".join([text for n in lines if (text := every[n])]) + "}"

@@ -10,6 +10,8 @@ import msgspec
 
 from siderite.compute.domain import flavor_wire
 from siderite.compute.domain import wire
+from siderite.compute.domain.lines import cut
+from siderite.compute.domain.lines import cut_all
 from siderite.compute.domain.wire import HOST
 from siderite.compute.domain.wire import URL
 from siderite.core.http import Request
@@ -60,8 +62,7 @@ def shows_hosts(request: Request) -> bool:
 
 def server(service: "Service", request: Request, body: str, statuses: Mapping[str, str]) -> str:
     """One server as a JSON object."""
-    lines = wire.chosen(request.version, admin=request.who.is_admin, alone=True)
-    text = wire.cut(body, lines)
+    text = cut(body, wire.chosen(request.version, admin=request.who.is_admin, alone=True))
     if HOST in text:
         text = _with_hosts(text, statuses)
     return linked(text, service, request)
@@ -71,9 +72,7 @@ def servers(
     service: "Service", request: Request, bodies: Sequence[str], statuses: Mapping[str, str]
 ) -> str:
     """The items of a detailed list."""
-    lines = wire.chosen(request.version, admin=request.who.is_admin, alone=False)
-    cut = wire.cut
-    text = ",".join([cut(body, lines) for body in bodies])
+    text = cut_all(bodies, wire.chosen(request.version, admin=request.who.is_admin, alone=False))
     if HOST in text:
         text = _with_hosts(text, statuses)
     return linked(text, service, request)
@@ -94,7 +93,7 @@ def _brief(kind: str, ident: str, name: str) -> str:
 
 def flavor(service: "Service", request: Request, body: str) -> str:
     """One flavor as a JSON object."""
-    return linked(wire.cut(body, flavor_wire.chosen(request.version)), service, request)
+    return linked(cut(body, flavor_wire.chosen(request.version)), service, request)
 
 
 def following(
