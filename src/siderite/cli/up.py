@@ -13,6 +13,7 @@ from pathlib import Path
 import uvloop
 
 from siderite import clouds
+from siderite.cli import notify
 from siderite.cli.settings import loaded
 from siderite.core import log
 from siderite.core.config import Config
@@ -57,6 +58,7 @@ async def _up(config: Config, role: Role, *, quiet: bool) -> None:
         try:
             await serve(program, listener, ready)
         finally:
+            notify.tell("STOPPING=1")
             welcome.cancel()
 
 
@@ -69,6 +71,7 @@ async def _only_work(config: Config) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with carrying_on(program):
+        notify.tell("READY=1")
         print("Siderite works. Stop it with SIGTERM: it finishes the steps under way.", flush=True)
         await stop.wait()
 
@@ -82,6 +85,7 @@ def _spare_the_collector() -> None:
 
 async def _welcome(config: Config, role: Role, ready: asyncio.Event) -> None:
     await ready.wait()
+    notify.tell("READY=1")
     if role is not Role.ALL:
         what = "answers requests" if role is Role.API else "works; its health is"
         print(f"Siderite {what} at {config.url}.", flush=True)

@@ -1,0 +1,96 @@
+"""The README as a newcomer reads it: its commands, word for word, and those that `up` prints.
+
+The packages are there already: scripts/install is not run again. All else is as in a fresh checkout.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST_RUN_S = 60.0
+"""From the start to a server ACTIVE and a node deployed, once the packages are there."""
+
+
+def _blocks() -> list[str]:
+    start = (ROOT / "README.md").read_text().partition("## Start")[2].partition("\n## ")[0]
+    return re.findall(r"```sh\n(.*?)```", start, flags=re.S)
+
+
+def _checkout(folder: Path) -> Path:
+    (folder / "scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "up", folder / "scripts" / "up")
+    install = folder / "scripts" / "install"
+    install.write_text("#!/bin/sh\n")
+    install.chmod(0o755)
+    (folder / ".venv").symlink_to(Path(sys.prefix))
+    return folder
+
+
+@contextmanager
+def _terminal(folder: Path, text: str, environment: dict[str, str]) -> Iterator[Path]:
+    """A terminal in which commands run until they are interrupted; what they printed."""
+    printed = folder / "printed"
+    with printed.open("wb") as out:
+        shell = subprocess.Popen(
+            ["bash", "-ec", f"exec {text}"], cwd=folder, env=environment,
+            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        deadline = time.monotonic() + FIRST_RUN_S
+        while "is ready at" not in printed.read_text():
+            assert shell.poll() is None, printed.read_text()
+            assert time.monotonic() < deadline, printed.read_text()
+            time.sleep(0.1)
+        yield printed
+    finally:
+        shell.send_signal(signal.SIGINT)
+        shell.wait(60)
+
+
+def _run(text: str, folder: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        ["bash", "-exc", text],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.serial
+def test_every_command_of_the_first_run_does_what_it_says(tmp_path: Path) -> None:
+    start, ours, theirs = _blocks()
+    folder = _checkout(tmp_path / "checkout")
+    environment = {
+        "HOME": str(tmp_path), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
+        # Not 8770, which may be taken here; all else follows from it.
+        "SIDERITE_LISTEN": f"127.0.0.1:{free_port()}",
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+    }  # fmt: skip
+    began = time.monotonic()
+    with _terminal(folder, start.strip(), environment) as printed:
+        said = _run(ours, folder, environment)
+        took = time.monotonic() - began
+        assert "deploying → active" in said or "→ active" in said, said
+        said = _run('export PATH="$PWD/.venv/bin:$PATH"\n' + theirs, folder, environment)
+        assert re.search(r"status\s+\| ACTIVE", said), said
+        shown = "\n".join(re.findall(r"^  (\S.*)$", printed.read_text(), flags=re.M))
+        assert "openstack server create" in shown
+        said = _run(shown, folder, environment)
+        assert re.search(r"status\s+\| ACTIVE", said), said
+    assert took < FIRST_RUN_S

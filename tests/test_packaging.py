@@ -1,0 +1,77 @@
+"""What is shipped: the wheel has everything it needs, and the files around it are true."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.server import running_server
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGING = ROOT / "packaging"
+
+
+def test_the_wheel_has_migrations_and_the_console(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("siderite-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    source = ROOT / "src"
+    needed = [
+        path
+        for pattern in ("**/migrations/*.sql", "siderite/console/**/*")
+        for path in source.glob(pattern)
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    assert len(needed) > 20
+    assert {str(path.relative_to(source)) for path in needed} - names == set()
+
+
+def test_a_unit_of_type_notify_is_told_when_the_service_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as init:
+        init.bind(str(address))
+        init.settimeout(30)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(address))
+        with running_server(tmp_path) as server:
+            assert init.recv(100) == b"READY=1"
+            server.stop()
+        assert init.recv(100) == b"STOPPING=1"
+
+
+def test_units_start_words_that_there_are() -> None:
+    from siderite.cli.main import parser
+
+    units = sorted((PACKAGING / "systemd").glob("*.service"))
+    assert units
+    for unit in units:
+        [line] = re.findall(r"^ExecStart=(.*)$", unit.read_text(), flags=re.M)
+        parser().parse_args(line.split()[1:])
+    if shutil.which("systemd-analyze"):
+        done = subprocess.run(
+            ["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False
+        )
+        complaints = [x for x in done.stderr.splitlines() if "is not executable" not in x]
+        assert complaints == []
+
+
+def test_the_board_and_the_alerts_know_only_metrics_that_there_are() -> None:
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
+    known = set(re.findall(r"`(siderite_\w+)`", page))
+    known |= {f"{name}_{part}" for name in set(known) for part in ("count", "bucket", "sum")}
+    board = json.loads((PACKAGING / "monitoring" / "grafana.json").read_text())
+    rules = yaml.safe_load((PACKAGING / "monitoring" / "alerts.yml").read_text())
+    asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    asked += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    used = set(re.findall(r"siderite_\w+", " ".join(asked)))
+    assert used
+    assert used <= known
