@@ -1,6 +1,6 @@
 """The README as a newcomer reads it: its commands, word for word, and those that `up` prints.
 
-The packages are there already: scripts/install is not run again. All else is as in a fresh checkout.
+The packages are there: scripts/install is not run again. All else is as in a fresh checkout.
 """
 
 import os
