@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from collections.abc import Iterator
+from datetime import UTC
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,22 @@ def test_soft_is_the_default_of_each_and_a_hard_request_overrides_it(
     hard = patient.act(uuid, action, {**wish, "shutdown_type": "HARD"}, version=OURS)
     assert hard.status in (200, 202), hard
     patient.until(uuid, FIVE[action])
+
+
+def test_the_deadline_of_the_action_leaves_the_guest_its_time(patient: Cloud) -> None:
+    """An image may give it longer than the action itself may take."""
+    for image, seconds in (
+        (patient.image, 660),
+        (patient.make_image(os_shutdown_timeout="3000"), 3600),
+    ):
+        uuid = deaf(patient, imageRef=image)
+        patient.act(uuid, "os-stop")
+        shown = patient.wait(uuid, is_asked)
+        asked = datetime.fromisoformat(patient.actions(uuid)[0]["start_time"]).replace(tzinfo=UTC)
+        left = datetime.fromisoformat(shown["deadline"]) - asked
+        assert left.total_seconds() == pytest.approx(seconds, abs=30)
+        patient.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=OURS)
+        patient.until(uuid, "SHUTOFF")
 
 
 def test_a_hard_request_for_something_else_does_not_override(patient: Cloud) -> None:

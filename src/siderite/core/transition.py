@@ -96,8 +96,8 @@ class Rules(Protocol[R]):
         """The fact that says so."""
         ...
 
-    def deadline(self, moved: Moved) -> float:
-        """How many seconds the new state may last."""
+    def deadline(self, moved: Moved, value: R) -> float:
+        """How many seconds the new state of this one may last."""
         ...
 
     def pool(self, value: R) -> str | None:
@@ -169,7 +169,7 @@ def _follow(
     if state.kind in (Kind.STABLE, Kind.FAILED):
         change.put(*(work.drop(machine, rules.lane) if held is None else [work.done(held)]))
         return
-    deadline = work.FAR if state.kind is Kind.HOLD else change.now + rules.deadline(moved)
+    deadline = work.FAR if state.kind is Kind.HOLD else change.now + rules.deadline(moved, value)
     due = change.now + (due_in if state.kind in (Kind.WAIT, Kind.HOLD) else 0.0)
     if state.kind is Kind.HOLD and not due_in:
         due = work.FAR

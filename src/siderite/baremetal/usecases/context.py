@@ -55,7 +55,7 @@ class NodeRules:
         return value.provision_state, value.target_provision_state
 
     def moved(self, before: Node, moved_: Moved, now: float, changes: dict[str, Any]) -> Node:
-        deadline_s = self.deadline(moved_) if moved_.state.moves_by_itself else None
+        deadline_s = self.deadline(moved_, before) if moved_.state.moves_by_itself else None
         if moved_.state.kind in _AT_REST or moved_.state.name == P.DELETING:
             # No ramdisk is expected any more: the next one gets a token of its own.
             known = changes.get("driver_internal_info", before.driver_internal_info)
@@ -70,7 +70,7 @@ class NodeRules:
     def pool(self, value: Node) -> str | None:
         return value.conductor_group or None
 
-    def deadline(self, moved_: Moved) -> float:
+    def deadline(self, moved_: Moved, value: Node) -> float:
         if moved_.state.kind is Kind.WAIT:
             return self._settings.callback_timeout_s
         return (moved_.state.deadline_s or 3600.0) * self._settings.deadline_scale

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from siderite.compute.domain.shutdown import LONGEST_S
 from siderite.core.machine import Kind
 from siderite.core.machine import Machine
 from siderite.core.machine import Row
@@ -89,10 +88,9 @@ _ANY_LIVE_REBOOT = (
 
 ACTIONS = (
     Action("start", (V.STOPPED,), ("powering-on",), V.ACTIVE, 10 * _MINUTE),
-    Action("stop", (V.ACTIVE, V.ERROR), ("powering-off",), V.STOPPED,
-           10 * _MINUTE + LONGEST_S, clean=True),
+    Action("stop", (V.ACTIVE, V.ERROR), ("powering-off",), V.STOPPED, 10 * _MINUTE, clean=True),
     Action("force_stop", (V.PAUSED, V.STOPPED, V.SUSPENDED, V.RESCUED), ("powering-off",),
-           V.STOPPED, 10 * _MINUTE + LONGEST_S, clean=True),
+           V.STOPPED, 10 * _MINUTE, clean=True),
     Action("reboot", (V.ACTIVE,), ("rebooting",), V.ACTIVE, 10 * _MINUTE),
     Action("reboot_hard", (*_LIVE, V.ERROR), ("rebooting_hard",), V.ACTIVE, 10 * _MINUTE,
            also=_ANY_LIVE_REBOOT),
@@ -100,11 +98,11 @@ ACTIONS = (
     Action("unpause", (V.PAUSED,), ("unpausing",), V.ACTIVE, 10 * _MINUTE),
     Action("suspend", (V.ACTIVE,), ("suspending",), V.SUSPENDED, 30 * _MINUTE),
     Action("resume", (V.SUSPENDED,), ("resuming",), V.ACTIVE, 30 * _MINUTE),
-    Action("rescue", (V.ACTIVE, V.STOPPED, V.ERROR), ("rescuing",), V.RESCUED,
-           30 * _MINUTE + LONGEST_S, clean=True),
+    Action("rescue", (V.ACTIVE, V.STOPPED, V.ERROR), ("rescuing",), V.RESCUED, 30 * _MINUTE,
+           clean=True),
     Action("unrescue", (V.RESCUED,), ("unrescuing",), V.ACTIVE, 30 * _MINUTE),
     Action("rebuild", (V.ACTIVE, V.STOPPED, V.ERROR), ("rebuilding", "rebuild_spawning"),
-           V.ACTIVE, _HOUR + LONGEST_S, clean=True, was_stopped=True),
+           V.ACTIVE, _HOUR, clean=True, was_stopped=True),
     Action("evacuate", (V.ACTIVE, V.STOPPED, V.ERROR), ("rebuilding", "rebuild_spawning"),
            V.ACTIVE, _HOUR, was_stopped=True),
     Action("resize", (V.ACTIVE, V.STOPPED), ("resize_prep", "resize_migrating", "resize_finish"),
@@ -119,13 +117,17 @@ ACTIONS = (
     Action("shelve", _LIVE, ("shelving", "shelving_image_uploading"), V.SHELVED, 2 * _HOUR,
            clean=True),
     Action("shelve_offload", (V.SHELVED,), ("shelving_offloading",), V.SHELVED_OFFLOADED,
-           30 * _MINUTE + LONGEST_S),
+           30 * _MINUTE),
     Action("unshelve", (V.SHELVED, V.SHELVED_OFFLOADED), ("unshelving", "spawning"), V.ACTIVE,
            _HOUR),
     Action("change_password", (V.ACTIVE,), ("updating_password",), V.ACTIVE, 10 * _MINUTE),
     Action("restore", (V.SOFT_DELETED,), ("restoring",), V.ACTIVE, 10 * _MINUTE),
 )  # fmt: skip
 BY_EVENT = {action.event: action for action in ACTIONS}
+CLEAN_TASKS = frozenset(
+    {"shelving_offloading"} | {action.tasks[0] for action in ACTIONS if action.clean}
+)
+"""In these a guest may be given time to shut down."""
 
 BUILD_S = _HOUR
 DELETE_S = 24 * _HOUR

@@ -13,7 +13,7 @@ from siderite.compute.domain.power import Power
 POLL_S = 1.0
 """How often a guest that has been signalled is looked at."""
 LONGEST_S = 3600.0
-"""No image and no option gives a guest more time; deadlines count on it."""
+"""No image and no option gives a guest more time."""
 
 
 class Shutdown(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -10,7 +10,10 @@ from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.domain.network import Network
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server import moved
+from siderite.compute.domain.server_machine import CLEAN_TASKS
 from siderite.compute.domain.server_machine import SERVER
+from siderite.compute.domain.server_machine import parted
+from siderite.compute.domain.shutdown import timeout_of
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases.hooks import Groups
 from siderite.compute.usecases.hooks import Keys
@@ -63,7 +66,7 @@ class ServerRules:
         return value.state, None
 
     def moved(self, before: Server, moved_: Moved, now: float, changes: dict[str, Any]) -> Server:
-        deadline_s = self.deadline(moved_) if moved_.state.moves_by_itself else None
+        deadline_s = self.deadline(moved_, before) if moved_.state.moves_by_itself else None
         return moved(before, moved_, now, deadline_s, changes)
 
     def announce(self, before: Server, after: Server, event: str) -> Fact:
@@ -72,8 +75,14 @@ class ServerRules:
     def pool(self, value: Server) -> str | None:
         return None
 
-    def deadline(self, moved_: Moved) -> float:
-        return (moved_.state.deadline_s or 3600.0) * self._settings.deadline_scale
+    def deadline(self, moved_: Moved, value: Server) -> float:
+        time_s = (moved_.state.deadline_s or 3600.0) * self._settings.deadline_scale
+        _, task = parted(moved_.state.name)
+        if task not in CLEAN_TASKS:
+            return time_s
+        # What the guest gets for its shutdown comes on top.
+        properties = {} if value.image is None else value.image.properties
+        return time_s + timeout_of(properties, self._settings.shutdown_timeout_s)
 
 
 @dataclass(frozen=True, slots=True)
