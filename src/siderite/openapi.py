@@ -5,6 +5,7 @@ methods, parameters, who may, the statuses and the bodies of refusals are those 
 """
 
 import re
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -52,14 +53,26 @@ _NETWORK = {
 _ENVELOPES = {"baremetal": "WrappedError", "compute": "Fault", "network": "NeutronError"}
 
 
-def document(services: Mapping[str, Service], *, url: str, version: str) -> Json:
-    """Of the services by their prefixes."""
+def document(
+    services: Mapping[str, Service],
+    *,
+    url: str,
+    version: str,
+    queries: Mapping[str, Iterable[str]],
+) -> Json:
+    """Of the services by their prefixes; `queries` are arguments of lists, by their address."""
     paths: dict[str, Json] = {}
     for prefix, service in sorted(services.items()):
         for route in _told(prefix, service):
             address = f"/{prefix}{route.path}" if prefix else route.path
-            entry = paths.setdefault(address if prefix == "" else address.rstrip("/"), {})
-            entry[route.method.lower()] = _operation(prefix or "root", route)
+            address = address if prefix == "" else address.rstrip("/")
+            operation = _operation(prefix or "root", route)
+            if route.method == "GET":
+                operation["parameters"] += [
+                    {"name": name, "in": "query", "schema": _STRING}
+                    for name in sorted(queries.get(address, ()))
+                ]
+            paths.setdefault(address, {})[route.method.lower()] = operation
     schemas = {
         "Error": _ERROR, "Fault": _FAULT, "NeutronError": _NETWORK, "WrappedError": _WRAPPED,
     }  # fmt: skip

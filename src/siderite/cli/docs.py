@@ -30,6 +30,7 @@ from siderite.baremetal.web.policy import RULES
 from siderite.baremetal.web.policy import Rule
 from siderite.baremetal.web.routes import ROUTES as BAREMETAL_ROUTES
 from siderite.cli import docs_events
+from siderite.cli.docs_servers import compute_versions
 from siderite.cli.docs_servers import server_states
 from siderite.cli.main import parser
 from siderite.cli.markdown import code
@@ -322,6 +323,7 @@ PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "server-states.md": ("states, statuses and actions of the server's machine", server_states),
     "routes.md": ("every address, and who may use it", _routes),
     "microversions.md": ("what each API version brought", _microversions),
+    "compute-microversions.md": ("the same, of the compute API", compute_versions),
     "errors.md": ("codes, statuses, sentences", _errors),
     "events.md": ("what is announced, and its payloads", docs_events.page_of_events),
     "options.md": ("every option, its variable and default", _options),

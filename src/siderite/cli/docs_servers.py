@@ -1,5 +1,7 @@
 """The reference page of the server's machine, printed from its table."""
 
+from collections.abc import Iterator
+
 from siderite.cli.markdown import code
 from siderite.cli.markdown import page
 from siderite.cli.markdown import table
@@ -7,9 +9,12 @@ from siderite.compute.domain.server_machine import ACTIONS
 from siderite.compute.domain.server_machine import KEEP
 from siderite.compute.domain.server_machine import SERVER
 from siderite.compute.domain.server_machine import Action
+from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import V
 from siderite.compute.domain.server_machine import allowed_in
 from siderite.compute.domain.status import STATUS
+from siderite.compute.web.versions import RANGE
+from siderite.compute.web.versions import VERSIONS
 
 
 def server_states() -> str:
@@ -28,9 +33,45 @@ def server_states() -> str:
         " same afterwards. Every server can be deleted in every state, and reset by an"
         " administrator.",
         table("action | allowed in | tasks | ends in | lasts at most", map(_row, ACTIONS)),
+        "## PENDING, and who is responsible",
+        "Only with the option `use_pending_state`; below microversion 2.900 it shows as ERROR. More"
+        " in [what is different for servers](../explanation/servers.md).",
+        table("from | event | to | when, and who is responsible then", _pending()),
+        "## Stop, and what else shuts down",
+        "A change of default behaviour: "
+        + ", ".join(code(one.event) for one in ACTIONS if one.clean)
+        + " send the guest a shutdown signal, again every `shutdown_retry_interval_s`, and take its"
+        " power only after `shutdown_timeout_s`. With microversion 2.901, stop, rescue, resize,"
+        ' shelve and migrate take `"shutdown_type": "HARD"`: power is taken at once.',
+        "## Power by other hands",
+        "A host's own news, or the external event `power-update` of a bare metal service, moves a"
+        " server without a task:",
+        table("from | event | to", _by_other_hands()),
         "## Hard reboot",
         "It may interrupt: " + ", ".join(code(one) for one in _interrupted()) + ".",
     )
+
+
+def _pending() -> Iterator[tuple[str, ...]]:
+    """The rows around PENDING, out of the table; a row that nobody explained is an error."""
+    for row in SERVER:
+        if V.PENDING in (row.state, row.to) and row.event not in _FOR_ALL:
+            yield code(row.state), row.event, code(row.to), _PENDING[row.event]
+
+
+def _by_other_hands() -> Iterator[tuple[str, ...]]:
+    for row in SERVER:
+        if row.event in (Event.POWERED_ON, Event.POWERED_OFF):
+            yield code(row.state), row.event, code(row.to)
+
+
+_FOR_ALL = (Event.RESET_ACTIVE, Event.DELETE, Event.SOFT_DELETE)
+_PENDING: dict[str, str] = {
+    Event.PEND: "BUILD → PENDING: no host would take it; a service outside, such as the reaper",
+    "rebuild": "PENDING → BUILD: that service made room; compute",
+    Event.RESET_ERROR: "PENDING → ERROR: given up (`os-resetState`), or after `pending_timeout_s`;"
+    " its owner",
+}
 
 
 def _special(vm: V) -> str:
@@ -57,3 +98,15 @@ def _row(action: Action) -> tuple[str, ...]:
 
 def _interrupted() -> list[str]:
     return sorted(state for state in allowed_in("reboot_hard") if "/" in state)
+
+
+def compute_versions() -> str:
+    """What each version of the compute API brought."""
+    low, high = RANGE.text(RANGE.low), RANGE.text(RANGE.upstream)
+    return page(
+        "Microversions of the compute API",
+        f"Clients ask with `OpenStack-API-Version: compute 2.79`, or `X-OpenStack-Nova-API-Version:"
+        f" 2.79`; without it they get {low}. {low} to {high} are numbered as Nova numbers them;"
+        " 2.900 on are Siderite's own; what lies between is refused with 406.",
+        table("version | what it brought", (line.split(" ", 1) for line in VERSIONS)),
+    )

@@ -15,6 +15,7 @@ from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import callback
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.context import Settings
+from siderite.baremetal.web import versions
 from siderite.baremetal.web.boot import BootService
 from siderite.baremetal.web.service import BaremetalService
 from siderite.baremetal.workers.cleanup import CleanupAfterAbort
@@ -42,6 +43,12 @@ from siderite.wiring.part import Part
 from siderite.wiring.part import Role
 
 EVENT_TYPES = tuple(f"baremetal.*.*.{status}" for status in ("start", "end", "error", "success"))
+QUERIES = {
+    "/baremetal/v1/nodes": tuple(versions.FILTER_SINCE),
+    "/baremetal/v1/ports": tuple(versions.PORT_FILTER_SINCE),
+    "/baremetal/v1/chassis": tuple(versions.CHASSIS_FILTER_SINCE),
+}
+"""Arguments that lists take, by their address."""
 LANE_WORK = (
     "verify", "clean", "deploy", "service", "inspect", "adopt", "rescue", "unrescue", "teardown",
 )  # fmt: skip

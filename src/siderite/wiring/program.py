@@ -34,6 +34,7 @@ from siderite.events import Hub
 from siderite.health import HealthService
 from siderite.identity import Identity
 from siderite.identity import IdentityService
+from siderite.wiring.baremetal import QUERIES
 from siderite.wiring.baremetal import baremetal
 from siderite.wiring.compute import Compute
 from siderite.wiring.compute import compute
@@ -167,7 +168,9 @@ def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:
     catalog = tuple(entry for part in parts for entry in part.catalog)
     measures = [measure for part in parts for measure in part.measures]
     services: dict[str, Service] = {}
-    described = partial(openapi.document, services, url=base.config.url, version=__version__)
+    described = partial(
+        openapi.document, services, url=base.config.url, version=__version__, queries=QUERIES
+    )
     services |= {
         "identity": IdentityService(
             base.own_identity,
