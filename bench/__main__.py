@@ -11,8 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import computer
+from bench import curve
+from bench import growth
 from bench import options
 from bench import peer
+from bench import plot
 from bench import postgres
 from bench import report
 from bench import writes
@@ -94,8 +97,12 @@ def main(words: list[str]) -> int:
         server = _server(opts, stack)
         subject, commits = _subject(opts, place, server)
         plan = QUICK if opts.is_quick else FULL
-        scratch = server.fresh("bench_events") if server else None
-        with Stage(subject, plan, place=place, commits=commits, scratch=scratch) as stage:
+        scratch, fresh = (server.fresh("bench_events"), server.fresh) if server else (None, None)
+        with Stage(
+            subject, plan, place=place, commits=commits, scratch=scratch, fresh=fresh
+        ) as stage:
+            if opts.growth:
+                return _grow(opts, stage, facts)
             outcomes = measure(stage, opts.only, subject.title)
             if {"create", "patch"} & set(opts.only):
                 most = writes.ceiling(stage)
@@ -103,13 +110,29 @@ def main(words: list[str]) -> int:
         figures, broken = _peer(opts, place, server, remarks)
     facts["load after"] = computer.load()
     remarks += broken
-    rows = [_row(opts, name, outcome, figures.get(name)) for name, outcome in outcomes.items()]
+    rows = [_row(opts, name, outcome, figures) for name, outcome in outcomes.items()]
     print(report.text(rows, facts, remarks))
     if opts.json_file:
         opts.json_file.write_text(report.as_json(rows, facts, remarks))
     if broken or any(row.is_broken for row in rows):
         return 1
     return 3 if opts.is_strict and any(row.bar and not row.met for row in rows) else 0
+
+
+def _grow(opts: Options, stage: Stage, facts: dict[str, str]) -> int:
+    """Measure the curves, print them, plot them, judge."""
+    curves, problems = growth.measure(stage, opts.growth, opts.only)
+    facts["load after"] = computer.load()
+    told = ", ".join(f"{name} {value}" for name, value in facts.items())
+    print(curve.text(curves, problems), told, sep="\n\n")
+    if opts.plot:
+        where = (
+            f"{facts['processor']}, {'PostgreSQL' if opts.db else 'SQLite'}, {facts['date'][:10]}"
+        )
+        opts.plot.write_text(plot.svg(curves, f"By the number of nodes. {where}"))
+    if problems:
+        return 1
+    return 3 if opts.is_strict and any(one.met is False for one in curves) else 0
 
 
 def _peer(
@@ -149,8 +172,9 @@ def _subject(opts: Options, place: Path, server: Postgres | None) -> tuple[Subje
     return Siderite(place, url), commits
 
 
-def _row(opts: Options, name: str, outcome: Outcome, figure: Figure | None) -> Row:
+def _row(opts: Options, name: str, outcome: Outcome, figures: dict[str, Figure]) -> Row:
     workload = next(one for one in WORKLOADS if one.name == name)
+    figure = figures.get(workload.against or name)
     bar = workload.bar_on_postgres if opts.db else workload.bar
     if isinstance(outcome, str):
         return Row(workload, bar, None, figure, outcome)

@@ -19,6 +19,7 @@ class Address:
     port: int
     prefix: str = ""
     token: str | None = None
+    version: str = API_VERSION
 
     @classmethod
     def of(cls, url: str, *, token: str | None = None) -> "Address":
@@ -36,7 +37,7 @@ class Address:
     @property
     def headers(self) -> dict[str, str]:
         """What every request carries, beside Host."""
-        found = {"Accept": "application/json", "X-OpenStack-Ironic-API-Version": API_VERSION}
+        found = {"Accept": "application/json", "X-OpenStack-Ironic-API-Version": self.version}
         found["OpenStack-API-Version"] = COMPUTE_VERSION
         if self.token is not None:
             found["X-Auth-Token"] = self.token

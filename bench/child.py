@@ -23,13 +23,18 @@ class DidNotStart(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A running process; `ready_after_s` is the time from its start to the first 200."""
+    """A running process; `ready_after_s` is the time from its start to the first 200. `others`
+    belong to it, and end with it.
+    """
 
     process: subprocess.Popen[bytes]
     ready_after_s: float
+    others: "tuple[Child, ...]" = ()
 
     def stop(self, *, patience_s: float = 20.0) -> None:
         """Ask it to end; after the patience, end what is left of its session."""
+        for other in self.others:
+            other.stop(patience_s=patience_s)
         self.process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(patience_s)
@@ -39,7 +44,8 @@ class Child:
 
     def resident_mb(self) -> float:
         """Resident memory of the process and those it started, in MB of 10**6 bytes."""
-        return sum(_resident_kib(pid) for pid in _family(self.process.pid)) * 1024 / 1e6
+        mine = sum(_resident_kib(pid) for pid in _family(self.process.pid)) * 1024 / 1e6
+        return mine + sum(other.resident_mb() for other in self.others)
 
 
 def start(

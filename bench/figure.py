@@ -10,6 +10,7 @@ class Unit(StrEnum):
 
     RATE = "/s"
     TIME = "s"
+    MILLISECONDS = "ms"
     MEMORY = "MB"
 
 
@@ -41,8 +42,8 @@ class Figure:
 
     def __str__(self) -> str:
         low, high = min(self.samples), max(self.samples)
-        spread = "" if len(self.samples) == 1 else f" ({_plain(low)}–{_plain(high)})"
-        return f"{_plain(self.median)} {self.unit}{spread}".replace(" /s", "/s")
+        spread = "" if len(self.samples) == 1 else f" ({plain(low)}–{plain(high)})"
+        return f"{plain(self.median)} {self.unit}{spread}".replace(" /s", "/s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Measured:
     limit: Figure | None = None
 
 
-def _plain(value: float) -> str:
+def plain(value: float) -> str:
     """Three figures that mean something, without an exponent."""
     if value >= 100:
         return f"{value:.0f}"

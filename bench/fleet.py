@@ -14,10 +14,11 @@ from bench.load import Request
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """So many nodes of one resource class."""
+    """So many nodes of one resource class; or of none, as old versions of the API make them."""
 
     name: str
     size: int
+    has_class: bool = True
 
     @property
     def resource_class(self) -> str:
@@ -45,7 +46,7 @@ class Fleet:
             "uuid": self.uuid(number),
             "name": self.node_name(number),
             "driver": "fake-hardware",
-            "resource_class": self.resource_class,
+            **({"resource_class": self.resource_class} if self.has_class else {}),
             "driver_info": {
                 "fake_address": f"192.0.2.{number % 250}",
                 "fake_username": "operator",

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.growth import CURVES
 from bench.workload import WORKLOADS
+
+_SIZES = "100,1000,10000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +23,13 @@ class Options:
     json_file: Path | None
     endpoint: str | None
     token: str | None
+    growth: tuple[int, ...]
+    plot: Path | None
 
 
 def parse(words: Sequence[str]) -> Options:
     """The words of the command line as options."""
-    names = [workload.name for workload in WORKLOADS]
+    names = list(dict.fromkeys([*(workload.name for workload in WORKLOADS), *CURVES]))
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Measures Siderite against what the machine could do and against Ironic.",
@@ -44,8 +49,26 @@ def parse(words: Sequence[str]) -> Options:
     add("--json", metavar="FILE", type=Path, help="write everything, samples included")
     add("--endpoint", metavar="URL", help="measure a bare metal API that already runs instead")
     add("--token", help="X-Auth-Token for --endpoint")
+    add(
+        "--growth",
+        metavar="SIZES",
+        nargs="?",
+        const=_SIZES,
+        type=_sizes,
+        default=(),
+        help=f"curves over so many nodes instead of the table; without sizes {_SIZES}",
+    )
+    add("--plot", metavar="FILE", type=Path, help="write the curves as SVG")
     found = parser.parse_args(words)
-    possible = [one.name for one in WORKLOADS if not (found.endpoint and one.of_process)]
+    possible = [
+        one.name
+        for one in WORKLOADS
+        if not (found.endpoint and one.of_process) and (found.db or not one.of_postgres)
+    ]
+    if found.growth:
+        possible = list(CURVES)
+    elif missing := set(found.only or ()).difference(possible):
+        parser.error(f"not possible without a process of its own, --db or --growth: {missing}")
     return Options(
         peer=found.peer,
         is_quick=found.quick,
@@ -55,4 +78,13 @@ def parse(words: Sequence[str]) -> Options:
         json_file=found.json,
         endpoint=found.endpoint,
         token=found.token,
+        growth=found.growth,
+        plot=found.plot,
     )
+
+
+def _sizes(words: str) -> tuple[int, ...]:
+    found = tuple(int(word) for word in words.split(","))
+    if min(found) < 1:
+        raise argparse.ArgumentTypeError("a fleet has at least one node")
+    return found

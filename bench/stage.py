@@ -4,6 +4,7 @@ Workloads ask it for what they need; nodes are put in only when the first worklo
 """
 
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,7 @@ from bench.subject import Subject
 
 class Stage:
     """One subject, from its start to its end. Without `commits`, no limits are measured. `scratch`
-    is an empty PostgreSQL database for what is measured in this process.
+    is an empty PostgreSQL database for what is measured in this process; `fresh` makes another.
     """
 
     def __init__(
@@ -33,8 +34,10 @@ class Stage:
         place: Path,
         commits: Commits | None,
         scratch: str | None = None,
+        fresh: Callable[[str], str] | None = None,
     ) -> None:
         self.scratch = scratch
+        self.fresh = fresh
         self.plan = plan
         self.commits = commits
         self._subject = subject

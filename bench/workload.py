@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bench import cluster
 from bench import footprint
 from bench import reads
 from bench import server_reads
@@ -32,6 +33,10 @@ class Workload:
     of_process: bool = False
     #: Whether only Siderite has it.
     of_siderite: bool = False
+    #: Whether it needs PostgreSQL.
+    of_postgres: bool = False
+    #: The peer's workload to compare with, if it is another.
+    against: str | None = None
 
 
 _START = Bar(Against.ITSELF, 1.5, "s")
@@ -81,6 +86,28 @@ WORKLOADS = (
         cycle,
         Bar(Against.PEER, 150),
         Bar(Against.PEER, 40),
+    ),
+    Workload(
+        "cycle-1",
+        "full cycle, api and 1 worker",
+        cluster.one_worker,
+        None,
+        Bar(Against.PEER, 100),
+        of_process=True,
+        of_siderite=True,
+        of_postgres=True,
+        against="cycle",
+    ),
+    Workload(
+        "cycle-4",
+        "full cycle, api and 4 workers",
+        cluster.four_workers,
+        None,
+        Bar(Against.PEER, 100),
+        of_process=True,
+        of_siderite=True,
+        of_postgres=True,
+        against="cycle",
     ),
     Workload(
         "power",
