@@ -1,17 +1,22 @@
 """What is shipped: the wheel has everything it needs, and the files around it are true."""
 
+import base64
 import json
 import re
 import shutil
 import socket
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 
+from tests.support.server import clean_environment
+from tests.support.server import free_port
 from tests.support.server import running_server
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,3 +80,40 @@ def test_the_board_and_the_alerts_know_only_metrics_that_there_are() -> None:
     used = set(re.findall(r"siderite_\w+", " ".join(asked)))
     assert used
     assert used <= known
+
+
+def test_the_example_of_a_receiver_takes_what_is_genuine_and_nothing_else(tmp_path: Path) -> None:
+    secret = "whsec_" + base64.b64encode(b"k" * 32).decode()
+    port = free_port()
+    receiver = subprocess.Popen(
+        [sys.executable, PACKAGING / "examples" / "webhook_receiver.py", str(port)],
+        env=clean_environment() | {"SECRET": secret}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        with running_server(tmp_path, options={"webhook_allow": "127.0.0.0/8"}) as server:
+            hook = {"name": "h", "url": f"http://127.0.0.1:{port}/", "secret": secret}
+            made = server.api.post("/events/v1/webhooks", json=hook, headers=server.headers())
+            assert made.status_code == 201, made.text
+            _until_listening(port)
+            forged = httpx.post(f"http://127.0.0.1:{port}/", content=b"{}", trust_env=False)
+            assert forged.status_code == 401
+            server.api.post(
+                "/baremetal/v1/nodes", json={"driver": "fake-hardware"}, headers=server.headers()
+            ).raise_for_status()
+            assert receiver.stdout is not None
+            assert "baremetal.node.create" in receiver.stdout.readline()
+    finally:
+        receiver.kill()
+        receiver.communicate()
+
+
+def _until_listening(port: int) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        else:
+            return

@@ -10,7 +10,14 @@ import pytest
 from siderite.cli import docs
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("bench/*.md"),
+        *ROOT.glob("packaging/*.md"),
+    ]
+)
 
 
 def test_generated_pages_are_fresh() -> None:
