@@ -11,6 +11,7 @@ import pytest
 
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import due
+from siderite.compute.usecases import pending
 from siderite.core.config import Config
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
@@ -272,6 +273,25 @@ def test_after_the_timeout_it_is_an_error(tmp_path: Path, cheap_scrypt: None) ->
         made.app.run(due.give_up_pending(context, uuid))
         shown = made.until(uuid, "ERROR")
         assert "No room was found" in shown["fault"]["message"]
+
+
+def test_if_that_is_wanted_it_is_built_when_room_appears_unless_somebody_cares_for_it(
+    tmp_path: Path, cheap_scrypt: None
+) -> None:
+    with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
+        kept, free = waiting(made), waiting(made)
+        care = {"keeper": "one", "seconds": 600}
+        assert made.act(kept, "siderite-claimPending", care, version=PENDING).status == 200
+        context = made.app.app.program.compute.context
+        assert made.app.run(pending.wake(context, free)) is False, "there is no room yet"
+        assert len(made.actions(free)) == 1, "a look that finds none leaves no trace"
+        made.add_host()
+        due_now = made.app.run(due.to_wake(context))
+        assert {kept, free} >= set(due_now)
+        for uuid in (kept, free):
+            made.app.run(pending.wake(context, uuid))
+        made.until(free, "ACTIVE")
+        assert made.show(kept, version=PENDING)["status"] == "PENDING"
 
 
 def test_a_rebuild_that_finds_no_room_leaves_it_pending(full: Cloud) -> None:

@@ -127,6 +127,9 @@ class Config:
     pending_timeout_s: float = _option(
         0.0, "How long a server may be PENDING before it is an ERROR; 0: for ever."
     )
+    wake_pending: bool = _option(
+        False, "Whether a PENDING server that nobody takes care of is built once a host has room."
+    )
     sync_power_state_interval_s: float = _option(
         600.0, "How often the power of all servers is compared with their hosts'; 0: never."
     )

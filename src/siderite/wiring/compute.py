@@ -69,6 +69,7 @@ def settings(config: Config) -> Settings:
         reclaim_interval_s=config.reclaim_interval_s,
         use_pending_state=config.use_pending_state,
         pending_timeout_s=config.pending_timeout_s,
+        wake_pending=config.wake_pending,
         power_policy=config.server_power_policy,
         console_token_ttl_s=config.console_token_ttl_s,
         networks=network.parse(config.networks),

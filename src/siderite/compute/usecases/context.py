@@ -47,6 +47,7 @@ class Settings:
     reclaim_interval_s: int = 0
     use_pending_state: bool = False
     pending_timeout_s: float = 0.0
+    wake_pending: bool = False
     power_policy: str = "hardware"
     console_token_ttl_s: float = 600.0
     networks: tuple[Network, ...] = ()

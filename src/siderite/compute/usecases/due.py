@@ -63,6 +63,11 @@ async def pending_too_long(ctx: Context) -> list[str]:
     return await _found(ctx, V.PENDING, ctx.door.clock() - time_s)
 
 
+async def to_wake(ctx: Context) -> list[str]:
+    """Servers that wait for room, those first that came first."""
+    return await _found(ctx, V.PENDING, ctx.door.clock()) if ctx.settings.wake_pending else []
+
+
 async def give_up_pending(ctx: Context, uuid: str) -> None:
     """Such a server is an error."""
     await pending.give_up(

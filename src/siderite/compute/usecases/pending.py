@@ -12,6 +12,9 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
+from siderite.compute.usecases import placing
+from siderite.compute.usecases import quota
+from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
@@ -43,6 +46,23 @@ async def claim(
         return after
 
     return await ctx.door.attempt(cause, uuid, decide)
+
+
+async def wake(ctx: Context, uuid: str) -> bool:
+    """Have a PENDING server built that nobody takes care of, if a host has room by now."""
+
+    async def decide(change: Change) -> bool:
+        server = await SERVERS.get(ctx.door.store, uuid)
+        if server is None or server.state != V.PENDING:
+            return False
+        is_kept = server.keeper is not None and (server.kept_until or "") > iso(change.now)
+        if is_kept or not (await placing.find_place(ctx, server)).ranked:
+            return False
+        change.put(await quota.still(ctx, server))
+        acting.begin(ctx, change, server, Ask("build"))
+        return True
+
+    return await ctx.door.attempt(Cause(), uuid, decide)
 
 
 async def give_up(ctx: Context, uuid: str, why: str) -> None:

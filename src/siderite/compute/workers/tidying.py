@@ -10,6 +10,7 @@ import msgspec
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.usecases import due
+from siderite.compute.usecases import pending
 from siderite.compute.usecases import progress
 from siderite.compute.usecases.migrations import Evicted
 from siderite.compute.workers.hands import Hands
@@ -50,6 +51,8 @@ class Tidying:
             await self._try(due.offload(ctx, uuid))
         for uuid in await due.pending_too_long(ctx):
             await self._try(due.give_up_pending(ctx, uuid))
+        for uuid in await due.to_wake(ctx):
+            await self._try(pending.wake(ctx, uuid))
         for _ in range(_ROUNDS):
             if not await due.forget_old(ctx):
                 break
