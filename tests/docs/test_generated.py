@@ -44,7 +44,8 @@ def test_check_names_what_is_out_of_date(
 def test_pages_do_not_depend_on_the_machine_or_the_terminal(tmp_path: Path) -> None:
     changed = {
         "COLUMNS": "40", "LANG": "C", "HOME": str(tmp_path), "SIDERITE_LISTEN": "0.0.0.0:1",
-        "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "NO_COLOR": "", "FORCE_COLOR": "1",
+        "PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "7",
+        "TZ": "Asia/Tokyo", "NO_COLOR": "", "FORCE_COLOR": "1",
     }  # fmt: skip
     command = [sys.executable, "-m", "siderite.cli.docs", "--into", str(tmp_path / "out")]
     subprocess.run(command, env=changed, cwd=tmp_path, check=True, timeout=60)

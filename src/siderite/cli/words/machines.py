@@ -55,7 +55,7 @@ def add(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     _server(words)
     pending = words.add_parser("pending", help="servers without a host", description=_PENDING)
     verbs = pending.add_subparsers(dest="verb", required=True, metavar="VERB")
-    every = verbs.add_parser("list", help="who waits, since when, in whose care, and why")
+    every = verbs.add_parser("list", help="who waits, since when, until when, and why")
     data(every)
     table(every)
     every.set_defaults(run="siderite.cli.pending")
