@@ -125,6 +125,8 @@ def _grow(opts: Options, stage: Stage, facts: dict[str, str]) -> int:
     facts["load after"] = computer.load()
     told = ", ".join(f"{name} {value}" for name, value in facts.items())
     print(curve.text(curves, problems), told, sep="\n\n")
+    if opts.json_file:
+        opts.json_file.write_text(curve.as_json(curves, problems, facts))
     if opts.plot:
         where = (
             f"{facts['processor']}, {'PostgreSQL' if opts.db else 'SQLite'}, {facts['date'][:10]}"

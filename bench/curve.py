@@ -1,12 +1,17 @@
 """What becomes of figures while the fleet grows: their points, and the table. Pure."""
 
+import json
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import asdict
 from dataclasses import dataclass
 from dataclasses import field
 
 from bench.figure import Figure
 from bench.figure import Unit
+
+FROM = 1000
+"""Below, a page has fewer nodes, and is quicker for that."""
 
 
 @dataclass(slots=True)
@@ -21,27 +26,46 @@ class Curve:
     points: dict[int, Figure] = field(default_factory=dict)
 
     @property
-    def growth(self) -> float | None:
-        """How many times worse it is at the largest size than at the first of a thousand or more,
-        or at the first of all; None with a single point.
+    def base(self) -> int | None:
+        """The size that growth is counted from: the first of a thousand nodes or more, or the first
+        of all; None with a single point.
         """
         sizes = sorted(self.points)
-        base = next((size for size in sizes if size >= 1000), None)
-        if base is None or base == sizes[-1]:
-            base = sizes[0] if sizes else None
-        if base is None or base == sizes[-1]:
+        return next((size for size in sizes[:-1] if size >= FROM), sizes[0] if sizes[1:] else None)
+
+    @property
+    def growth(self) -> float | None:
+        """How many times worse it is at the largest size than at the base."""
+        if self.base is None:
             return None
-        first, last = self.points[base].median, self.points[sizes[-1]].median
-        unit = self.points[base].unit
-        above, below = (first, last) if unit is Unit.RATE else (last, first)
-        return above / below if below else None
+        first, last = self.points[self.base], self.points[max(self.points)]
+        if first.unit is Unit.RATE:
+            first, last = last, first
+        return last.median / first.median if first.median else None
 
     @property
     def met(self) -> bool | None:
         """Whether it grew as little as it must; None where that cannot be said."""
-        if self.most is None or self.growth is None:
+        if self.most is None or self.growth is None or self.base is None or self.base < FROM:
             return None
         return self.growth <= self.most
+
+
+def as_json(curves: Sequence[Curve], problems: Mapping[str, str], facts: Mapping[str, str]) -> str:
+    """Everything, samples included, for programs."""
+    shown = [
+        {
+            "curve": curve.name,
+            "title": curve.title,
+            "points": {size: asdict(figure) for size, figure in curve.points.items()},
+            "growth": curve.growth,
+            "most": curve.most,
+            "met": curve.met,
+        }
+        for curve in curves
+    ]
+    found = {"facts": dict(facts), "problems": dict(problems), "curves": shown}
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
 def text(curves: Sequence[Curve], problems: Mapping[str, str]) -> str:

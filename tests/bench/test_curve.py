@@ -1,8 +1,11 @@
 """Curves: how a figure grew, and the table that says so."""
 
+import json
+
 import pytest
 
 from bench.curve import Curve
+from bench.curve import as_json
 from bench.curve import text
 from bench.figure import Figure
 from bench.figure import Unit
@@ -20,6 +23,16 @@ def test_growth_is_counted_from_a_thousand_nodes_on():
 def test_fewer_nodes_are_counted_from_the_first():
     assert times(n10=[1.0], n100=[2.0]).growth == 2.0
     assert times(n10=[1.0], n1000=[2.0]).growth == 2.0
+
+
+def test_fewer_nodes_are_not_judged():
+    assert times(n10=[1.0], n100=[2.0]).met is None
+
+
+def test_programs_get_all_samples():
+    told = json.loads(as_json([times(n1000=[1.0, 2.0], n2000=[3.0])], {}, {"python": "3"}))
+    assert told["curves"][0]["points"]["1000"]["samples"] == [1.0, 2.0]
+    assert told["curves"][0]["growth"] == 2.0
 
 
 def test_a_single_size_did_not_grow():
