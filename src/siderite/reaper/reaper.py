@@ -32,6 +32,8 @@ LOOK_S = 15.0
 POLL_S = 0.2
 PATIENCE_S = 120.0
 TRIES = 3
+LOST = 30
+"""How often others may take the room that was freed before a server is given up."""
 HOUR_S = 3600.0
 NOT_FOUND, CONFLICT = 404, 409
 PREEMPTIBLE = "preemptible"
@@ -100,7 +102,8 @@ class Reaper:
 
     async def serve(self, server: dict[str, Any]) -> None:
         """Find room for one server, or give it up."""
-        for _ in range(TRIES):
+        tries = 0
+        for _ in range(LOST):
             if not self.rules.dry_run:
                 await self._care(server)
             choice = await self._choose(server)
@@ -116,6 +119,10 @@ class Reaper:
             await self.api.act(server["id"], "rebuild", {"imageRef": server["image"]["id"]})
             if await self._becomes(server) != "PENDING":
                 return
+            # Either somebody else has got the room, or it is not wanted there: that is a try.
+            tries += await self._holds(choice.node, _room(server["flavor"]))
+            if tries == TRIES:
+                break
         await self.api.act(server["id"], "os-resetState", {"state": "error"})
         log.warning("no room can be freed: given up", server=server["id"])
 
@@ -126,8 +133,9 @@ class Reaper:
     async def _choose(self, server: dict[str, Any]) -> Choice | None:
         refusals = (await self.api.ask("GET", f"/servers/{server['id']}"))["server"]["refusals"]
         nodes = {node for node, why in refusals.items() if why.startswith("without room")}
-        hosts = await self.api.pages("/os-hypervisors/detail?", "hypervisors")
+        # In this order: who goes in between is counted twice, not lost.
         victims = await self._victims()
+        hosts = await self.api.pages("/os-hypervisors/detail?", "hypervisors")
         places = [
             Place(
                 host["hypervisor_hostname"],
@@ -138,6 +146,13 @@ class Reaper:
             if host["hypervisor_hostname"] in nodes and host["state"] == "up"
         ]
         return STRATEGIES[self.rules.strategy](_room(server["flavor"]), places)
+
+    async def _holds(self, node: str, need: Room) -> bool:
+        """Whether a host has so much room now."""
+        hosts = await self.api.pages("/os-hypervisors/detail?", "hypervisors")
+        return any(
+            _left(host["room"]).holds(need) for host in hosts if host["hypervisor_hostname"] == node
+        )
 
     async def _victims(self) -> dict[str, list[Victim]]:
         """Preemptible servers by the host they are on."""
