@@ -33,12 +33,14 @@ _PAUSE_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A fleet that has just grown to its size, and when it began to."""
+    """A fleet that has grown to its size, and how long it took until the power of all was known:
+    whoever asks meanwhile shares the processor with the sweep, so nothing else is measured then.
+    """
 
     stage: Stage
     fleet: Fleet
     before: int
-    began: float
+    swept_s: float
 
 
 Measure = Callable[[Step], Figure]
@@ -53,9 +55,10 @@ def measure(
     problems: dict[str, str] = {}
     fleet = replace(stage.new_fleet(0), has_class=False)
     for size in sorted(set(sizes)):
-        step = Step(stage, replace(fleet, size=size), fleet.size, time.perf_counter())
-        fleet = step.fleet
-        load.run(_all(stage, [fleet.create(number) for number in range(step.before, size)]))
+        before, fleet, begin = fleet.size, replace(fleet, size=size), time.perf_counter()
+        load.run(_all(stage, [fleet.create(number) for number in range(before, size)]))
+        load.run(_until_swept(stage, before, fleet))
+        step = Step(stage, fleet, before, time.perf_counter() - begin)
         for name, (title, _, how) in measures.items():
             try:
                 curves[name].points[size] = figure = how(step)
@@ -79,17 +82,14 @@ async def _all(stage: Stage, requests: list[Request]) -> float:
 
 def _sweep(step: Step) -> Figure:
     """New nodes a second whose power becomes known, from the moment the first is made."""
-    load.run(_until_swept(step))
-    rate = (step.fleet.size - step.before) / (time.perf_counter() - step.began)
-    return Figure(Unit.RATE, (rate,))
+    return Figure(Unit.RATE, ((step.fleet.size - step.before) / step.swept_s,))
 
 
-async def _until_swept(step: Step) -> None:
-    fleet, first = step.fleet, step.before
+async def _until_swept(stage: Stage, first: int, fleet: Fleet) -> None:
     marker = f"&marker={fleet.uuid(first - 1)}" if first else ""
     left = fleet.size - first
     deadline = time.perf_counter() + _SWEEP_PATIENCE_S
-    async with Client(step.stage.address) as client:
+    async with Client(stage.address) as client:
         while left:
             path = f"/v1/nodes?limit={min(_PAGE, left)}&fields=uuid,power_state{marker}"
             nodes = json.loads((await client.send("GET", path)).body)["nodes"]
