@@ -1,6 +1,7 @@
 """Rows of the compute service and the values they stand for."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from siderite.compute.domain import flavor_wire
 from siderite.compute.domain import wire
@@ -52,7 +53,9 @@ _HYPERVISOR = (
 )
 
 
+@lru_cache(2048)
 def _hypervisor(row: Line) -> Hypervisor:
+    """Most rows are as they were when the last server was placed."""
     values = list(row)
     values[9] = frozenset(str(row[9]).split())  # type: ignore[call-overload]
     for at in (20, 23, 25):
@@ -67,7 +70,7 @@ async def hypervisors(
     clause = f" WHERE {where}" if where else ""
     end = "" if limit is None else f" LIMIT {limit}"
     rows = await store.fetch(f"{_HYPERVISOR}{clause} ORDER BY v.id{end}", args)
-    return [_hypervisor(row) for row in rows]
+    return [_hypervisor(tuple(row)) for row in rows]
 
 
 def claim(server: str, slot: str, *, host: str, node: str, amount: Amount) -> list[Op]:

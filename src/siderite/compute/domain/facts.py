@@ -92,8 +92,29 @@ def _addresses(server: Server) -> list[dict[str, Any]]:
     ]
 
 
+_last: list[tuple[Server, str]] = []
+"""The last server of which something was said, and its fields: facts come in twos and threes."""
+
+
+def _instance(server: Server) -> str:
+    """The fields of `InstancePayload` as JSON text without its braces."""
+    if _last and _last[0][0] is server:
+        return _last[0][1]
+    text = _encode(_data(server)).decode()[1:-1]
+    _last[:] = [(server, text)]
+    return text
+
+
+def _with(server: Server, name: str, version: str, more: Mapping[str, Any]) -> str:
+    """A payload of a server's fields and some more."""
+    return (
+        f'{{"nova_object.name":"{name}","nova_object.namespace":"nova",'
+        f'"nova_object.version":"{version}","nova_object.data":'
+        f"{{{_instance(server)},{_encode(more).decode()[1:]}}}"
+    )
+
+
 def _data(server: Server) -> dict[str, Any]:
-    """The fields of `InstancePayload`."""
     by = server.by
     image = server.image
     return {
@@ -136,15 +157,13 @@ def _data(server: Server) -> dict[str, Any]:
     }
 
 
-def _fact(
-    event_type: str, server: Server, payload: Mapping[str, Any], publisher: str = COMPUTE
-) -> Fact:
+def _fact(event_type: str, server: Server, payload: str, publisher: str = COMPUTE) -> Fact:
     return Fact(
         event_type=event_type,
         publisher=publisher,
         resource_type="server",
         resource=server.uuid,
-        payload=_encode(payload).decode(),
+        payload=payload,
         priority="ERROR" if event_type.endswith(".error") else "INFO",
         project=server.project_id,
     )
@@ -152,7 +171,7 @@ def _fact(
 
 def update(before: Server, after: Server) -> Fact:
     """A server changed: its state, its task, its name or its tags."""
-    data = _data(after)
+    data: dict[str, Any] = {}
     data["state_update"] = _object(
         "InstanceStateUpdatePayload",
         "1.0",
@@ -174,7 +193,7 @@ def update(before: Server, after: Server) -> Fact:
     )
     data["old_display_name"] = before.name if before.name != after.name else None
     data["tags"] = after.tags
-    return _fact("instance.update", after, _object("InstanceUpdatePayload", "2.1", data))
+    return _fact("instance.update", after, _with(after, "InstanceUpdatePayload", "2.1", data))
 
 
 _PAYLOADS = {
@@ -191,20 +210,22 @@ def shut_down(server: Server, how: str, signals: int, seconds: float) -> Fact:
     data = {
         "uuid": server.uuid, "how": how, "signals": signals, "seconds": round(seconds, 3),
     }  # fmt: skip
-    return _fact("instance.shutdown.end", server, _object("InstanceShutdownPayload", "1.0", data))
+    payload = _encode(_object("InstanceShutdownPayload", "1.0", data)).decode()
+    return _fact("instance.shutdown.end", server, payload)
 
 
 def phase(action: str, phase: str, server: Server, *, why: str | None = None, **more: Any) -> Fact:
     """An action of a server begins, ended or failed."""
-    data = _data(server)
     name, version = _PAYLOADS.get(action, ("InstanceActionPayload", "1.9"))
-    data["fault"] = None if why is None else exception("ActionFailed", why)
+    data: dict[str, Any] = {
+        "fault": None if why is None else exception("ActionFailed", why),
+    }
     if action == "create":
         data |= _create_only(server)
     if action == "rebuild":
         data["trusted_image_certificates"] = server.trusted_certificates
     data |= more
-    return _fact(f"instance.{action}.{phase}", server, _object(name, version, data))
+    return _fact(f"instance.{action}.{phase}", server, _with(server, name, version, data))
 
 
 def _create_only(server: Server) -> dict[str, Any]:
@@ -228,7 +249,7 @@ def _create_only(server: Server) -> dict[str, Any]:
 
 def said(action: str, server: Server) -> Fact:
     """lock or unlock: what has no phases."""
-    payload = _object("InstanceActionPayload", "1.9", {**_data(server), "fault": None})
+    payload = _with(server, "InstanceActionPayload", "1.9", {"fault": None})
     return _fact(f"instance.{action}", server, payload, API)
 
 
@@ -321,7 +342,9 @@ def select_destinations(
         payload["nova_object.data"]["selected_host"] = host
     if phase == "error":
         payload["nova_object.data"]["refusals"] = dict(refusals or {})
-    return _fact(f"scheduler.select_destinations.{phase}", server, payload, SCHEDULER)
+    return _fact(
+        f"scheduler.select_destinations.{phase}", server, _encode(payload).decode(), SCHEDULER
+    )
 
 
 def no_valid_host(server: Server, what: str, message: str) -> Fact:
@@ -333,7 +356,7 @@ def no_valid_host(server: Server, what: str, message: str) -> Fact:
         "reason": exception("NoValidHost", message),
     }
     payload = _object("ComputeTaskPayload", "1.0", data)
-    return _fact(f"compute_task.{what}.error", server, payload, CONDUCTOR)
+    return _fact(f"compute_task.{what}.error", server, _encode(payload).decode(), CONDUCTOR)
 
 
 def flavor(action: str, flavor: Flavor) -> Fact:

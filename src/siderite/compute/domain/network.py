@@ -20,6 +20,11 @@ def _range(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 @lru_cache(256)
+def _first(cidr: str) -> str:
+    return str(_range(cidr)[1])
+
+
+@lru_cache(256)
 def _named(kind: str, name: str) -> str:
     return str(uuids.uuid5(_OURS, f"{kind}/{name}"))
 
@@ -50,7 +55,7 @@ class Network:
     @property
     def gateway(self) -> str:
         """Its first address."""
-        return str(self.range[1])
+        return _first(self.cidr)
 
     def candidate(self, seed: str, attempt: int) -> str:
         """An address that a server may try, spread evenly over the range."""

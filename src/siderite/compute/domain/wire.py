@@ -35,6 +35,13 @@ def _json(fields: dict[str, Any]) -> str:
     return _encode(fields).decode()[1:-1]
 
 
+def _field(name: str, value: Any) -> str:
+    """One field as JSON."""
+    if value is None:
+        return f'"{name}":null'
+    return f'"{name}":{_encode(value).decode()}'
+
+
 def _short(text: str | None) -> str | None:
     """`2026-11-16T03:04:05Z`"""
     return None if text is None else text[:19] + "Z"
@@ -191,7 +198,7 @@ def _place(server: Server) -> str:
 
 
 def _hostname(server: Server) -> str:
-    return _json({"OS-EXT-SRV-ATTR:hostname": server.hostname})
+    return _field("OS-EXT-SRV-ATTR:hostname", server.hostname)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,22 +225,22 @@ LINES = (
     Line(_hostname, since=3, until=89, admin=True),
     Line(_attributes, since=3, admin=True),
     Line(_host_status, since=16, admin=True),
-    Line(lambda s: _json({"locked": s.locked}), since=9),
-    Line(lambda s: _json({"description": s.description}), since=19),
-    Line(lambda s: _json({"tags": s.tags}), since=26),
+    Line(lambda s: _field("locked", s.locked), since=9),
+    Line(lambda s: _field("description", s.description), since=19),
+    Line(lambda s: _field("tags", s.tags), since=26),
     Line(_flavor_inline, since=47),
-    Line(lambda s: _json({"trusted_image_certificates": s.trusted_certificates}), since=63),
-    Line(lambda s: _json({"locked_reason": s.locked_reason}), since=73),
+    Line(lambda s: _field("trusted_image_certificates", s.trusted_certificates), since=63),
+    Line(lambda s: _field("locked_reason", s.locked_reason), since=73),
     Line(_hostname, since=90),
-    Line(lambda s: _json({"pinned_availability_zone": s.pinned_zone}), since=96),
+    Line(lambda s: _field("pinned_availability_zone", s.pinned_zone), since=96),
     Line(lambda s: _image(s, properties=True), since=98),
-    Line(lambda s: _json({"scheduler_hints": s.request.hints}), since=100),
-    Line(lambda s: _json({"server_groups": [s.group] if s.group else []}), since=71, alone=True),
+    Line(lambda s: _field("scheduler_hints", s.request.hints), since=100),
+    Line(lambda s: _field("server_groups", [s.group] if s.group else []), since=71, alone=True),
     Line(_state, since=OURS),
     Line(lambda s: _json({"wait_reason": s.wait_reason, "deadline": s.deadline}), since=OURS),
     Line(lambda s: _fault(s.fault, admin=False), since=OURS, admin=False),
     Line(lambda s: _fault(s.fault, admin=True), since=OURS, admin=True),
-    Line(lambda s: _json({"refusals": s.refusals}), since=OURS, admin=True),
+    Line(lambda s: _field("refusals", s.refusals), since=OURS, admin=True),
 )  # fmt: skip
 
 

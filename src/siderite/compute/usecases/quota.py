@@ -4,6 +4,7 @@ from siderite.compute import store as rows
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.server import Server
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.hooks import Limits
 from siderite.core.errors import Forbidden
 from siderite.core.store import Op
 
@@ -17,6 +18,12 @@ async def how_many(ctx: Context, project: str, flavor: Flavor, *, least: int, mo
     fewer than the least.
     """
     limits = await ctx.quotas.limits(project)
+    return await _fitting(ctx, project, flavor, limits, least=least, most=most)
+
+
+async def _fitting(
+    ctx: Context, project: str, flavor: Flavor, limits: Limits, *, least: int, most: int
+) -> int:
     used = await rows.usage(ctx.door.store, project) or (0, 0, 0)
     checks = (
         ("instances", used[0], 1, _limit(limits.instances)),
@@ -39,8 +46,8 @@ async def how_many(ctx: Context, project: str, flavor: Flavor, *, least: int, mo
 
 async def take(ctx: Context, project: str, flavor: Flavor, count: int) -> Op:
     """The op that counts new servers, if the quota still allows them."""
-    await how_many(ctx, project, flavor, least=count, most=count)
     limits = await ctx.quotas.limits(project)
+    await _fitting(ctx, project, flavor, limits, least=count, most=count)
     return rows.use(
         project, instances=count, cores=count * flavor.vcpus, ram_mib=count * flavor.ram_mib,
         limits=(_limit(limits.instances), _limit(limits.cores), _limit(limits.ram_mib)),

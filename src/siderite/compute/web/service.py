@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from siderite.compute.domain.image import ImageSource
@@ -122,12 +123,7 @@ class ComputeService:
             (b"x-openstack-request-id", request_id),
         )
         if request.path.strip("/"):
-            used = b"2.%d" % (request.version or RANGE.low)
-            response.headers += (
-                (b"openstack-api-version", b"compute " + used),
-                (b"x-openstack-nova-api-version", used),
-                (b"vary", b"OpenStack-API-Version, X-OpenStack-Nova-API-Version, X-Auth-Token"),
-            )
+            response.headers += _version_headers(request.version or RANGE.low)
 
     def error(self, request: Request, error: SideriteError) -> Response:
         """The API's own body: one key that names the kind of fault."""
@@ -142,6 +138,16 @@ class ComputeService:
         if error.retry_after_s is not None:
             fault["retryAfter"] = str(error.retry_after_s)
         return reply({_NAMES.get(status, "computeFault"): fault}, status)
+
+
+@lru_cache(256)
+def _version_headers(version: int) -> tuple[tuple[bytes, bytes], ...]:
+    used = b"2.%d" % version
+    return (
+        (b"openstack-api-version", b"compute " + used),
+        (b"x-openstack-nova-api-version", used),
+        (b"vary", b"OpenStack-API-Version, X-OpenStack-Nova-API-Version, X-Auth-Token"),
+    )
 
 
 def _asked(headers: Iterable[tuple[bytes, bytes]]) -> str | None:

@@ -9,6 +9,7 @@ a compare-and-swap on `version`, and writes only the columns that differ.
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Generic
 from typing import Protocol
 from typing import TypeVar
@@ -66,6 +67,7 @@ class Table(Generic[R]):
     ) -> None:
         self.name = name
         self.columns = tuple(columns)
+        self._values = _getter(self.columns)
         self._numbers = frozenset(numbers)
         self.render = render
         self._decoder = msgspec.json.Decoder(kind)
@@ -77,7 +79,7 @@ class Table(Generic[R]):
 
     def insert(self, value: R) -> Op:
         """The op that adds a new value."""
-        found = (_plain(getattr(value, column)) for column in self.columns)
+        found = map(_plain, self._values(value))
         return Op(
             self._insert,
             (value.uuid, value.version, self._doc(value), self.render(value), *found),
@@ -87,9 +89,10 @@ class Table(Generic[R]):
     def swap(self, before: R, after: R) -> Op:
         """The op that puts `after` in the place of `before`, if that is still there."""
         changed, args = [], []
-        for column in self.columns:
-            new = getattr(after, column)
-            if new != getattr(before, column):
+        for column, old, new in zip(
+            self.columns, self._values(before), self._values(after), strict=True
+        ):
+            if new != old:
                 changed.append(column)
                 args.append(_plain(new))
         key = tuple(changed)
@@ -180,6 +183,13 @@ class Table(Generic[R]):
 
     def _doc(self, value: R) -> str:
         return self._encoder.encode(value).decode()
+
+
+def _getter(columns: Sequence[str]) -> Callable[[object], tuple[object, ...]]:
+    """Reads all columns of a value at once."""
+    if len(columns) > 1:
+        return attrgetter(*columns)
+    return lambda value: tuple(getattr(value, column) for column in columns)
 
 
 def _all(conditions: Sequence[Where]) -> tuple[str, list[Value]]:
