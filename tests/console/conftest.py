@@ -18,9 +18,11 @@ FLAGS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The distribution's Chromium, without a window."""
+    """The distribution's Chromium, without a window. Its driver keeps an event loop running in this
+    thread, so it must be gone before others want one.
+    """
     with sync_playwright() as tool:
         made = tool.chromium.launch(executable_path="/usr/bin/chromium", args=list(FLAGS))
         yield made
