@@ -1,5 +1,6 @@
 """The workloads that read servers: one, and a page with all their fields; wrk asks."""
 
+import asyncio
 from dataclasses import dataclass
 
 from bench import load
@@ -39,8 +40,7 @@ async def _make(place: Site) -> _Stock:
     uuids: list[str] = []
     async with Client(place.address) as client, Watch(place.address, _NAME) as watch:
         uuids = [await create(client, place, f"{_NAME}-{number}") for number in range(LISTED)]
-        for uuid in uuids:
-            await watch.until(uuid, rests_in("ACTIVE"))
+        await asyncio.gather(*(watch.until(uuid, rests_in("ACTIVE")) for uuid in uuids))
     return _Stock(tuple(uuids))
 
 
