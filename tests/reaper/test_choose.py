@@ -10,6 +10,7 @@ from siderite.reaper.choose import Room
 from siderite.reaper.choose import Victim
 from siderite.reaper.choose import oldest
 from siderite.reaper.choose import strict
+from siderite.reaper.reaper import is_preemptible
 
 
 def victim(name, vcpus, created="2026-01-01"):
@@ -59,3 +60,12 @@ def test_what_goes_is_enough_and_none_of_it_could_have_stayed(strategy, need, th
             if one is not left_out:
                 room += one.room
         assert room.holds(need) is (left_out is None)
+
+
+def test_preemptible_is_what_its_flavor_its_metadata_or_its_project_says():
+    plain = {"tenant_id": "p", "flavor": {"extra_specs": {}}, "metadata": {}}
+    assert not is_preemptible(plain)
+    assert is_preemptible({**plain, "flavor": {"extra_specs": {"preemptible": "True"}}})
+    assert is_preemptible({**plain, "metadata": {"preemptible": "yes"}})
+    assert is_preemptible(plain, {"p"})
+    assert not is_preemptible(plain, {"q"})

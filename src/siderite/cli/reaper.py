@@ -33,6 +33,7 @@ def run(said: argparse.Namespace) -> int:
         strategy=said.strategy,
         dry_run=said.dry_run,
         per_project_and_hour=said.limit,
+        projects=frozenset(said.preemptible_project),
     )
     try:
         asyncio.run(_reap(auth, rules, once=said.once or said.dry_run))

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
@@ -48,6 +49,8 @@ class Rules:
     dry_run: bool = False
     per_project_and_hour: int = 0
     """How many servers may go for the servers of one project within an hour; 0: any number."""
+    projects: frozenset[str] = frozenset()
+    """Projects, by id, all of whose servers are preemptible."""
 
 
 @dataclass
@@ -159,7 +162,11 @@ class Reaper:
         found: dict[str, list[Victim]] = {}
         for one in await self.api.pages("/servers/detail?all_tenants=1", "servers"):
             node = one["OS-EXT-SRV-ATTR:hypervisor_hostname"]
-            if node is None or not is_preemptible(one) or one["status"] == "DELETED":
+            if (
+                node is None
+                or not is_preemptible(one, self.rules.projects)
+                or one["status"] == "DELETED"
+            ):
                 continue
             victim = Victim(one["id"], one["name"], _room(one["flavor"]), one["created"])
             found.setdefault(node, []).append(victim)
@@ -212,8 +219,10 @@ class Reaper:
         return status
 
 
-def is_preemptible(server: dict[str, Any]) -> bool:
-    """By its flavor's extra spec or its own metadata."""
+def is_preemptible(server: dict[str, Any], projects: Collection[str] = ()) -> bool:
+    """By its project, its flavor's extra spec or its own metadata."""
+    if server["tenant_id"] in projects:
+        return True
     words = (
         server["flavor"].get("extra_specs", {}).get(PREEMPTIBLE, ""),
         server["metadata"].get(PREEMPTIBLE, ""),

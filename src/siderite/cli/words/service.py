@@ -112,6 +112,10 @@ def _reaper(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         help="at most so many servers go for one project within an hour (0: any number)",
     )  # fmt: skip
     reaper.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    reaper.add_argument(
+        "--preemptible-project", action="append", default=[], metavar="ID",
+        help="all servers of this project are preemptible; may be given several times",
+    )  # fmt: skip
     reaper.add_argument("--once", action="store_true", help="one round, then end")
     reaper.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error")
     reaper.set_defaults(run="siderite.cli.reaper")
