@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
@@ -170,8 +171,9 @@ def test_many_guests_at_once_hold_up_nobody(at: At, world: World) -> None:
     guests = [new_guest(image, is_running=False) for _ in range(20)]
 
     async def each(guest: Any) -> None:
-        while isinstance(await world.driver.life.spawn(at, guest, guest.uuid), Wait):
+        while isinstance(end := await world.driver.life.spawn(at, guest, guest.uuid), Wait):
             await asyncio.sleep(0.05)
+        assert isinstance(end, Done), end
 
     async def together() -> None:
         await asyncio.gather(*map(each, guests))

@@ -60,8 +60,8 @@ def define(connection: Any, host: Host, guest: Guest, as_marked: Mark) -> Any:
 
 
 def _files(pool: Pool, guest: Guest, as_marked: Mark) -> Files:
-    volumes = set(pool.names())
     root = names.disk(guest.uuid, as_marked.disk)
+    volumes = set(pool.names(root))
     if root not in volumes:
         raise Refused(f"the disk of server {guest.uuid} is gone from its host; rebuild the server")
     disks = [root]

@@ -40,9 +40,15 @@ class Pool:
         _, capacity, _, free = self._pool.info()
         return int(capacity), int(free)
 
-    def names(self) -> list[str]:
-        """Its volumes."""
-        return list(self._pool.listVolumes())
+    def names(self, wanted: str | None = None) -> list[str]:
+        """Its volumes. After an upload libvirt reads the folder anew, and volumes can be missing
+        from its list meanwhile: when the one that is wanted is, it is asked to look again.
+        """
+        found = list(self._pool.listVolumes())
+        if wanted is not None and wanted not in found:
+            self.refresh()
+            found = list(self._pool.listVolumes())
+        return found
 
     def refresh(self) -> None:
         """See files that others made, and what is in those that were copied."""
@@ -248,8 +254,18 @@ def _pool(connection: Any, name: str, path: str) -> Any:
             raise
         pool = _make(connection, name, path)
     if not pool.isActive():
-        pool.create(0)
+        _start(pool)
     return pool
+
+
+def _start(pool: Any) -> None:
+    try:
+        pool.build(0)
+        pool.create(0)
+    except library().libvirtError:
+        # Two of us may have come at once, and the other was first.
+        if not pool.isActive():
+            raise
 
 
 def _make(connection: Any, name: str, path: str) -> Any:
@@ -261,7 +277,6 @@ def _make(connection: Any, name: str, path: str) -> Any:
     Xml.SubElement(permissions, "mode").text = "0711"
     try:
         pool = connection.storagePoolDefineXML(Xml.tostring(root, encoding="unicode"), 0)
-        pool.build(0)
         pool.setAutostart(1)
     except library().libvirtError:
         # Two of us may have come at once; then it is there now.
