@@ -38,8 +38,8 @@ async def fill(ctx: Context, machines: Machines, count: int) -> None:
     """Make the fleet in an empty database, and bring its nodes to life."""
     if await find.page(ctx, "uuid", [], Page(1), WHO):
         return
-    if "all" not in machines.scripts():
-        machines.set_script("all", BEHAVIOUR)
+    if "all" not in machines.scripts.every():
+        machines.scripts.set("all", BEHAVIOUR)
     cause = Cause(None, "demo")
     uuids = [
         (await enrol.create(ctx, _fields(number), available=False, cause=cause)).uuid

@@ -90,7 +90,7 @@ class Cloud:
 
     def script(self, scope: str, **script: Any) -> None:
         """How simulated hosts and guests behave."""
-        self.guests.set_script(scope, Script(**script))
+        self.guests.scripts.set(scope, Script(**script))
 
     # Servers
 

@@ -5,11 +5,16 @@ A version is kept as its minor number only: 1.38 of bare metal is 38. Numbers of
 """
 
 import re
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from siderite.core.errors import NotAcceptable
 
 _NUMBER = re.compile(r"[0-9]{1,6}\Z")
+_MOST_KNOWN = 1000
+_USUAL_BYTES = 100
 OURS = 900
 """The first minor number of our own."""
 
@@ -57,3 +62,28 @@ class Range:
 
     def _has(self, number: int) -> bool:
         return self.low <= number <= self.upstream or OURS <= number <= self.ours
+
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class Reader:
+    """The version that a request's headers ask for. Few forms of asking are in use, so the answers
+    are remembered.
+    """
+
+    def __init__(self, names: Collection[bytes], parse: Callable[[Headers], int]) -> None:
+        self._names = frozenset(names)
+        self._parse = parse
+        self._known: dict[Headers, int] = {}
+
+    def read(self, headers: Iterable[tuple[bytes, bytes]]) -> int:
+        """The version of a request with these headers."""
+        said = tuple(pair for pair in headers if pair[0] in self._names)
+        known = self._known.get(said)
+        if known is None:
+            known = self._parse(said)
+            size = sum(len(value) for _, value in said)
+            if len(self._known) < _MOST_KNOWN and size < _USUAL_BYTES:
+                self._known[said] = known
+        return known

@@ -35,8 +35,8 @@ async def fill_cloud(ctx: Context, watch: HostWatch, guests: Guests, images: Ima
     """Make it all in an empty database."""
     if await hosts.every(ctx):
         return
-    if "all" not in guests.scripts():
-        guests.set_script("all", BEHAVIOUR)
+    if "all" not in guests.scripts.every():
+        guests.scripts.set("all", BEHAVIOUR)
     for number in range(1, HOSTS + 1):
         await hosts.add(ctx, f"sim-{number}", "simulated", "", dict(SIZE))
     watch.look_now()

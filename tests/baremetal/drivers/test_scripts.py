@@ -14,9 +14,9 @@ def at(node="n", rack="r1"):
 
 def test_a_nodes_script_beats_its_racks_beats_everybodys():
     machines = Machines()
-    machines.set_script("all", parse({"latency_s": {"*": 1}, "ramdisk": True}))
-    machines.set_script("rack:r1", parse({"latency_s": {"clean": 2}, "unreachable": True}))
-    machines.set_script("node:n", parse({"latency_s": {"deploy.write_image": 3}}))
+    machines.scripts.set("all", parse({"latency_s": {"*": 1}, "ramdisk": True}))
+    machines.scripts.set("rack:r1", parse({"latency_s": {"clean": 2}, "unreachable": True}))
+    machines.scripts.set("node:n", parse({"latency_s": {"deploy.write_image": 3}}))
     script = machines.script(at())
     assert script.latency(0, "deploy.write_image", "deploy") == 3
     assert script.latency(0, "deploy.erase", "clean") == 2

@@ -82,7 +82,7 @@ def test_an_unreachable_bmc_is_named_without_its_password(
 ) -> None:
     async def story() -> None:
         assert driver.boot_devices
-        machines.set_script("node:n1", Script(unreachable=True))
+        machines.scripts.set("node:n1", Script(unreachable=True))
         with pytest.raises(Unreachable) as told:
             await driver.boot_devices.boot_device(AT)
         assert "The BMC 10.0.0.1 of node n1" in told.value.sentence
@@ -95,7 +95,7 @@ def test_an_unreachable_bmc_is_named_without_its_password(
 def test_a_scripted_failure_is_a_refusal(driver: Driver, machines: Machines) -> None:
     async def story() -> None:
         assert driver.bios
-        machines.set_script("all", Script(fail={"bios.settings": "registry broken"}))
+        machines.scripts.set("all", Script(fail={"bios.settings": "registry broken"}))
         with pytest.raises(Refused, match="registry broken"):
             await driver.bios.settings(AT)
 

@@ -78,6 +78,6 @@ def footprint(app: Standing) -> list[Any]:
         records = [f"SELECT count(*), sum(version), max(id) FROM {name}" for name in RECORDS]
         asked = (nodes, work, chassis, *records)
         found = [tuple((await store.fetch(sql))[0]) for sql in asked]
-        return [*found, app.app.program.machines.scripts()]
+        return [*found, app.app.program.machines.scripts.every()]
 
     return app.run(read())

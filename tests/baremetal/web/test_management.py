@@ -43,7 +43,7 @@ def ask(app: Standing, method: str, node: str, path: str, body: Any = None, **ho
 
 def script(app: Standing, node: str, **how: Any) -> None:
     """Have the node's machine misbehave."""
-    app.app.program.machines.set_script(f"node:{node}", Script(**how))
+    app.app.program.machines.scripts.set(f"node:{node}", Script(**how))
 
 
 @pytest.mark.parametrize("case", SINCE, ids=lambda case: f"{case[0]}-{case[1]}")

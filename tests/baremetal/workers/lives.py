@@ -52,7 +52,7 @@ async def lead(app, uuid, *verbs):
 
 def script(app, scope, **what):
     """Have simulated machines behave so."""
-    app.program.machines.set_script(scope, parse(what))
+    app.program.machines.scripts.set(scope, parse(what))
 
 
 async def facts(app, uuid, kind="provision_set"):

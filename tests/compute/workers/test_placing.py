@@ -56,7 +56,7 @@ def test_a_build_that_fails_everywhere_is_an_error(lite: Cloud) -> None:
         uuid = lite.create()
         seen = lite.until(uuid, "ERROR")
     finally:
-        lite.guests.set_script("all", None)
+        lite.guests.scripts.set("all", None)
     assert "Exceeded maximum number of retries" in seen["fault"]["message"]
     lite.ask("DELETE", f"/servers/{uuid}")
     lite.wait(uuid, lambda seen: seen["status"] == "GONE")

@@ -60,6 +60,14 @@ async def load(ctx: Context, machine: str) -> Node | None:
     return await NODES.get(ctx.door.store, machine)
 
 
+async def load_or_abandon(ctx: Context, held: Work) -> Node | None:
+    """The node of a piece of work; work on one that is gone ends."""
+    node = await load(ctx, held.machine)
+    if node is None:
+        await abandon(ctx, held)
+    return node
+
+
 async def _report(ctx: Context, run: Run, decide: Decide) -> Node:
     """Commit what `decide` says of the node; again if only the node has changed."""
     async with ctx.door.turns.of(run.held.machine):

@@ -20,6 +20,7 @@ from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import Routes
 from siderite.core.http import reply
+from siderite.core.microversion import Reader
 from siderite.core.transition import Cause
 from siderite.core.who import Who
 
@@ -27,9 +28,6 @@ _LOW = RANGE.text(RANGE.low).encode()
 _HIGH = RANGE.text(RANGE.high).encode()
 _STANDARD = b"openstack-api-version"
 _ELDER = b"x-openstack-ironic-api-version"
-_VERSION_HEADERS = frozenset({_STANDARD, _ELDER})
-_MOST_KNOWN = 1000
-_USUAL_BYTES = 100
 _NOT_READ: dict[str, type[SideriteError]] = dict.fromkeys(
     ("POST", "PUT", "PATCH", "DELETE"), MethodNotAllowed
 )
@@ -51,7 +49,7 @@ class BaremetalService:
         self.ctx = ctx
         self._who = who
         self.routes = Routes(ROUTES)
-        self._known: dict[tuple[tuple[bytes, bytes], ...], int] = {}
+        self._version = Reader((_STANDARD, _ELDER), lambda said: RANGE.parse(_asked(said)))
 
     def base(self, request: Request) -> str:
         """The URL that links begin with."""
@@ -62,7 +60,7 @@ class BaremetalService:
         return Cause(request.request_id, request.who.user or None, request.who.project_id)
 
     async def prepare(self, request: Request, route: Route) -> None:
-        request.version = self._version(request)
+        request.version = self._version.read(request.scope["headers"])
         if route.policy == "public":
             _refuse_before(route, request)
             return
@@ -75,16 +73,6 @@ class BaremetalService:
             refusals = TOO_OLD.get(route.policy.partition(":")[0], {})
             error = refusals.get(route.method, NotFound)
             raise error(f"This address is there from API version 1.{route.since} on.")
-
-    def _version(self, request: Request) -> int:
-        headers = tuple(pair for pair in request.scope["headers"] if pair[0] in _VERSION_HEADERS)
-        known = self._known.get(headers)
-        if known is None:
-            known = RANGE.parse(_asked(headers))
-            size = sum(len(value) for _, value in headers)
-            if len(self._known) < _MOST_KNOWN and size < _USUAL_BYTES:
-                self._known[headers] = known
-        return known
 
     def finish(self, request: Request, response: Response) -> None:
         used = request.version or RANGE.low

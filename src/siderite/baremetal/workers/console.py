@@ -44,9 +44,8 @@ class Consoles:
 
     async def handle(self, held: Work) -> None:
         """Switch one console; a machine that is away is asked again until the deadline."""
-        node = await progress.load(self._ctx, held.machine)
+        node = await progress.load_or_abandon(self._ctx, held)
         if node is None:
-            await progress.abandon(self._ctx, held)
             return
         job = msgspec.json.decode(held.job, type=ConsoleJob)
         self._busy.add(node.uuid)

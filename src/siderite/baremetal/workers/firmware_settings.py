@@ -30,9 +30,8 @@ class FirmwareSettings:
 
     async def handle(self, held: Work) -> None:
         """Have the machine changed; a BMC that is away is asked again until the deadline."""
-        node = await progress.load(self._ctx, held.machine)
+        node = await progress.load_or_abandon(self._ctx, held)
         if node is None:
-            await progress.abandon(self._ctx, held)
             return
         job = msgspec.json.decode(held.job, type=SettingJob)
         error: str | None = None

@@ -33,9 +33,8 @@ class Power:
 
     async def handle(self, held: Work) -> None:
         """Bring the node to the power that was asked for, or find out that it cannot be."""
-        node = await progress.load(self._ctx, held.machine)
+        node = await progress.load_or_abandon(self._ctx, held)
         if node is None:
-            await progress.abandon(self._ctx, held)
             return
         job = msgspec.json.decode(held.job, type=PowerJob)
         target = PowerTarget(job.target)

@@ -53,9 +53,8 @@ class Steps:
 
     async def handle(self, held: Work) -> None:
         """Go on with a job until it ends or waits."""
-        node = await progress.load(self._ctx, held.machine)
+        node = await progress.load_or_abandon(self._ctx, held)
         if node is None:
-            await progress.abandon(self._ctx, held)
             return
         run: Run | None = Run(held, node, job_of(held.job))
         while run is not None:

@@ -25,14 +25,12 @@ from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import Routes
 from siderite.core.http import reply
+from siderite.core.microversion import Reader
 from siderite.core.transition import Cause
 
 _STANDARD = b"openstack-api-version"
 _ELDER = b"x-openstack-nova-api-version"
-_VERSION_HEADERS = frozenset({_STANDARD, _ELDER})
-_MOST_KNOWN = 1000
 _STATUSES_S = 0.5
-_USUAL_BYTES = 100
 _PROJECT = re.compile(r"[0-9a-f-]+\Z")
 _NAMES = {
     400: "badRequest", 401: "unauthorized", 403: "forbidden", 404: "itemNotFound",
@@ -65,7 +63,7 @@ class ComputeService:
         )
         self._statuses: dict[str, str] = {}
         self._statuses_at = 0.0
-        self._known: dict[tuple[tuple[bytes, bytes], ...], int] = {}
+        self._version = Reader((_STANDARD, _ELDER), lambda said: versions.parse(_asked(said)))
 
     async def host_statuses(self) -> dict[str, str]:
         """How hosts are, as of a moment ago: asked for with every server that is shown."""
@@ -84,7 +82,7 @@ class ComputeService:
         return Cause(request.request_id, request.who.user_id or None, request.who.project_id)
 
     async def prepare(self, request: Request, route: Route) -> None:
-        request.version = self._version(request)
+        request.version = self._version.read(request.scope["headers"])
         if route.policy == "public":
             return
         request.who = await identify(request, self._who, basic=True)
@@ -105,16 +103,6 @@ class ComputeService:
                 f" project_id '{request.who.project_id}'."
             )
         request.params = tuple(rest)
-
-    def _version(self, request: Request) -> int:
-        headers = tuple(pair for pair in request.scope["headers"] if pair[0] in _VERSION_HEADERS)
-        known = self._known.get(headers)
-        if known is None:
-            known = versions.parse(_asked(headers))
-            size = sum(len(value) for _, value in headers)
-            if len(self._known) < _MOST_KNOWN and size < _USUAL_BYTES:
-                self._known[headers] = known
-        return known
 
     def finish(self, request: Request, response: Response) -> None:
         request_id = request.request_id.encode()

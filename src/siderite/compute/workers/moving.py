@@ -7,6 +7,7 @@ import msgspec
 
 from siderite.compute.domain import facts
 from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.host import Hypervisor
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.placement import Placement
@@ -23,6 +24,7 @@ from siderite.compute.workers import ends
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.ends import at_end
 from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import Place
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.placing import another_place
@@ -57,12 +59,7 @@ async def _choose(hands: Hands, run: Run) -> Told:
     at, found = await another_place(
         hands, run, flavor=size, host=args.get("host"), avoid=avoid
     )  # fmt: skip
-    move = Move(
-        migration=run.job.op, kind="migration" if is_migration else "resize",
-        source_host=server.host or "", source_node=server.node or "", old_claim=server.claim,
-        old_vm_state=server.vm_state, old_flavor=server.flavor, new_flavor=size,
-        target_host=at.host, target_node=at.node,
-    )  # fmt: skip
+    move = _move_to(run, "migration" if is_migration else "resize", at, size)
 
     def told(server: Server) -> list[Fact]:
         return [
@@ -74,13 +71,34 @@ async def _choose(hands: Hands, run: Run) -> Told:
     return replace(found, ops=[*found.ops, begun], changes={"move": move}, facts=told)
 
 
+def _move_to(run: Run, kind: str, at: Hypervisor, size: Flavor) -> Move:
+    """The way that the server goes, as its record keeps it."""
+    server = run.server
+    return Move(
+        migration=run.job.op, kind=kind, source_host=server.host or "",
+        source_node=server.node or "", old_claim=server.claim, old_vm_state=server.vm_state,
+        old_flavor=server.flavor, new_flavor=size, target_host=at.host, target_node=at.node,
+    )  # fmt: skip
+
+
+async def _both(hands: Hands, run: Run) -> tuple[Place, Place] | Failed:
+    """The place that the server is at, and the one that it goes to."""
+    return await _two(hands, run.server.host, run.job.args["to"]["host"])
+
+
+async def _two(hands: Hands, one: str | None, other: str | None) -> tuple[Place, Place] | Failed:
+    first = await place_of(hands, one)
+    second = await place_of(hands, other)
+    if isinstance(first, Failed):
+        return first
+    return second if isinstance(second, Failed) else (first, second)
+
+
 async def _prepare(hands: Hands, run: Run) -> Told:
-    here = await place_of(hands, run.server.host)
-    there = await place_of(hands, run.job.args["to"]["host"])
-    if isinstance(here, Failed):
-        return here
-    if isinstance(there, Failed):
-        return there
+    both = await _both(hands, run)
+    if isinstance(both, Failed):
+        return both
+    here, there = both
     if here.driver.resize is None:
         return missing("resize")
     guest = guest_of(hands, run.server)
@@ -89,12 +107,10 @@ async def _prepare(hands: Hands, run: Run) -> Told:
 
 
 async def _finish(hands: Hands, run: Run) -> Told:
-    here = await place_of(hands, run.server.host)
-    there = await place_of(hands, run.job.args["to"]["host"])
-    if isinstance(here, Failed):
-        return here
-    if isinstance(there, Failed):
-        return there
+    both = await _both(hands, run)
+    if isinstance(both, Failed):
+        return both
+    here, there = both
     if there.driver.resize is None:
         return missing("resize")
     guest = guest_of(
@@ -187,12 +203,10 @@ async def _revert(hands: Hands, run: Run) -> Told:
     move = run.server.move
     if move is None:
         return Failed("there is nothing to revert (any more)")
-    source = await place_of(hands, move.source_host)
-    leaving = await place_of(hands, run.server.host)
-    if isinstance(source, Failed):
-        return source
-    if isinstance(leaving, Failed):
-        return leaving
+    both = await _two(hands, move.source_host, run.server.host)
+    if isinstance(both, Failed):
+        return both
+    source, leaving = both
     if source.driver.resize is None:
         return missing("resize")
     guest = guest_of(
@@ -235,23 +249,16 @@ async def _choose_live(hands: Hands, run: Run) -> Told:
     at, found = await another_place(
         hands, run, host=run.job.args.get("host"), avoid={server.host or "": _HERE}
     )
-    move = Move(
-        migration=run.job.op, kind="live-migration", source_host=server.host or "",
-        source_node=server.node or "", old_claim=server.claim, old_vm_state=server.vm_state,
-        old_flavor=server.flavor, new_flavor=server.flavor, target_host=at.host,
-        target_node=at.node,
-    )  # fmt: skip
+    move = _move_to(run, "live-migration", at, server.flavor)
     begun = migrations.begins(hands.ctx, server, move, "running")
     return replace(found, ops=[*found.ops, begun])
 
 
 async def _live(hands: Hands, run: Run) -> Told:
-    here = await place_of(hands, run.server.host)
-    there = await place_of(hands, run.job.args["to"]["host"])
-    if isinstance(here, Failed):
-        return here
-    if isinstance(there, Failed):
-        return there
+    both = await _both(hands, run)
+    if isinstance(both, Failed):
+        return both
+    here, there = both
     if here.driver.live_migrate is None:
         return missing("migrate live")
     guest = guest_of(hands, run.server, node=run.job.args["to"]["node"])
@@ -286,12 +293,7 @@ async def _choose_refuge(hands: Hands, run: Run) -> Told:
     at, found = await another_place(
         hands, run, host=run.job.args.get("host"), avoid={server.host or "": "it is down"}
     )
-    move = Move(
-        migration=run.job.op, kind="evacuation", source_host=server.host or "",
-        source_node=server.node or "", old_claim=server.claim, old_vm_state=server.vm_state,
-        old_flavor=server.flavor, new_flavor=server.flavor, target_host=at.host,
-        target_node=at.node,
-    )  # fmt: skip
+    move = _move_to(run, "evacuation", at, server.flavor)
     begun = migrations.begins(hands.ctx, server, move, "accepted")
     return replace(found, event=Event.NEXT, ops=[*found.ops, begun])
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At

@@ -49,16 +49,16 @@ class SimulatorService:
         return reply({"error": {"code": error.code, "message": error.sentence}}, error.status)
 
     async def show(self, request: Request) -> Response:
-        return reply({"scripts": self._machines.scripts()})
+        return reply({"scripts": self._machines.scripts.every()})
 
     async def put(self, request: Request) -> Response:
         scope = _scope(request.params[0])
         script = parse(await request.json())
-        self._machines.set_script(scope, script)
+        self._machines.scripts.set(scope, script)
         return reply({"scope": scope, "script": script})
 
     async def remove(self, request: Request) -> Response:
-        self._machines.set_script(_scope(request.params[0]), None)
+        self._machines.scripts.set(_scope(request.params[0]), None)
         return Response(status=204)
 
     async def power_cut(self, request: Request) -> Response:

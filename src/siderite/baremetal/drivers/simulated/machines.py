@@ -20,6 +20,7 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.simulated.scripts import Script
 from siderite.core.clock import now as wall_clock
 from siderite.core.log import get_logger
+from siderite.core.simulation import Scripts
 from siderite.core.worker import HELD
 
 log = get_logger("simulated")
@@ -30,7 +31,6 @@ CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, node TEXT, what TEXT, b
   ends REAL, calls INTEGER, asked INTEGER, last_asked REAL, ended INTEGER);
 CREATE INDEX IF NOT EXISTS runs_node_began ON runs (node, began);
 CREATE TABLE IF NOT EXISTS bmcs (node TEXT PRIMARY KEY, memory TEXT);
-CREATE TABLE IF NOT EXISTS scripts (scope TEXT PRIMARY KEY, script TEXT);
 CREATE TABLE IF NOT EXISTS calls (at REAL, node TEXT, token TEXT, held INTEGER);
 CREATE TABLE IF NOT EXISTS cuts (rack TEXT PRIMARY KEY, at REAL);
 """
@@ -78,7 +78,7 @@ class Machines:
             self._db.execute(f"PRAGMA {pragma}")
         self._db.executescript(_SCHEMA)
         self.clock = clock
-        self._scripts: dict[str, Script] = {}
+        self.scripts = Scripts(self._db, Script)
         self._cuts: dict[str, float] = {}
         self._calls: list[tuple[float, str, str]] = []
         self._next_call = asyncio.Event()
@@ -86,8 +86,7 @@ class Machines:
 
     def _load(self) -> None:
         self._looked = self.clock()
-        rows = self._db.execute("SELECT scope, script FROM scripts")
-        self._scripts = {scope: msgspec.json.decode(text, type=Script) for scope, text in rows}
+        self.scripts.load()
         self._cuts = dict(self._db.execute("SELECT rack, at FROM cuts"))
         self._calls = list(
             self._db.execute("SELECT ends, node, token FROM runs WHERE calls = 1 AND ended = 0")
@@ -101,27 +100,8 @@ class Machines:
     # How they behave
 
     def script(self, at: Endpoint) -> Script:
-        """The script that holds for a machine."""
-        script = self._scripts.get("all", _PLAIN)
-        for scope in (f"rack:{_rack(at)}", f"node:{at.node}"):
-            near = self._scripts.get(scope)
-            if near is not None:
-                script = near.over(script)
-        return script
-
-    def scripts(self) -> dict[str, Script]:
-        """Every script, by its scope."""
-        return dict(self._scripts)
-
-    def set_script(self, scope: str, script: Script | None) -> None:
-        """Set or remove the script of `all`, `rack:NAME` or `node:UUID`."""
-        if script is None:
-            self._scripts.pop(scope, None)
-            self._db.execute("DELETE FROM scripts WHERE scope = ?", (scope,))
-        else:
-            self._scripts[scope] = script
-            text = msgspec.json.encode(script).decode()
-            self._db.execute("INSERT OR REPLACE INTO scripts VALUES (?, ?)", (scope, text))
+        """The script that holds for a machine: those of all, its rack and itself."""
+        return self.scripts.of(f"rack:{_rack(at)}", f"node:{at.node}")
 
     def cut_power(self, rack: str) -> None:
         """The rack loses power: every machine in it is off, whatever anybody's record says."""
@@ -250,6 +230,3 @@ class Machines:
 
 def _rack(at: Endpoint) -> str:
     return str(at.driver_info.get("rack", ""))
-
-
-_PLAIN = Script()

@@ -51,16 +51,16 @@ class SimulatedHostsService:
         return reply({"error": {"code": error.code, "message": error.sentence}}, error.status)
 
     async def show(self, request: Request) -> Response:
-        return reply({"scripts": self._guests.scripts()})
+        return reply({"scripts": self._guests.scripts.every()})
 
     async def put(self, request: Request) -> Response:
         scope = _scope(request.params[0])
         script = parse(await request.json())
-        self._guests.set_script(scope, script)
+        self._guests.scripts.set(scope, script)
         return reply({"scope": scope, "script": script})
 
     async def remove(self, request: Request) -> Response:
-        self._guests.set_script(_scope(request.params[0]), None)
+        self._guests.scripts.set(_scope(request.params[0]), None)
         return Response(status=204)
 
     async def power(self, request: Request) -> Response:

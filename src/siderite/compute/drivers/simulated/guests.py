@@ -9,11 +9,10 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import msgspec
-
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.simulated.scripts import Script
 from siderite.core.clock import now as wall_clock
+from siderite.core.simulation import Scripts
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS guests (server TEXT, host TEXT, power INTEGER, since REAL,
@@ -21,9 +20,7 @@ CREATE TABLE IF NOT EXISTS guests (server TEXT, host TEXT, power INTEGER, since 
   PRIMARY KEY (server, host));
 CREATE INDEX IF NOT EXISTS guests_host ON guests (host);
 CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, server TEXT, call TEXT, ends REAL);
-CREATE TABLE IF NOT EXISTS scripts (scope TEXT PRIMARY KEY, script TEXT);
 """
-_PLAIN = Script()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +44,7 @@ class Guests:
             self._db.execute(f"PRAGMA {pragma}")
         self._db.executescript(_SCHEMA)
         self.clock = clock
-        rows = self._db.execute("SELECT scope, script FROM scripts")
-        self._scripts = {scope: msgspec.json.decode(text, type=Script) for scope, text in rows}
+        self.scripts = Scripts(self._db, Script)
         self.listeners: list[Callable[[str, str, Power], None]] = []
         """Called with server, host and power when a guest changes by itself."""
 
@@ -59,30 +55,8 @@ class Guests:
     # How they behave
 
     def script(self, host: str, server: str) -> Script:
-        """The script that holds for a guest on a host."""
-        scripts = self._scripts
-        if not scripts:
-            return _PLAIN
-        script = scripts.get("all", _PLAIN)
-        for scope in (f"host:{host}", f"server:{server}"):
-            near = scripts.get(scope)
-            if near is not None:
-                script = near.over(script)
-        return script
-
-    def scripts(self) -> dict[str, Script]:
-        """Every script, by its scope."""
-        return dict(self._scripts)
-
-    def set_script(self, scope: str, script: Script | None) -> None:
-        """Set or remove the script of `all`, `host:NAME` or `server:UUID`."""
-        if script is None:
-            self._scripts.pop(scope, None)
-            self._db.execute("DELETE FROM scripts WHERE scope = ?", (scope,))
-        else:
-            self._scripts[scope] = script
-            text = msgspec.json.encode(script).decode()
-            self._db.execute("INSERT OR REPLACE INTO scripts VALUES (?, ?)", (scope, text))
+        """The script that holds for a guest on a host: those of all, its host and itself."""
+        return self.scripts.of(f"host:{host}", f"server:{server}")
 
     def chance(self) -> float:
         """Where in a range of latencies a run falls."""
