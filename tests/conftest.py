@@ -53,3 +53,10 @@ def lab() -> Iterator[LabHost]:
     """A private libvirt host: one per test process, started by the first test that asks for it."""
     with lab_host() as host:
         yield host
+
+
+@pytest.fixture(scope="session")
+def far() -> Iterator[LabHost]:
+    """Another one, that can also be reached over ssh and TLS."""
+    with lab_host("far", is_remote=True) as host:
+        yield host

@@ -23,6 +23,8 @@ import libvirt
 
 from tests.lab.cache import LabUnavailable
 from tests.lab.cache import cache_folder
+from tests.lab.doors import Doors
+from tests.lab.doors import prepare_doors
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
@@ -36,6 +38,8 @@ _TOOLS = {
     "setpriv": "util-linux",
     "unshare": "util-linux",
     "ip": "iproute2",
+    "sshd": "openssh-server",
+    "openssl": "openssl",
 }
 # QEMU runs as the one user there is: as another it could not open this machine's /dev/kvm, and
 # libvirt would probe for it again at every call.
@@ -64,6 +68,7 @@ class LabHost:
     name: str
     folder: Path
     pid: int  # killing it ends the host and its guests
+    doors: Doors | None = None  # ways in from afar
     _open: list[Any] = field(default_factory=list)
 
     @property
@@ -89,11 +94,14 @@ class LabHost:
 
 
 @contextmanager
-def lab_host(name: str = "lab", *, own_network: bool = False) -> Iterator[LabHost]:
+def lab_host(
+    name: str = "lab", *, own_network: bool = False, is_remote: bool = False
+) -> Iterator[LabHost]:
     """Start a host; end it with all its guests, and remove its files, whatever happens.
 
     It shares this machine's loopback, so that VNC and migration ports can be reached, unless
-    `own_network`: then it may make bridges, and nobody outside sees them.
+    `own_network`: then it may make bridges, and nobody outside sees them. One that `is_remote` can
+    also be reached over ssh and TLS.
     """
     for tool, package in _TOOLS.items():
         if shutil.which(tool) is None:
@@ -101,8 +109,9 @@ def lab_host(name: str = "lab", *, own_network: bool = False) -> Iterator[LabHos
     folder = Path(tempfile.mkdtemp(prefix="siderite-lab-"))
     try:
         _prepare(folder)
+        doors = prepare_doors(folder) if is_remote else None
         process = _start(folder, name, own_network=own_network)
-        host = LabHost(name, folder, process.pid)
+        host = LabHost(name, folder, process.pid, doors)
         try:
             _wait_until_it_answers(host, process)
             yield host

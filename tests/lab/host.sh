@@ -10,5 +10,11 @@ done
 hostname "$2"
 ip link set lo up 2>/dev/null || true # matters only in a network namespace of its own
 virtlogd --daemon --pid-file /run/virtlogd.pid
+listen=
+if [ -d "$1/doors" ]; then # over ssh and TLS too
+    mkdir -p /run/sshd
+    "$(command -v sshd)" -f "$1/doors/sshd_config" -E "$1/doors/sshd.log"
+    listen=--listen
+fi
 # tini reaps QEMU at once; without that every stop of a guest takes two seconds.
-exec tini -s -- libvirtd --pid-file /run/libvirtd.pid
+exec tini -s -- libvirtd $listen --pid-file /run/libvirtd.pid

@@ -118,7 +118,9 @@ def real_cloud(folder: Path, labs: tuple[LabHost, ...]) -> Iterator[RealCloud]:
     with cloud(folder, hosts=0, shutdown_timeout_s=20, shutdown_retry_interval_s=1) as api:
         compute = api.app.app.program.compute
         for lab in labs:
-            options = {"migration_address": "127.0.0.1"}
-            made = api.app.run(hosts.add(compute.context, lab.name, "libvirt", lab.uri, options))
+            uri, options = lab.uri, {"migration_address": "127.0.0.1"}
+            if lab.doors is not None:  # as most hosts of a real cloud are reached
+                uri, options = lab.doors.ssh_uri, options | lab.doors.ssh_options
+            made = api.app.run(hosts.add(compute.context, lab.name, "libvirt", uri, options))
             assert api.app.run(compute.watch.ask(made)) is None
         yield RealCloud(api, folder, labs)

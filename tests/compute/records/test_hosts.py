@@ -159,6 +159,17 @@ def test_services_are_disabled_enabled_and_forced_down(tell: Tell) -> None:
     tell(story)
 
 
+def test_a_host_with_an_option_that_its_driver_does_not_know_is_refused(tell_once: Tell) -> None:
+    async def story(here: World) -> None:
+        host = {"name": "h", "uri": "qemu+ssh://h/system", "options": {"keyfle": "/k"}}
+        answer = await here.ask("POST", "/hosts", {"host": host}, version=900)
+        assert answer.status == 400, answer
+        said = answer.json["badRequest"]["message"]
+        assert "have no option 'keyfle'; they have: address, keyfile, known_hosts" in said
+
+    tell_once(story)
+
+
 def test_hosts_are_for_administrators(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         _, token, _ = await here.app.person("member")

@@ -98,7 +98,10 @@ def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     add.add_argument(
         "uri", metavar="URI", help="qemu:///system, qemu+ssh://…, baremetal:, https://…, simulated:"
     )
-    add.add_argument("--option", action="append", metavar="NAME=VALUE", help="may be given again")
+    add.add_argument(
+        "--option", action="append", metavar="NAME=VALUE",
+        help="such as keyfile=PATH, known_hosts=PATH, pkipath=PATH; may be given again",
+    )  # fmt: skip
     every = [add, verbs.add_parser("list", help="all hosts, and how they are")]
     for verb, what in (("check", "ask a host now"), ("remove", "forget a host without servers")):
         one = verbs.add_parser(verb, help=what)

@@ -15,6 +15,8 @@ class DriverCard:
     name: str
     hypervisor_type: str
     abilities: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()
+    """What may be said of a host when it is added."""
 
     def can(self, ability: str) -> bool:
         """Whether a server on this driver can be asked for it."""

@@ -232,12 +232,15 @@ class ConsoleLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConsoleAddress:
-    """Where a console listens, as seen from this process: a TCP port or a Unix socket."""
+    """Where a console listens: a TCP port or a Unix socket, as seen from this process, or from
+    where a command leads whose input and output are then the connection.
+    """
 
     kind: str
     host: str = ""
     port: int = 0
     path: str = ""
+    command: tuple[str, ...] = ()
 
 
 class Console(Protocol):

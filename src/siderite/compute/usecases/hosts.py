@@ -44,6 +44,12 @@ async def add(ctx: Context, name: str, driver: str, uri: str, options: dict[str,
     """A new host; what it offers is asked next."""
     if driver not in ctx.cards:
         raise Invalid(f"There is no driver {driver!r}; there are: {', '.join(sorted(ctx.cards))}.")
+    unknown = sorted(set(options) - ctx.cards[driver].options)
+    if unknown:
+        known = ", ".join(sorted(ctx.cards[driver].options)) or "none"
+        raise Invalid(
+            f"Hosts of the driver {driver} have no option {unknown[0][:80]!r}; they have: {known}."
+        )
     change = ctx.door.change(Cause())
     host = Host(
         uuid=new_uuid(), created_at=iso(change.now), name=name, driver=driver, uri=uri,

@@ -11,6 +11,7 @@ from siderite.compute.usecases import console_tokens
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.tunnel import through
 from siderite.core.errors import Conflict
 from siderite.core.errors import NotFound
 from siderite.core.errors import Unavailable
@@ -42,6 +43,8 @@ class DriverConsoles:
             raise NotFound("The server moved to a host without consoles.")
         try:
             async with asyncio.timeout(PATIENCE_S):
+                if address.command:
+                    return await through(address.command)
                 if address.path:
                     return await asyncio.open_unix_connection(address.path)
                 return await asyncio.open_connection(address.host, address.port)

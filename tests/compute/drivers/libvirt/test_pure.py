@@ -16,11 +16,12 @@ from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Nic
 from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.config_drive import config_drive
+from siderite.compute.drivers.libvirt.dialling import dial
+from siderite.compute.drivers.libvirt.dialling import ssh_of
 from siderite.compute.drivers.libvirt.domain_xml import Files
 from siderite.compute.drivers.libvirt.domain_xml import HostTraits
 from siderite.compute.drivers.libvirt.domain_xml import Shape
 from siderite.compute.drivers.libvirt.domain_xml import domain_xml
-from siderite.compute.drivers.libvirt.hosts import without_questions
 from siderite.compute.drivers.libvirt.image_file import inspect
 from siderite.compute.drivers.libvirt.iso import iso
 from siderite.compute.drivers.libvirt.names import Mark
@@ -163,17 +164,30 @@ def test_other_formats_are_refused_with_the_way_to_convert_them(
         inspect(file, "i")
 
 
-def test_ssh_is_told_that_nobody_can_type_a_password() -> None:
-    assert without_questions("qemu+ssh://u@h/system") == "qemu+ssh://u@h/system?no_tty=1"
-    keyed = "qemu+ssh://u@h/system?keyfile=/k"
-    assert without_questions(keyed) == f"{keyed}&no_tty=1"
-    assert without_questions("qemu:///system") == "qemu:///system"
+def test_ssh_is_told_that_nobody_can_type_a_password(tmp_path: Path) -> None:
+    asked = dial("qemu+ssh://u@h/system", {}, tmp_path)
+    program = Path(asked.removeprefix("qemu+ssh://u@h/system?no_tty=1&command="))
+    assert "BatchMode=yes" in program.read_text()
+    own = "qemu+ssh://u@h/system?command=/usr/bin/ssh&no_tty=0"
+    assert dial(own, {}, tmp_path) == own
+    assert dial("qemu:///system", {"keyfile": "/k"}, tmp_path) == "qemu:///system"
+
+
+def test_a_screen_behind_ssh_is_reached_by_the_same_key() -> None:
+    ssh = ssh_of("qemu+ssh://u@h:23/system?keyfile=/k%20y", {"known_hosts": "/known hosts"})
+    assert ssh is not None
+    words = ssh.to("::1", 5901)
+    assert words[-4:] == ("-W", "[::1]:5901", "--", "h")
+    assert words[words.index("-i") : words.index("-i") + 2] == ("-i", "/k y")
+    assert 'UserKnownHostsFile="/known hosts"' in words
+    assert words[words.index("-p") : words.index("-p") + 4] == ("-p", "23", "-l", "u")
+    assert ssh_of("qemu+tls://h/system", {}) is None
 
 
 @pytest.mark.parametrize(
     ("said", "remedy"),
     [
-        ("Host key verification failed.", "accept the host's key"),
+        ("Host key verification failed.", "known_hosts"),
         ("unable to connect to server at 'h:16509': Connection refused", "check host and port"),
         ("Failed to connect socket to '/x': No such file or directory", "is libvirtd running"),
         ("something new", "check the host and its URI"),

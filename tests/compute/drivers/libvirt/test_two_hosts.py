@@ -1,6 +1,7 @@
-"""Guests that move between two real hosts: cold with a way back, and live."""
+"""Guests that move between two real hosts, one of them reached over TLS: cold with a way back, and
+live.
+"""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,18 +13,13 @@ from siderite.compute.drivers.contract import At
 from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import at_lab
 from tests.lab import LabHost
-from tests.lab import lab_host
-
-
-@pytest.fixture(scope="module")
-def second() -> Iterator[LabHost]:
-    with lab_host("second") as host:
-        yield host
 
 
 @pytest.fixture
-def to(second: LabHost) -> At:
-    return at_lab(second)
+def to(far: LabHost) -> At:
+    assert far.doors is not None
+    at = at_lab(far, **far.doors.tls_options)
+    return replace(at, uri=far.doors.tls_uri)
 
 
 def _files(lab: LabHost, uuid: str) -> list[Path]:
@@ -31,7 +27,7 @@ def _files(lab: LabHost, uuid: str) -> list[Path]:
 
 
 def test_a_guest_is_resized_to_another_host_and_back(
-    lab: LabHost, second: LabHost, at: At, to: At, world: World
+    lab: LabHost, far: LabHost, at: At, to: At, world: World
 ) -> None:
     resize = world.driver.resize
     assert resize is not None
@@ -42,12 +38,12 @@ def test_a_guest_is_resized_to_another_host_and_back(
     world.done(resize.finish, to, large, at)
     world.wait_for_words(to, guest, "TINY GUEST ready tiny", times=2)  # the log came along
     assert world.state(at, guest) is None
-    assert second.connection().lookupByUUIDString(guest.uuid).blockInfo("vda")[0] == 1 << 30
+    assert far.connection().lookupByUUIDString(guest.uuid).blockInfo("vda")[0] == 1 << 30
     world.done(world.driver.power.off, to, large)
     world.done(resize.revert, at, guest, to)
     world.wait_for_words(at, guest, "TINY GUEST ready tiny", times=2)
     assert world.state(to, guest) is None
-    assert _files(second, guest.uuid) == []
+    assert _files(far, guest.uuid) == []
     world.done(world.driver.life.destroy, at, guest)
 
 
@@ -68,7 +64,7 @@ def test_a_cold_migration_is_confirmed_and_leaves_the_source_empty(
 
 
 def test_a_guest_migrates_live_with_its_disk(
-    lab: LabHost, second: LabHost, at: At, to: At, world: World
+    lab: LabHost, far: LabHost, at: At, to: At, world: World
 ) -> None:
     live = world.driver.live_migrate
     assert live is not None
@@ -105,17 +101,17 @@ def test_a_guest_that_was_resized_before_migrates_live(at: At, to: At, world: Wo
 
 
 def test_a_guest_that_cannot_get_to_the_other_host_stays(
-    at: At, second: LabHost, world: World
+    at: At, far: LabHost, world: World
 ) -> None:
     live = world.driver.live_migrate
     assert live is not None
     guest = world.spawn(at)
-    refused = world.outcome(live.live_migrate, at, guest, At("second", second.uri))
+    refused = world.outcome(live.live_migrate, at, guest, At("far", far.uri))
     assert isinstance(refused, Failed)
     assert "migration_address" in refused.reason
     assert world.state(at, guest) is Power.RUNNING
-    nowhere = At("second", second.uri, {"migration_address": "127.0.0.1:1"})
+    nowhere = At("far", far.uri, {"migration_address": "127.0.0.1:1"})
     assert isinstance(world.outcome(live.live_migrate, at, guest, nowhere), Failed)
     assert world.state(at, guest) is Power.RUNNING
-    assert _files(second, guest.uuid) == []
+    assert _files(far, guest.uuid) == []
     world.done(world.driver.life.destroy, at, guest)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from tests.compute.drivers.libvirt.world import World
+from tests.lab import Guest
 from tests.lab import LabHost
 from tests.lab import Mode
 from tests.lab import tiny_guest
@@ -15,16 +16,26 @@ from tests.lab import tiny_guest
 class Heard(list[tuple[str, Power]]):
     """What the driver told."""
 
+    def __init__(self, other: Guest) -> None:
+        super().__init__()
+        self._other = other
+
+    def nudged(self) -> bool:
+        """Have another guest do something; whether anything was heard by now."""
+        self._other.domain().suspend()
+        self._other.domain().resume()
+        return bool(self)
+
     async def tell(self, uuid: str, power: Power) -> None:
         self.append((uuid, power))
 
 
 @contextmanager
-def _listening(world: World, at: At, lab: LabHost) -> Iterator[Heard]:
+def listening(world: World, at: At, lab: LabHost) -> Iterator[Heard]:
     """Yield when the driver is known to hear: another guest is nudged until it does."""
-    heard = Heard()
     other = tiny_guest(lab)
     other.start()
+    heard = Heard(other)
     watch = world.driver.watch
     assert watch is not None
 
@@ -35,14 +46,9 @@ def _listening(world: World, at: At, lab: LabHost) -> Iterator[Heard]:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    def nudged() -> bool:
-        other.domain().suspend()
-        other.domain().resume()
-        return bool(heard)
-
     task = world.run(begin())
     try:
-        world.until(nudged, lambda: "nothing was heard")
+        world.until(heard.nudged, lambda: "nothing was heard")
         yield heard
     finally:
         world.run(end())
@@ -50,7 +56,7 @@ def _listening(world: World, at: At, lab: LabHost) -> Iterator[Heard]:
 
 
 def test_a_guest_that_powers_itself_off_is_heard(lab: LabHost, at: At, world: World) -> None:
-    with _listening(world, at, lab) as heard:
+    with listening(world, at, lab) as heard:
         guest = world.spawn(at, Mode.SELFOFF)
         world.until(lambda: (guest.uuid, Power.RUNNING) in heard, lambda: f"heard {heard}")
         world.until(lambda: (guest.uuid, Power.SHUTDOWN) in heard, lambda: f"heard {heard}")
@@ -59,7 +65,7 @@ def test_a_guest_that_powers_itself_off_is_heard(lab: LabHost, at: At, world: Wo
 
 def test_a_domain_destroyed_by_hand_is_heard(lab: LabHost, at: At, world: World) -> None:
     guest = world.spawn(at)
-    with _listening(world, at, lab) as heard:
+    with listening(world, at, lab) as heard:
         lab.connection().lookupByUUIDString(guest.uuid).destroy()
         world.until(lambda: (guest.uuid, Power.SHUTDOWN) in heard, lambda: f"heard {heard}")
     world.done(world.driver.life.destroy, at, guest)

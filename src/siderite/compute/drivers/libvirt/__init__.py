@@ -2,9 +2,9 @@
 
 A host's options, all with defaults: `pool` and `pool_path` (where disks are), `virt_type` (`kvm` or
 `qemu`), `vnc_listen` (address that screens listen on), `migration_address` (where other hosts send
-guests to), `address` (as shown).
+guests to), `address` (as shown), `keyfile` and `known_hosts` (over ssh), `pkipath` (over TLS).
 
-    library.py  hosts.py  runs.py  trouble.py     the binding, connections, runs by token, errors
+    library.py  hosts.py  dialling.py  runs.py  trouble.py     connections, runs by token, errors
     site.py  volumes.py  domains.py  copying.py   images, storage pools, domains, between two hosts
     names.py  domain_xml.py  config_drive.py  iso.py  image_file.py          pure
     life.py  power.py  rescue.py  resize.py  migrate.py  snapshot.py
@@ -34,6 +34,12 @@ CARD = DriverCard(
         {
             "pause", "suspend", "rescue", "resize", "live_migrate", "snapshot", "console_log",
             "console", "interfaces", "password", "crash_dump",
+        }
+    ),
+    frozenset(
+        {
+            "pool", "pool_path", "virt_type", "vnc_listen", "migration_address", "address",
+            "keyfile", "known_hosts", "pkipath",
         }
     ),
 )  # fmt: skip

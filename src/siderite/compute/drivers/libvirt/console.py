@@ -11,6 +11,7 @@ from siderite.compute.drivers.contract import ConsoleAddress
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.dialling import ssh_of
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.site import Site
 from siderite.compute.drivers.libvirt.trouble import HostError
@@ -80,6 +81,10 @@ def _screen(connection: Any, host: Host, guest: Guest) -> ConsoleAddress:
         raise Refused(f"the guest of server {guest.uuid} does not run, so it has no screen")
     listen = graphics.get("listen", "127.0.0.1")
     remote = urlsplit(host.uri).hostname
+    ssh = ssh_of(host.uri, host.options)
+    if ssh is not None:  # the screen need not be on any network: libvirt's road leads to it too
+        there = "127.0.0.1" if listen in _ANYWHERE else listen
+        return ConsoleAddress("vnc", there, port, command=ssh.to(there, port))
     if listen in _ANYWHERE:
         listen = remote or "127.0.0.1"
     elif listen in _LOOPBACK and remote and remote not in _LOOPBACK:

@@ -7,12 +7,16 @@ nobody else. Transfers of whole disks have threads apart, so that they hold up n
 import asyncio
 import time
 from collections.abc import Callable
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from typing import TypeVar
 
 from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.libvirt.dialling import CannotDial
+from siderite.compute.drivers.libvirt.dialling import dial
 from siderite.compute.drivers.libvirt.library import LibraryMissing
 from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.trouble import HostError
@@ -36,8 +40,9 @@ T = TypeVar("T")
 class Host:
     """One host's connection and threads."""
 
-    def __init__(self, at: At, transfers: ThreadPoolExecutor) -> None:
+    def __init__(self, at: At, transfers: ThreadPoolExecutor, folder: Path) -> None:
         self.name = at.host
+        self._folder = folder
         self.uri = at.uri
         self.options = at.options
         self._calls = ThreadPoolExecutor(CALLS_PER_HOST, f"libvirt-{at.host}")
@@ -88,10 +93,12 @@ class Host:
     async def _open(self) -> Any:
         loop = asyncio.get_running_loop()
         try:
-            connection = await loop.run_in_executor(self._calls, _open, self.uri)
+            connection = await loop.run_in_executor(
+                self._calls, _open, self.uri, self.options, self._folder
+            )
         except LibraryMissing as why:
             raise Refused(str(why)) from why
-        except library().libvirtError as why:
+        except (library().libvirtError, CannotDial, OSError) as why:
             pause = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S) - 1)]
             self._failures += 1
             self._not_before = time.monotonic() + pause
@@ -123,7 +130,8 @@ class Host:
 class Hosts:
     """The hosts in use, by name; one whose URI or options changed is connected to anew."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._hosts: dict[str, tuple[At, Host]] = {}
         self._transfers = ThreadPoolExecutor(TRANSFERS, "libvirt-transfer")
 
@@ -134,7 +142,7 @@ class Hosts:
             if known[0] == at:
                 return known[1]
             known[1].close()
-        host = Host(at, self._transfers)
+        host = Host(at, self._transfers, self._folder)
         self._hosts[at.host] = (at, host)
         return host
 
@@ -146,8 +154,8 @@ class Hosts:
         self._transfers.shutdown(wait=False)
 
 
-def _open(uri: str) -> Any:
-    connection = library().open(without_questions(uri))
+def _open(uri: str, options: Mapping[str, str], folder: Path) -> Any:
+    connection = library().open(dial(uri, options, folder))
     with suppress(library().libvirtError):  # libvirt's test driver lives in this process
         connection.setKeepAlive(KEEPALIVE_S, KEEPALIVE_COUNT)
     return connection
@@ -162,11 +170,3 @@ def _deregister(connection: Any, number: int) -> None:
     with suppress(library().libvirtError):  # the connection may be gone
         connection.unregisterCloseCallback()
         connection.domainEventDeregisterAny(number)
-
-
-def without_questions(uri: str) -> str:
-    """Over ssh nobody is there to type a password: ask for failure instead."""
-    scheme = uri.partition(":")[0]
-    if not scheme.endswith("+ssh") or "no_tty=" in uri:
-        return uri
-    return uri + ("&" if "?" in uri else "?") + "no_tty=1"

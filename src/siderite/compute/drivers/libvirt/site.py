@@ -31,7 +31,7 @@ class Site:
     def __init__(self, images: ImageFiles, scratch: Path) -> None:
         self.images = images
         self.scratch = scratch
-        self._hosts = Hosts()
+        self._hosts = Hosts(scratch)
         self._runs = Runs()
         self._uploads: dict[tuple[str, str], asyncio.Lock] = {}
 

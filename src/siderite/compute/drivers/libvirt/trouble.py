@@ -4,6 +4,7 @@ from typing import Any
 
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
+from siderite.compute.drivers.libvirt.dialling import CannotDial
 from siderite.compute.drivers.libvirt.library import library
 
 _BUSY_AGAIN_IN_S = 2.0
@@ -27,15 +28,26 @@ _REMEDIES = (
     ("unable to resolve address", "give the host the option migration_address, an IP address"),
     ("guest cpu is not compatible", "the hosts' processors differ: migrate cold"),
 )
+# The first that fits counts, so the narrower come first.
 _CONNECT_REMEDIES = (
+    ("host key for", "was the host made anew? compare its key, and put that into known_hosts"),
+    ("host key verification", "put the host's key into known_hosts: ssh to it once as this user"),
+    ("permission denied (", "no key of ours is known there: add it to ~/.ssh/authorized_keys of the"
+     " URI's user on the host, or name another with the option keyfile"),
+    ("ssh: connect to host", "no ssh server answers there: check host and port of the URI"),
+    ("resolve", "the host's name is not known here: use its IP address"),
+    ("command not found", "install libvirt on the host (Debian: libvirt-daemon-system)"),
+    ("peer's certificate", "the host's certificate is not for this name, or not of the authority in"
+     " our cacert.pem"),
+    ("certificate", "put cacert.pem, clientcert.pem and clientkey.pem of the host's authority into"
+     " a folder, and name it with the option pkipath"),
     ("no such file", "is libvirtd running there? (systemctl status libvirtd)"),
     ("permission denied", "this user may not use libvirt: add it to the group libvirt there"),
-    ("host key verification", "accept the host's key once by hand: ssh to it as this user"),
     ("authentication failed", "check the user, key or certificate that the URI names"),
     ("connection refused", "libvirtd does not listen there: check host and port of the URI"),
-    ("could not resolve", "the host's name is not known here: use its IP address"),
-    ("certificate", "check the TLS certificates of both ends (/etc/pki)"),
-)
+)  # fmt: skip
+_SSH_NOISE = ("Cannot recv data: ", ": Connection reset by peer")
+_LAST_LINES = 2  # ssh draws a box of warnings above what it has to say
 
 
 class Unreachable(Exception):
@@ -94,9 +106,18 @@ def explain(host: str, uri: str, error: BaseException) -> Wait | Failed:
 
 def cannot_connect(host: str, uri: str, error: BaseException) -> str:
     """Why a connection could not be made, with a remedy."""
-    said = str(error).rstrip(".")
+    said = _in_short(str(error))
     remedy = _remedy(said, _CONNECT_REMEDIES) or "check the host and its URI"
+    if isinstance(error, CannotDial):
+        remedy = error.remedy
     return f"host {host} ({uri}) cannot be reached: {said}; {remedy}"
+
+
+def _in_short(said: str) -> str:
+    """What went wrong, without what libvirt puts around the words of ssh."""
+    lines = said.removeprefix(_SSH_NOISE[0]).removesuffix(_SSH_NOISE[1]).splitlines()
+    kept = [line.strip() for line in lines if line.strip()][-_LAST_LINES:]
+    return " ".join(kept).rstrip(".") or "it closed the connection"
 
 
 def _remedy(said: str, table: tuple[tuple[str, str], ...]) -> str | None:

@@ -27,6 +27,7 @@ ABILITIES = frozenset({
     "pause", "suspend", "rescue", "resize", "live_migrate", "snapshot", "console_log",
     "interfaces", "password", "crash_dump", "power_update",
 })  # fmt: skip
+_OPTIONS = frozenset({"vcpus", "ram_mib", "disk_gib", "traits", "resource_class"})
 _UNREACHABLE_S = 2.0
 _LOG = (
     "Linux version 6.1.0 (simulated) #1 SMP\n"
@@ -264,7 +265,7 @@ def simulated_driver(guests: Guests, files: ImageFiles | None = None) -> Driver:
     """The driver over these guests."""
     part = _Simulated(guests, files)
     return Driver(
-        DriverCard("simulated", "simulated", ABILITIES),
+        DriverCard("simulated", "simulated", ABILITIES, _OPTIONS),
         life=part, power=part, pause=part, suspend=part, rescue=part, resize=part,
         live_migrate=part, snapshot=part, console_log=part, interfaces=part, password=part,
         crash_dump=part, watch=part, close=guests.close,
