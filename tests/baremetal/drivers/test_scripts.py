@@ -45,7 +45,7 @@ def test_machines_remember_their_power_and_scripts_over_a_restart(tmp_path):
     path = str(tmp_path / "simulated.db")
     first = Machines(path)
     first.set_power(at(), "power on")
-    first.set_script("rack:r1", parse({"unreachable": True}))
+    first.scripts.set("rack:r1", parse({"unreachable": True}))
     first.close()
     second = Machines(path)
     assert second.power(at()) == "power on"
