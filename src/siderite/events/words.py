@@ -54,7 +54,7 @@ def _gather(path: str, value: dict[str, Any] | list[Any], found: dict[str, None]
             found.update(_of_scalar(where, inner, kind.__name__))
 
 
-@lru_cache(32768)  # most fields of most resources are alike
+@lru_cache(2048)  # most fields of most resources are alike
 def _of_scalar(path: str, value: Any, kind: str) -> dict[str, None]:
     """The words of one field's value; `kind` keeps 1, 1.0 and true apart."""
     found = [of_field(path, value)]

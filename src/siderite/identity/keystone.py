@@ -11,16 +11,18 @@ import hashlib
 import secrets
 from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 from typing import Any
 from typing import NamedTuple
-
-import httpx
 
 from siderite.core import clock as clocks
 from siderite.core.errors import Unavailable
 from siderite.core.log import get_logger
 from siderite.core.who import Authenticator
 from siderite.core.who import Who
+
+if TYPE_CHECKING:
+    import httpx
 
 log = get_logger("keystone")
 
@@ -56,8 +58,11 @@ class Keystone:
         account: Account,
         *,
         clock: Callable[[], float] = clocks.now,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: "httpx.AsyncBaseTransport | None" = None,
     ) -> None:
+        import httpx  # noqa: PLC0415 - most installations have no other Keystone
+
+        self._gone = httpx.HTTPError
         self._url = url.rstrip("/").removesuffix("/v3") + "/v3"
         self._account = account
         self._clock = clock
@@ -168,16 +173,16 @@ class Keystone:
             raise Unavailable("This service cannot log in to the identity service; try again.")
         return answer.headers["x-subject-token"]
 
-    async def _post(self, body: dict[str, Any]) -> httpx.Response:
+    async def _post(self, body: dict[str, Any]) -> "httpx.Response":
         return await self._send("POST", "/auth/tokens", json=body)
 
-    async def _get(self, path: str, headers: dict[str, str]) -> httpx.Response:
+    async def _get(self, path: str, headers: dict[str, str]) -> "httpx.Response":
         return await self._send("GET", path, headers=headers)
 
-    async def _send(self, method: str, path: str, **how: Any) -> httpx.Response:
+    async def _send(self, method: str, path: str, **how: Any) -> "httpx.Response":
         try:
             return await self._http.request(method, self._url + path, **how)
-        except httpx.HTTPError as why:
+        except self._gone as why:
             log.warning("keystone does not answer", error=repr(why))
             raise Unavailable("The identity service does not answer; try again.") from why
 

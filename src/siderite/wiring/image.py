@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from siderite.identity import CatalogEntry
 from siderite.image import Images
@@ -9,10 +10,12 @@ from siderite.image import ImageService
 from siderite.image.files import Files
 from siderite.image.transfer import Transfer
 from siderite.image.usecases.context import Context
-from siderite.wiring.glance_images import GlanceImages
 from siderite.wiring.own_images import OwnImages
 from siderite.wiring.part import Base
 from siderite.wiring.part import Part
+
+if TYPE_CHECKING:
+    from siderite.wiring.glance_images import GlanceImages
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class ImageRoom:
 
     part: Part
     images: Images
-    source: OwnImages | GlanceImages
+    source: "OwnImages | GlanceImages"
 
 
 def image(base: Base) -> ImageRoom:
@@ -34,6 +37,8 @@ def image(base: Base) -> ImageRoom:
     )
     other = None
     if config.image_url and base.keystone is not None:
+        from siderite.wiring.glance_images import GlanceImages  # noqa: PLC0415 - brings httpx
+
         other = GlanceImages(config.image_url, base.keystone, base.data / "image-cache")
     part = Part(
         services={"image": ImageService(ctx, transfer, base.identity)},

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from siderite.baremetal.usecases.context import Context
 from siderite.core.store import Op
+from siderite.core.store import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,10 @@ class Plan:
     due: float
     pause: float
     failures: int
+    was: float
+    """The pause before the reading: if it is another by now, something happened to the node's power
+    meanwhile, and it is read again as that wants it.
+    """
 
 
 def begin(node: str, now: float) -> Op:
@@ -58,15 +63,18 @@ async def due(ctx: Context, now: float, limit: int, group: str | None = None) ->
     return [str(row[0]) for row in rows]
 
 
-_ONE = "(?, CAST(? AS DOUBLE PRECISION), CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT))"
+_ONE = f"(?, {', '.join(['CAST(? AS DOUBLE PRECISION)'] * 3)}, CAST(? AS BIGINT))"
 
 
 def schedule(plans: Sequence[Plan]) -> Op:
     """When these nodes are read next, in one statement."""
     values = ", ".join([_ONE] * len(plans))
     sql = (
-        "UPDATE power_watch SET due = v.column2, pause = v.column3, failures = v.column4"  # noqa: S608 - marks only
-        f" FROM (VALUES {values}) AS v WHERE power_watch.node = v.column1"
+        "UPDATE power_watch SET due = v.column2, pause = v.column3, failures = v.column5"  # noqa: S608 - marks only
+        f" FROM (VALUES {values}) AS v"
+        " WHERE power_watch.node = v.column1 AND power_watch.pause = v.column4"
     )
-    args = [arg for plan in plans for arg in (plan.node, plan.due, plan.pause, plan.failures)]
+    args: list[Value] = []
+    for plan in plans:
+        args += (plan.node, plan.due, plan.pause, plan.was, plan.failures)
     return Op(sql, tuple(args))

@@ -2,7 +2,8 @@
 
 Nodes whose power changed are read again soon, quiet ones less and less often, up to the interval;
 each reading is a little early by chance, so that a rack does not answer all at once. A few readings
-are under way at a time, each a task of its own; a node that waits for its turn is a row. Nothing is
+are under way at a time, each a task of its own; a node that waits for its turn is a row. Readings
+that found nothing new are written down many at a time. Nothing is
 locked and no transaction is open during a reading: see `usecases.power_watch`.
 """
 
@@ -31,12 +32,11 @@ from siderite.core.log import get_logger
 
 log = get_logger("power_watch")
 
-BATCH = 2
-BREATH_S = 0.003
+BATCH = 32
+BREATH_S = 0.02
 """So many nodes are taken up at a time, then requests are answered: a sweep of many nodes may take
 a while, but nobody else should notice it.
 """
-_PLANS = 16
 _QUICKEST = 16
 """The shortest pause is the interval by this."""
 _EARLY = 0.25
@@ -72,76 +72,67 @@ class PowerWatch:
         self._rhythm = rhythm
         self._group = group
         self._chance = chance
-        self._readings: dict[str, asyncio.Task[Plan | None]] = {}
+        self._readings: dict[str, asyncio.Task[None]] = {}
+        self._plans: dict[str, Plan] = {}  # of nodes that are read, not written yet
 
     async def run(self) -> None:
         """Until cancelled."""
         try:
             while True:
-                begun = await self._begin()
-                if begun:
-                    await asyncio.sleep(BREATH_S)
-                elif self._readings:
-                    await asyncio.wait(
-                        self._readings.values(),
-                        timeout=self._idle_s,
-                        return_when=asyncio.FIRST_COMPLETED,
-                    )
-                else:
-                    await asyncio.sleep(self._idle_s)
-                await self._collect()
+                is_behind = await self._begin()
+                if not is_behind or len(self._plans) >= BATCH:
+                    await self._write()
+                # Without haste: many that became due meanwhile cost little more than one.
+                await asyncio.sleep(BREATH_S if is_behind else self._idle_s)
         finally:
             for task in self._readings.values():
                 task.cancel()
             await asyncio.gather(*self._readings.values(), return_exceptions=True)
             self._readings.clear()
+            self._plans.clear()  # whatever was not written is read again
 
     @property
     def _idle_s(self) -> float:
         return min(1.0, self._rhythm.interval_s / (2 * _QUICKEST))
 
-    async def _begin(self) -> int:
-        """Begin readings of nodes that are due, as far as there is room."""
+    async def _begin(self) -> bool:
+        """Begin readings of nodes that are due, as far as there is room; whether more may be."""
         room = min(BATCH, self._rhythm.in_flight - len(self._readings))
         if room <= 0:
-            return 0
-        most = room + len(self._readings)
+            return True
+        most = room + len(self._readings) + len(self._plans)
         now = self._ctx.door.clock()
         found = await power_schedule.due(self._ctx, now, most, self._group)
-        uuids = [uuid for uuid in found if uuid not in self._readings][:room]
+        known = self._readings.keys() | self._plans.keys()
+        uuids = [uuid for uuid in found if uuid not in known][:room]
         if not uuids:
-            return 0
-        watched = await power_watch.look(self._ctx, uuids)
-        alone = []
-        for item in watched:
+            return False
+        for item in await power_watch.look(self._ctx, uuids):
             if is_left_alone(item.node, has_work=item.has_work):
-                alone.append(self._later(item, failures=item.failures))
+                self._plans[item.node.uuid] = self._later(item, failures=item.failures)
             else:
-                self._readings[item.node.uuid] = asyncio.create_task(self._read(item))
-        if alone:
-            await self._ctx.door.store.commit([power_schedule.schedule(alone)])
-        return len(watched)
+                self._readings[item.node.uuid] = asyncio.create_task(self._reading(item))
+        return len(uuids) == room
 
-    async def _collect(self) -> None:
-        """Write down when the nodes are due again whose readings found nothing new."""
-        plans = []
-        for uuid, task in list(self._readings.items()):
-            if not task.done():
-                continue
-            del self._readings[uuid]
-            why = task.exception()
-            if why is not None:
-                log.error("a reading went wrong", node=uuid, error=repr(why), trace=why)
-                now = self._ctx.door.clock()
-                plans.append(Plan(uuid, now + self._rhythm.interval_s, 0.0, 0))
-                continue
-            plan = task.result()
-            if plan is not None:
-                plans.append(plan)
-        for start in range(0, len(plans), _PLANS):
-            await self._ctx.door.store.commit(
-                [power_schedule.schedule(plans[start : start + _PLANS])]
-            )
+    async def _write(self) -> None:
+        """Write down when nodes are due again of which there was nothing else to write."""
+        while self._plans:
+            some = list(self._plans.values())[:BATCH]
+            await self._ctx.door.store.commit([power_schedule.schedule(some)])
+            for plan in some:
+                del self._plans[plan.node]
+
+    async def _reading(self, item: Watched) -> None:
+        """Read one node; what went wrong with it is tried again."""
+        uuid = item.node.uuid
+        try:
+            plan = await self._read(item)
+        except Exception as why:
+            log.error("a reading went wrong", node=uuid, error=repr(why), trace=why)
+            plan = self._plan(item, self._rhythm.interval_s, 0)
+        del self._readings[uuid]
+        if plan is not None:
+            self._plans[uuid] = plan
 
     async def _read(self, item: Watched) -> Plan | None:
         """Read one node and record what follows; the plan if that is all there is to write."""
@@ -188,4 +179,4 @@ class PowerWatch:
 
     def _plan(self, item: Watched, pause: float, failures: int) -> Plan:
         due = self._ctx.door.clock() + pause * (1 - _EARLY * self._chance())
-        return Plan(item.node.uuid, due, pause, failures)
+        return Plan(item.node.uuid, due, pause, failures, was=item.pause)

@@ -10,8 +10,6 @@ import ipaddress
 import socket
 from collections.abc import Sequence
 
-import httpx
-
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -81,24 +79,3 @@ async def _look_up(host: str, port: int) -> list[Address]:
     async with asyncio.timeout(LOOK_UP_S):
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
-
-
-class GuardedTransport(httpx.AsyncBaseTransport):
-    """Connects to the checked address, under the name that was asked for."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-        self._inner = httpx.AsyncHTTPTransport(
-            limits=httpx.Limits(max_connections=32, max_keepalive_connections=8)
-        )
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        host = request.url.host
-        port = request.url.port or (443 if request.url.scheme == "https" else 80)
-        address = await self._guard.resolve(host, port)
-        request.url = request.url.copy_with(host=address)
-        request.extensions = {**request.extensions, "sni_hostname": host}
-        return await self._inner.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()

@@ -1,4 +1,6 @@
-"""One request to a webhook's address, and what came of it."""
+"""One request to a webhook's address, and what came of it. Imported with httpx when there is a
+webhook: most installations have none.
+"""
 
 import time
 from collections.abc import Callable
@@ -7,13 +9,33 @@ from dataclasses import dataclass
 import httpx
 
 from siderite.events.webhooks.guard import Guard
-from siderite.events.webhooks.guard import GuardedTransport
 from siderite.events.webhooks.guard import Refused
 from siderite.events.webhooks.webhook import Webhook
 from siderite.events.webhooks.webhook import signature
 
 _MOST_READ = 64 * 1024
 _REDIRECTS = range(300, 400)
+
+
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """Connects to the checked address, under the name that was asked for."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._inner = httpx.AsyncHTTPTransport(
+            limits=httpx.Limits(max_connections=32, max_keepalive_connections=8)
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        host = request.url.host
+        port = request.url.port or (443 if request.url.scheme == "https" else 80)
+        address = await self._guard.resolve(host, port)
+        request.url = request.url.copy_with(host=address)
+        request.extensions = {**request.extensions, "sni_hostname": host}
+        return await self._inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import contextlib
 import random
 from collections.abc import Callable
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,9 +24,11 @@ from siderite.events import views
 from siderite.events.webhooks import deliveries
 from siderite.events.webhooks.deliveries import Delivery
 from siderite.events.webhooks.guard import Guard
-from siderite.events.webhooks.post import Post
 from siderite.events.webhooks.webhook import WEBHOOKS
 from siderite.events.webhooks.webhook import Webhook
+
+if TYPE_CHECKING:
+    from siderite.events.webhooks.post import Post
 
 log = get_logger("webhooks")
 
@@ -101,6 +104,8 @@ class Sender:
         webhook = await WEBHOOKS.get(self._store, uuid)
         if webhook is None:
             return
+        from siderite.events.webhooks.post import Post  # noqa: PLC0415 - brings httpx
+
         post = Post(self._guard, timeout_s=self._timeout_s, clock=self._clock)
         mishaps = 0
         try:
@@ -123,7 +128,7 @@ class Sender:
         finally:
             await post.close()
 
-    async def _round(self, webhook: Webhook, post: Post) -> tuple[float, bool]:
+    async def _round(self, webhook: Webhook, post: "Post") -> tuple[float, bool]:
         """Look through some of the log, send what can be sent; how long to rest, and whether
         anything got through.
         """
@@ -170,7 +175,7 @@ class Sender:
         return bodies
 
     async def _deliver(
-        self, webhook: Webhook, post: Post, delivery: Delivery, body: bytes | None
+        self, webhook: Webhook, post: "Post", delivery: Delivery, body: bytes | None
     ) -> bool:
         if body is None:
             gone = "The event was pruned from the log before it could be delivered."

@@ -27,7 +27,6 @@ from siderite.events import query
 from siderite.events.webhooks import asked
 from siderite.events.webhooks import deliveries
 from siderite.events.webhooks.guard import Guard
-from siderite.events.webhooks.post import Post
 from siderite.events.webhooks.sender import Sender
 from siderite.events.webhooks.sender import test_event
 from siderite.events.webhooks.webhook import WEBHOOKS
@@ -155,6 +154,8 @@ async def test(home: Home, request: Request) -> Response:
     asked.may_change(request.who)
     found = await hooks.find(request.params[0], request.who)
     message_id = new_uuid()
+    from siderite.events.webhooks.post import Post  # noqa: PLC0415 - brings httpx
+
     post = Post(hooks.guard, timeout_s=hooks.timeout_s, clock=wall_clock)
     try:
         body = test_event(message_id, found.uuid, iso(wall_clock()))
