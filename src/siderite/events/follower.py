@@ -7,6 +7,7 @@ a fact may be dealt with twice, never left out.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ POLL_S = {"sqlite": 5.0, "postgresql": 0.5}
 """How often to look unwoken: on PostgreSQL other processes commit too."""
 BREATH_S = 0.002
 """Between two batches while there is more: requests are answered meanwhile."""
+LONGEST_BREATH_S = 0.5
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -44,6 +46,7 @@ class Follower:
         from_start: bool = True,
         batch: int = 500,
         gather_s: float = 0.0,
+        patience: int = 0,
         let_go: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = wall_clock,
     ) -> None:
@@ -53,6 +56,7 @@ class Follower:
         self._from_start = from_start
         self._batch = batch
         self._gather_s = gather_s
+        self._patience = patience
         self._let_go = let_go
         self._clock = clock
         self._woken = asyncio.Event()
@@ -100,8 +104,15 @@ class Follower:
                         await self._woken.wait()
             # Many facts at a time cost little more than one, but no more than fit into a batch.
             is_behind = reached - seq >= self._batch
-            await asyncio.sleep(BREATH_S if is_behind else self._gather_s)
+            await asyncio.sleep(await self._breath() if is_behind else self._gather_s)
             seq = reached
+
+    async def _breath(self) -> float:
+        """How long to leave the loop to others: so many times as long as it is busy with them."""
+        began = time.perf_counter()
+        await asyncio.sleep(0)
+        busy_s = time.perf_counter() - began
+        return min(LONGEST_BREATH_S, max(BREATH_S, self._patience * busy_s))
 
     async def _step(self, seq: int) -> int:
         entries = await eventlog.read(self._store, after=seq, limit=self._batch)

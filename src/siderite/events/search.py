@@ -25,6 +25,8 @@ from siderite.events.rows import unpacked
 
 NAME = "search"
 AT_ONCE = 10
+AHEAD = 500
+"""How many facts are looked at for one that says all that a fact does."""
 _UNTRUE = tuple(
     f".{action}.{status}" for action in ("create", "update", "delete") for status in
     ("start", "error")
@@ -63,7 +65,7 @@ _OLD = {
 }
 _LATER = {
     dialect: "SELECT resource, event_type, max(seq) FROM events WHERE resource IN"
-    f" ({unpacked(dialect, 'text')}) AND seq > ? GROUP BY resource, event_type"
+    f" ({unpacked(dialect, 'text')}) AND seq > ? AND seq <= ? GROUP BY resource, event_type"
     for dialect in _DIALECTS
 }
 _FORGET = {
@@ -128,8 +130,10 @@ class Search:
         if not told:
             return []
         resources = {entry.resource for entry in told}
+        first = told[0].seq
         rows = await self._store.fetch(
-            _LATER[self._store.dialect], (packed([(one,) for one in resources]), told[0].seq)
+            _LATER[self._store.dialect],
+            (packed([(one,) for one in resources]), first, first + AHEAD),
         )
         said = {(row[0], row[1]): int(row[2] or 0) for row in rows}
         gone = {one: seq for (one, kind), seq in said.items() if str(kind).endswith(_GONE)}

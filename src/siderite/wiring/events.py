@@ -35,8 +35,10 @@ FACTS = "siderite_facts"
 """The signal to other processes that the log has grown."""
 GATHER_S = 0.4
 """How long the index and the monitor wait for more facts: they can be a little late."""
-BATCH = 16
+BATCH = 32
 """Facts that are dealt with at a time: more would keep requests waiting."""
+PATIENCE = 40
+"""How many turns of a busy loop they leave to requests and work between two batches."""
 
 
 async def events(base: Base, rooms: Sequence[Part]) -> Part:
@@ -74,7 +76,10 @@ def _kept_up(base: Base, ways: Ways) -> list[Job]:
     """What the ways out do beside answering."""
     store = base.store
     kept = ((search.NAME, ways.search.deal), (monitor.NAME, ways.monitor.deal))
-    followers = [Follower(store, name, deal, batch=BATCH, gather_s=GATHER_S) for name, deal in kept]
+    followers = [
+        Follower(store, name, deal, batch=BATCH, gather_s=GATHER_S, patience=PATIENCE)
+        for name, deal in kept
+    ]
     return [
         *(_followed(base, follower) for follower in followers),
         Singleton(store, "events.webhooks", ways.webhooks.sender.run).run,

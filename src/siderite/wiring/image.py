@@ -37,7 +37,7 @@ def image(base: Base) -> ImageRoom:
     )
     other = None
     if config.image_url and base.keystone is not None:
-        from siderite.wiring.glance_images import GlanceImages  # noqa: PLC0415 - brings httpx
+        from siderite.wiring.glance_images import GlanceImages
 
         other = GlanceImages(config.image_url, base.keystone, base.data / "image-cache")
     part = Part(
