@@ -87,7 +87,7 @@ def ramdisk_options():
     boot = linux_boot()
     return {
         "deploy_kernel": str(boot.kernel),
-        "deploy_ramdisk": str(boot.initramfs),
+        "deploy_ramdisk": str(boot.ramdisk),
         "ramdisk_url": "http://10.0.2.2:{port}",
         "agent_require_tls": "false",
         "callback_timeout_s": "600",

@@ -20,7 +20,8 @@ from siderite.baremetal.drivers.bmc import outcome_of
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.core.clock import now as wall_clock
 
-POLL_S = 1.0
+SOON_S, POLL_S = 0.2, 1.0
+"""Most machines follow at once: they are read again soon, and then ever more seldom."""
 RESEND_S = {PowerOrder.ON: 15.0, PowerOrder.OFF: 15.0, PowerOrder.SOFT_OFF: 5.0}
 """A guest that still boots does not hear a soft off, so that is repeated soonest."""
 MEMORY = "power_change"
@@ -63,8 +64,9 @@ class Switch:
             await self._button.press(at, order)
             if len(self._ordered) >= _REMEMBERED_ORDERS:
                 self._ordered.clear()  # at worst an order is given twice, which is harmless
-            self._ordered[key] = now
-        return Wait(f"the machine was told to go {order}, and has not yet", POLL_S)
+            self._ordered[key] = last = now
+        again_in = min(max((now - last) / 2, SOON_S), POLL_S)
+        return Wait(f"the machine was told to go {order}, and has not yet", again_in)
 
     async def _reboot(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
         memory = at.driver_internal_info.get(MEMORY) or {}
