@@ -8,6 +8,7 @@ import pytest
 
 from tests.lab import LabHost
 from tests.lab import lab_host
+from tests.support.lending import Lending
 from tests.support.postgres import Postgres
 from tests.support.postgres import running_postgres
 from tests.support.rabbitmq import Rabbit
@@ -21,14 +22,20 @@ hypothesis.settings.load_profile("siderite")
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """A private server: one per test process, started by the first test that asks for it."""
-    with running_postgres() as server:
+    with running_postgres(durable=False) as server:
         yield server
 
 
+@pytest.fixture(scope="session")
+def lending(postgres: Postgres) -> Lending:
+    """Its databases that are lent to one test after another."""
+    return Lending(postgres)
+
+
 @pytest.fixture
-def postgres_url(postgres: Postgres) -> Iterator[str]:
-    """The address of an empty database of the test's own."""
-    with postgres.fresh_database() as url:
+def postgres_url(lending: Lending) -> Iterator[str]:
+    """The address of a database of the test's own, with today's schema and nothing in it."""
+    with lending.database() as url:
         yield url
 
 
@@ -41,11 +48,21 @@ def rabbitmq() -> Iterator[Rabbit]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database of each kind in turn."""
+    """A database of each kind in turn, with nothing in it."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/test.db"
     url: str = request.getfixturevalue("postgres_url")
     return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def bare_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The same without any schema."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/test.db"
+        return
+    with request.getfixturevalue("postgres").fresh_database() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,8 @@ def both(
         with cloud(data) as made:
             yield made
         return
-    server = request.getfixturevalue("postgres")
-    with server.fresh_database() as url, cloud(data, url) as made:
+    lending = request.getfixturevalue("lending")
+    with lending.database() as url, cloud(data, url) as made:
         yield made
 
 

@@ -16,9 +16,9 @@ from siderite.core.store.migrations import migrate
 from siderite.core.store.migrations import pending
 
 
-def test_a_second_start_runs_none(database_url):
+def test_a_second_start_runs_none(bare_database_url):
     async def story():
-        store = await open_store(database_url)
+        store = await open_store(bare_database_url)
         assert [name for name, _ in pending(set())] == await migrate(store)
         assert await migrate(store) == []
         await store.close()
@@ -26,11 +26,11 @@ def test_a_second_start_runs_none(database_url):
     asyncio.run(story())
 
 
-def test_nodes_without_a_state_become_available(database_url):
+def test_nodes_without_a_state_become_available(bare_database_url):
     """Seed 004: NOSTATE was NULL in the database; it is AVAILABLE from now on."""
 
     async def story():
-        store = await open_store(database_url)
+        store = await open_store(bare_database_url)
         await migrate(store)
         node = Node(
             uuid="11111111-1111-4111-8111-111111111111",
@@ -64,14 +64,14 @@ def test_nodes_without_a_state_become_available(database_url):
     asyncio.run(story())
 
 
-def test_ports_and_chassis_come_to_nodes_that_are_there(database_url, monkeypatch):
+def test_ports_and_chassis_come_to_nodes_that_are_there(bare_database_url, monkeypatch):
     name = "baremetal/0003_ports_and_chassis.sql"
 
     def earlier(done: set[str]) -> list[tuple[str, str]]:
         return [item for item in pending(done) if item[0] < name or not item[0].startswith("bare")]
 
     async def story():
-        store = await open_store(database_url)
+        store = await open_store(bare_database_url)
         with monkeypatch.context() as patch:
             patch.setattr(migrations, "pending", earlier)
             assert name not in await migrate(store)

@@ -38,18 +38,18 @@ async def rows(store):
     ]
 
 
-def test_a_commit_is_read_back(database_url):
+def test_a_commit_is_read_back(bare_database_url):
     async def story():
-        async with things(database_url) as store:
+        async with things(bare_database_url) as store:
             await store.commit([Op(INSERT, (1, "a", 1), 1), Op(INSERT, (2, "b", 1), 1)])
             assert await rows(store) == [(1, "a", 1), (2, "b", 1)]
 
     asyncio.run(story())
 
 
-def test_a_lost_swap_undoes_the_whole_commit(database_url):
+def test_a_lost_swap_undoes_the_whole_commit(bare_database_url):
     async def story():
-        async with things(database_url) as store:
+        async with things(bare_database_url) as store:
             await store.commit([Op(INSERT, (1, "a", 1), 1)])
             with pytest.raises(Lost):
                 await store.commit([Op(INSERT, (2, "b", 1), 1), Op(SWAP, (3, 1, 2), 1)])
@@ -58,9 +58,9 @@ def test_a_lost_swap_undoes_the_whole_commit(database_url):
     asyncio.run(story())
 
 
-def test_a_duplicate_names_its_column_and_undoes_the_whole_commit(database_url):
+def test_a_duplicate_names_its_column_and_undoes_the_whole_commit(bare_database_url):
     async def story():
-        async with things(database_url) as store:
+        async with things(bare_database_url) as store:
             await store.commit([Op(INSERT, (1, "a", 1), 1)])
             with pytest.raises(Duplicate) as clash:
                 await store.commit([Op(SWAP, (2, 1, 1), 1), Op(INSERT, (2, "a", 1), 1)])
@@ -70,9 +70,9 @@ def test_a_duplicate_names_its_column_and_undoes_the_whole_commit(database_url):
     asyncio.run(story())
 
 
-def test_one_bad_commit_does_not_spoil_those_beside_it(database_url):
+def test_one_bad_commit_does_not_spoil_those_beside_it(bare_database_url):
     async def story():
-        async with things(database_url) as store:
+        async with things(bare_database_url) as store:
             good = [store.commit([Op(INSERT, (n, f"n{n}", 1), 1)]) for n in range(20)]
             bad = [store.commit([Op(SWAP, (2, 99, 1), 1)]) for _ in range(20)]
             mixed = [one for pair in zip(good, bad, strict=True) for one in pair]
@@ -84,9 +84,9 @@ def test_one_bad_commit_does_not_spoil_those_beside_it(database_url):
     asyncio.run(story())
 
 
-def test_of_many_swaps_of_one_version_exactly_one_wins(database_url):
+def test_of_many_swaps_of_one_version_exactly_one_wins(bare_database_url):
     async def story():
-        async with things(database_url) as store:
+        async with things(bare_database_url) as store:
             await store.commit([Op(INSERT, (1, "a", 1), 1)])
             swaps = [store.commit([Op(SWAP, (2, 1, 1), 1)]) for _ in range(30)]
             answers = await asyncio.gather(*swaps, return_exceptions=True)
@@ -95,9 +95,9 @@ def test_of_many_swaps_of_one_version_exactly_one_wins(database_url):
     asyncio.run(story())
 
 
-def test_a_write_gives_back_what_it_touched(database_url):
+def test_a_write_gives_back_what_it_touched(bare_database_url):
     async def story():
-        async with things(database_url) as store:
+        async with things(bare_database_url) as store:
             await store.commit([Op(INSERT, (1, "a", 1), 1)])
             sql = "UPDATE things SET version = version + 1 WHERE name = ? RETURNING id, version"
             assert [tuple(row) for row in await store.write(sql, ("a",))] == [(1, 2)]

@@ -32,9 +32,9 @@ _numbers = itertools.count(1)
 
 
 def test_rows_and_statements_of_every_earlier_schema_work_after_an_upgrade(
-    database_url, monkeypatch
+    bare_database_url, monkeypatch
 ):
-    asyncio.run(_one_at_a_time(database_url, monkeypatch))
+    asyncio.run(_one_at_a_time(bare_database_url, monkeypatch))
 
 
 async def _one_at_a_time(url, monkeypatch):

@@ -36,7 +36,7 @@ def one_fact(
     with ExitStack() as stack:
         url = ""
         if request.param == "postgresql":
-            url = stack.enter_context(request.getfixturevalue("postgres").fresh_database())
+            url = stack.enter_context(request.getfixturevalue("lending").database())
         app = stack.enter_context(standing(tmp_path_factory.mktemp("one-fact"), url))
         app.run(tell(app.app, fact(1)))
         yield app

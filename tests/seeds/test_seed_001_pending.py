@@ -31,8 +31,8 @@ def full(
         with cloud(data, **options) as made:
             yield made
         return
-    server = request.getfixturevalue("postgres")
-    with server.fresh_database() as url, cloud(data, url, **options) as made:
+    lending = request.getfixturevalue("lending")
+    with lending.database() as url, cloud(data, url, **options) as made:
         yield made
 
 

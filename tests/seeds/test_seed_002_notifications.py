@@ -68,7 +68,7 @@ def log(request, tmp_path_factory):
         patch.setattr("siderite.baremetal.workers.console.BEAT_S", 0.05)
         if request.param == "sqlite":
             return asyncio.run(story(data, ""))
-        with request.getfixturevalue("postgres").fresh_database() as url:
+        with request.getfixturevalue("lending").database() as url:
             return asyncio.run(story(data, url))
 
 

@@ -3,7 +3,8 @@
 Tests reach it through the fixtures `postgres` and `postgres_url` of tests/conftest.py. By hand,
 `python -m tests.support.postgres` prints a URL and serves until Ctrl-C. Nothing is shared with a
 PostgreSQL that the machine may already run: own data folder, own port, own password. Commits are
-durable (fsync on), as in production, so that figures taken on it mean something.
+durable (fsync on), as in production, so that figures taken on it mean something; only that of the
+fixtures does not wait for the disk.
 """
 
 import os
@@ -45,34 +46,49 @@ class Postgres:
         """The address of one database on this server."""
         return f"postgresql://siderite:{self.password}@127.0.0.1:{self.port}/{database}"
 
-    def sql(self, statement: str) -> str:
-        """Run one statement outside any transaction, as superuser; return what psql prints."""
-        psql = str(self.bin / "psql")
-        command = [psql, self.url(), "--no-psqlrc", "-qAt", "-c", statement]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    def sql(self, *statements: str, url: str = "") -> str:
+        """Run statements outside any transaction, as superuser; return what psql prints."""
+        command = [str(self.bin / "psql"), url or self.url(), "--no-psqlrc", "-qAt"]
+        command += [word for statement in statements for word in ("-c", statement)]
+        done = subprocess.run(
+            [*command, "-v", "ON_ERROR_STOP=1"], capture_output=True, text=True, check=False
+        )
         if done.returncode:
-            raise PostgresUnavailable(f"psql refused {statement!r}: {done.stderr.strip()}")
+            raise PostgresUnavailable(f"psql refused {statements!r}: {done.stderr.strip()}")
         return done.stdout.strip()
+
+    def make_database(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"t_{secrets.token_hex(6)}"
+        self.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drop it with its connections."""
+        self.sql(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
     @contextmanager
     def fresh_database(self) -> Iterator[str]:
-        """Yield the URL of a new, empty database, and drop it afterwards with its connections."""
-        name = f"t_{secrets.token_hex(6)}"
-        self.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+        """Yield the URL of a new, empty database, and drop it afterwards."""
+        url = self.make_database()
         try:
-            yield self.url(name)
+            yield url
         finally:
-            self.sql(f"DROP DATABASE {name} WITH (FORCE)")
+            self.drop_database(url)
 
 
 @contextmanager
-def running_postgres() -> Iterator[Postgres]:
-    """Start a server in a scratch folder; stop it and remove the folder whatever happens."""
+def running_postgres(*, durable: bool = True) -> Iterator[Postgres]:
+    """Start a server in a scratch folder; stop it and remove the folder whatever happens.
+
+    Unless `durable`, commits do not wait for the disk: what they say would not survive a power
+    failure, and nothing else changes.
+    """
     binaries = find_binaries()
     with scratch() as home:
         password = secrets.token_hex(12)
         init(binaries, home, password=password)
-        process, port = _start(binaries, home)
+        process, port = _start(binaries, home, fsync="on" if durable else "off")
         try:
             yield Postgres(binaries, port, password, process.pid, home)
         finally:
@@ -141,7 +157,7 @@ def init(binaries: Path, home: Path, *, password: str) -> None:
         raise PostgresUnavailable(f"initdb failed: {done.stderr.strip()}")
 
 
-def _start(binaries: Path, home: Path) -> tuple[subprocess.Popen[bytes], int]:
+def _start(binaries: Path, home: Path, *, fsync: str) -> tuple[subprocess.Popen[bytes], int]:
     """Start on a free port; another process may take it first, so try a few."""
     log = home / "log"
     for _ in range(3):
@@ -152,7 +168,7 @@ def _start(binaries: Path, home: Path) -> tuple[subprocess.Popen[bytes], int]:
                     *unprivileged(),
                     binaries / "postgres",
                     *("-D", home / "data", "-k", home, "-h", "127.0.0.1", "-p", str(port)),
-                    *("-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "max_connections=200"),
+                    *("-c", f"fsync={fsync}", "-c", "max_connections=200"),
                 ],
                 cwd=home,
                 stdout=out,

@@ -12,6 +12,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from tests.support.lending import Lending
 from tests.support.postgres import Postgres
 from tests.support.postgres import PostgresUnavailable
 from tests.support.postgres import find_binaries
@@ -58,9 +59,21 @@ def test_a_database_is_dropped_even_when_the_test_fails(postgres: Postgres) -> N
     assert postgres.sql(f"SELECT count(*) FROM pg_database WHERE datname = '{name}'") == "0"
 
 
-def test_commits_are_durable(postgres_url: str) -> None:
-    assert asyncio.run(_ask(postgres_url, "SHOW fsync")) == "on"
-    assert asyncio.run(_ask(postgres_url, "SHOW synchronous_commit")) == "on"
+def test_a_lent_database_comes_back_with_its_schema_and_without_rows(lending: Lending) -> None:
+    with lending.database() as url:
+        schema = asyncio.run(_ask(url, "SELECT count(*) FROM migrations"))
+        asyncio.run(_ask(url, "INSERT INTO leases VALUES ('sweep', 'me', 1)"))
+        asyncio.run(_ask(url, "UPDATE event_head SET seq = 7"))
+        asyncio.run(_ask(url, "SELECT nextval('events_id_seq')"))
+    with lending.database() as again:
+        assert again == url
+        assert asyncio.run(_ask(url, "SELECT count(*) FROM migrations")) == schema
+        assert asyncio.run(_ask(url, "SELECT count(*) FROM leases")) == 0
+        assert asyncio.run(_ask(url, "SELECT seq FROM event_head")) == 0
+        assert asyncio.run(_ask(url, "SELECT nextval('events_id_seq')")) == 1
+        asyncio.run(_ask(url, "ALTER TABLE leases ADD COLUMN spoilt int"))
+    with lending.database() as another:
+        assert another != url
 
 
 def test_a_wrong_password_is_refused(postgres: Postgres) -> None:
@@ -94,10 +107,12 @@ def test_the_server_ends_with_the_program_that_started_it(sign: signal.Signals) 
 
 
 @pytest.mark.serial
-def test_a_server_is_ready_within_ten_seconds_and_gone_afterwards() -> None:
+def test_a_server_is_ready_within_ten_seconds_durable_and_gone_afterwards() -> None:
     began = time.monotonic()
     with running_postgres() as server:
         assert time.monotonic() - began < 10
         assert not _gone(server.pid)
+        assert asyncio.run(_ask(server.url(), "SHOW fsync")) == "on"
+        assert asyncio.run(_ask(server.url(), "SHOW synchronous_commit")) == "on"
     assert _gone(server.pid)
     assert not server.socket_dir.exists()

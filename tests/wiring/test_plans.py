@@ -71,8 +71,8 @@ NARROW = (
 """Lists that read only what they show, or a part of the table that an index holds."""
 
 
-def test_lists_and_the_claiming_of_work_follow_indexes(database_url, tmp_path):
-    url = database_url
+def test_lists_and_the_claiming_of_work_follow_indexes(bare_database_url, tmp_path):
+    url = bare_database_url
     if url.startswith("postgresql"):
         url += "?enable_seqscan=off&enable_bitmapscan=off"
     problems = asyncio.run(_problems(url, tmp_path))

@@ -136,6 +136,8 @@ class Monitor:
     async def report(self) -> dict[str, object]:
         """Per operation, how many began, ended, failed, are open, and for how long."""
         now = self._clock()
+        # Read first: what is counted then is no older than it says.
+        at = await place.seq_of(self._store, NAME)
         rows = await self._store.fetch(
             f"SELECT o.operation, {', '.join('o.' + name for name in _COUNTS)}, count(e.seq),"
             " coalesce(sum(CASE WHEN e.seen < ? THEN 1 ELSE 0 END), 0), min(e.began)"
@@ -154,7 +156,6 @@ class Monitor:
             }
             for row in rows
         ]
-        at = await place.seq_of(self._store, NAME)
         return {"current_to": at, "overdue_after_s": self._overdue_s, "operations": operations}
 
     async def under_way(

@@ -64,6 +64,15 @@ def _refuse(word: str) -> Any:
     raise AssertionError(f"{word} is not JSON")
 
 
+_SUMS = (
+    "SELECT count(*), sum(version), max(id), max(updated_at) FROM nodes",
+    "SELECT count(*), min(fence), max(fence), max(deadline), max(due) FROM work",
+    "SELECT sum(taken) FROM chassis",
+    *(f"SELECT count(*), sum(version), max(id) FROM {name}" for name in RECORDS),
+)
+_FOOTPRINT = "SELECT * FROM " + ", ".join(f"({sql}) s{n}" for n, sql in enumerate(_SUMS))
+
+
 def footprint(app: Standing) -> list[Any]:
     """All that a refused request must leave as it was: every resource, the work and the scripts.
 
@@ -71,13 +80,7 @@ def footprint(app: Standing) -> list[Any]:
     """
 
     async def read() -> list[Any]:
-        store = app.app.program.store
-        nodes = "SELECT count(*), sum(version), max(id), max(updated_at) FROM nodes"
-        work = "SELECT count(*), min(fence), max(fence), max(deadline), max(due) FROM work"
-        chassis = "SELECT sum(taken) FROM chassis"
-        records = [f"SELECT count(*), sum(version), max(id) FROM {name}" for name in RECORDS]
-        asked = (nodes, work, chassis, *records)
-        found = [tuple((await store.fetch(sql))[0]) for sql in asked]
+        (found,) = await app.app.program.store.fetch(_FOOTPRINT)
         return [*found, app.app.program.machines.scripts.every()]
 
     return app.run(read())

@@ -3,6 +3,7 @@
 import itertools
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -184,7 +185,7 @@ def test_inspection_is_continued_only_for_a_node_that_waits_for_it(app: Standing
     refused(app.ask("POST", f"/v1/continue_inspection?node_uuid={ready}", body, token=""), 404)
 
 
-@repeatable
+@hypothesis.settings(repeatable, max_examples=60)
 @given(data=st.data())
 def test_nothing_that_a_ramdisk_sends_is_a_server_error(
     lite: Standing, data: st.DataObject

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -199,7 +200,7 @@ def test_chassis_are_for_those_who_see_all(app: Standing) -> None:
     assert app.ask("GET", f"/v1/chassis/{uuid}", token=token).status == 200
 
 
-@repeatable
+@hypothesis.settings(repeatable, max_examples=50)
 @given(data=st.data())
 def test_no_creation_or_patch_of_a_chassis_is_a_server_error(
     app: Standing, data: st.DataObject

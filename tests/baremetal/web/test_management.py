@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -276,7 +277,7 @@ BODIES = {
 }
 
 
-@repeatable
+@hypothesis.settings(repeatable, max_examples=60)
 @given(data=st.data())
 def test_no_wish_for_the_hardware_is_a_server_error(app: Standing, data: st.DataObject) -> None:
     with one_node(app, **data.draw(NODES)) as uuid:

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -532,7 +533,7 @@ def test_ports_are_seen_by_those_who_see_their_node(app: Standing) -> None:
     refused(app.ask("GET", f"/v1/ports?marker={hidden}", token=token), 404, hidden)
 
 
-@repeatable
+@hypothesis.settings(repeatable, max_examples=60)
 @given(data=st.data())
 def test_no_creation_or_patch_of_a_port_is_a_server_error(
     app: Standing, data: st.DataObject
