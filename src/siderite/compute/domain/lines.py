@@ -34,11 +34,3 @@ def stored(first: str, *rest: str) -> str:
 def cut(body: str, seen: Choice) -> str:
     """What a reader sees of a stored text, as a JSON object; marks are still to be replaced."""
     return "{" + "".join(seen.pick(body.split("\n", seen.reach))) + "}"
-
-
-def cut_all(bodies: Sequence[str], seen: Choice) -> str:
-    """The same of many, as the inside of a list."""
-    if not bodies:
-        return ""
-    pick, reach, join = seen.pick, seen.reach, "".join
-    return "{" + "},{".join([join(pick(body.split("\n", reach))) for body in bodies]) + "}"

@@ -338,7 +338,7 @@ def _sort(ask: Ask, request: Request) -> None:
         ask.sort.append(Sort("created_at", ways[0] == "desc"))
 
 
-async def rows(ctx: Context, request: Request, ask: Ask, what: str) -> Sequence[Line]:
+async def rows(ctx: Context, ask: Ask, what: str) -> Sequence[Line]:
     """The page that a query asks for."""
     if ask.is_empty or ask.limit == 0:
         return ()

@@ -18,6 +18,7 @@ from siderite.compute.web import server_list
 from siderite.compute.web import server_schema
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
+from siderite.compute.web.server_list import Ask
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -27,6 +28,7 @@ from siderite.core.http import Route
 from siderite.core.http import parse_json
 from siderite.core.http import raw
 from siderite.core.http import reply
+from siderite.core.store import Line
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
@@ -50,7 +52,7 @@ async def show(service: "Service", request: Request) -> Response:
 async def index(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers"""
     ask = server_list.parse(service.ctx, request)
-    rows = await server_list.rows(service.ctx, request, ask, "uuid, name, id")
+    rows = await server_list.rows(service.ctx, ask, "uuid, name")
     items = views.linked(views.brief("servers", rows), service, request)
     return raw(views.page("servers", items, _next(service, request, ask, rows, "servers")))
 
@@ -58,13 +60,15 @@ async def index(service: "Service", request: Request) -> Response:
 async def detail(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/detail"""
     ask = server_list.parse(service.ctx, request)
-    rows = await server_list.rows(service.ctx, request, ask, "uuid, body, id")
-    bodies: Sequence[str] = [row[1] for row in rows]  # type: ignore[misc]  # the column is text
-    items = views.servers(service, request, bodies, await statuses(service, request))
-    return raw(views.page("servers", items, _next(service, request, ask, rows, "servers/detail")))
+    who, told = views.reader(service, request), await statuses(service, request)
+    rows, items = await service.pages.of(service.ctx, ask, who, told)
+    following = _next(service, request, ask, rows, "servers/detail")
+    return raw(views.page("servers", ",".join(items), following))
 
 
-def _next(service: "Service", request: Request, ask: Any, rows: Any, path: str) -> str | None:
+def _next(
+    service: "Service", request: Request, ask: Ask, rows: Sequence[Line], path: str
+) -> str | None:
     if not rows or len(rows) < ask.limit:
         return None
     return views.following(service, request, path, str(rows[-1][0]))

@@ -12,6 +12,7 @@ from siderite.compute.usecases import listing
 from siderite.compute.usecases.context import Context
 from siderite.compute.web import policy
 from siderite.compute.web import versions
+from siderite.compute.web.pages import Pages
 from siderite.compute.web.routes import ROUTES
 from siderite.compute.web.routes import in_project
 from siderite.compute.web.versions import RANGE
@@ -61,6 +62,7 @@ class ComputeService:
         self.routes = Routes(
             [*ROUTES, *(in_project(route) for route in ROUTES if route.policy != "public")]
         )
+        self.pages = Pages()
         self._statuses: dict[str, str] = {}
         self._statuses_at = 0.0
         self._version = Reader((_STANDARD, _ELDER), lambda said: versions.parse(_asked(said)))

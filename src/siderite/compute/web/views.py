@@ -11,7 +11,6 @@ import msgspec
 from siderite.compute.domain import flavor_wire
 from siderite.compute.domain import wire
 from siderite.compute.domain.lines import cut
-from siderite.compute.domain.lines import cut_all
 from siderite.compute.domain.wire import HOST
 from siderite.compute.domain.wire import URL
 from siderite.core.http import Request
@@ -27,8 +26,10 @@ HOST_STATUS = 16
 
 def linked(text: str, service: "Service", request: Request) -> str:
     """The text with the public URL in its links; with the project in it if the request had it."""
-    base = service.base(request)
-    project = project_in(request)
+    return _linked(text, service.base(request), project_in(request))
+
+
+def _linked(text: str, base: str, project: str | None) -> str:
     if project is not None:
         text = text.replace(f"{URL}v2.1/", f"{base}v2.1/{project}/")
         base = f"{base}{project}/"
@@ -68,14 +69,22 @@ def server(service: "Service", request: Request, body: str, statuses: Mapping[st
     return linked(text, service, request)
 
 
-def servers(
-    service: "Service", request: Request, bodies: Sequence[str], statuses: Mapping[str, str]
-) -> str:
-    """The items of a detailed list."""
-    text = cut_all(bodies, wire.chosen(request.version, admin=request.who.is_admin, alone=False))
-    if HOST in text:
-        text = _with_hosts(text, statuses)
-    return linked(text, service, request)
+Reader = tuple[int, bool, str, str | None]
+"""All that an item of a list depends on, beside the server and the hosts: the version, whether an
+administrator reads, the URL, and the project in it.
+"""
+
+
+def reader(service: "Service", request: Request) -> Reader:
+    """Who reads a list."""
+    return request.version, request.who.is_admin, service.base(request), project_in(request)
+
+
+def listed(body: str, who: Reader, statuses: Mapping[str, str]) -> str:
+    """An item of a detailed list."""
+    version, is_admin, base, project = who
+    text = cut(body, wire.chosen(version, admin=is_admin, alone=False))
+    return _linked(_with_hosts(text, statuses) if HOST in text else text, base, project)
 
 
 def brief(kind: str, rows: Sequence[Line]) -> str:
