@@ -69,6 +69,12 @@ class Groups(Protocol):
         """The ops by which so many servers come into a group, if the limit still allows them."""
         ...
 
+    async def turn(self, uuid: str) -> list[Op]:
+        """The ops that hold only if nobody else of the group was placed since they were asked for;
+        none if the group's policy is not strict.
+        """
+        ...
+
 
 class PlainQuotas:
     """The same for every project."""
@@ -101,4 +107,7 @@ class NoGroups:
         return None
 
     async def join(self, uuid: str, count: int, limit: int) -> list[Op]:
+        return []
+
+    async def turn(self, uuid: str) -> list[Op]:
         return []

@@ -1,5 +1,6 @@
 """Finding a place for a server, on what is recorded of hosts, aggregates and groups."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,6 +16,19 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server import amount_of
 from siderite.compute.store import hypervisors
 from siderite.compute.usecases.context import Context
+from siderite.core.store import Op
+
+_MEMBERS = """
+SELECT uuid, host FROM servers WHERE group_uuid = ? AND uuid <> ? AND deleted = 0
+  AND host IS NOT NULL
+UNION
+SELECT s.uuid, c.host FROM servers s JOIN claims c ON c.server = s.uuid
+  WHERE s.group_uuid = ? AND s.uuid <> ? AND s.deleted = 0
+"""
+
+
+class NotYet(Exception):
+    """A place cannot be sought now, but soon."""
 
 
 async def find_place(
@@ -25,12 +39,15 @@ async def find_place(
     host: str | None = None,
     zone: str | None = None,
     avoid: Mapping[str, str] | None = None,
+    is_move: bool = False,
     among_its_like: bool = False,
 ) -> Placement:
-    """Where the server could go, in its own or another size; `host` asks for one, checked."""
+    """Where the server could go, in its own or another size; `host` asks for one, checked. The host
+    that was named when the server was asked for holds for its first place only.
+    """
     size = flavor or server.flavor
     wanted = await _wanted(ctx, server, size, zone or server.pinned_zone)
-    if host is not None:
+    if host is not None or is_move:
         wanted = replace(wanted, host=host, node=None, is_forced=False)
     if avoid is not None:
         wanted = replace(wanted, avoid={**wanted.avoid, **avoid})
@@ -104,14 +121,38 @@ async def _grouped(ctx: Context, server: Server, wanted: Wanted) -> Wanted:
     group = await ctx.groups.group(server.group or "")
     if group is None:
         return wanted
-    rows = await ctx.door.store.fetch(
-        "SELECT host, count(*) FROM servers WHERE group_uuid = ? AND deleted = 0"
-        " AND host IS NOT NULL AND uuid <> ? GROUP BY host",
-        (group.uuid, server.uuid),
-    )
+    places = await _members(ctx, server)
     return replace(
         wanted,
         policy=group.policy,
-        members={str(row[0]): int(row[1] or 0) for row in rows},
+        members=Counter(host for hosts in places.values() for host in hosts),
         max_server_per_host=group.max_server_per_host,
     )
+
+
+async def _members(ctx: Context, server: Server) -> dict[str, set[str]]:
+    """Where the others of the server's group are or may be soon: one on its way has claimed both
+    ends of it.
+    """
+    rows = await ctx.door.store.fetch(_MEMBERS, (server.group, server.uuid) * 2)
+    places: dict[str, set[str]] = {}
+    for uuid, host in rows:
+        places.setdefault(str(uuid), set()).add(str(host))
+    return places
+
+
+async def turn(ctx: Context, server: Server) -> list[Op]:
+    """For the commit that claims a place, asked for before the place is sought: two of a group that
+    are placed at the same moment, by whatever processes, cannot both be right about each other.
+    `NotYet` while it cannot be told where the group will be.
+    """
+    if server.group is None:
+        return []
+    ops = await ctx.groups.turn(server.group)
+    group = await ctx.groups.group(server.group) if ops else None
+    if group is not None and group.policy == "affinity":
+        places = await _members(ctx, server)
+        moving = sorted(uuid for uuid, hosts in places.items() if len(hosts) > 1)
+        if moving:
+            raise NotYet(f"server {moving[0]} of its group is on its way to another host")
+    return ops

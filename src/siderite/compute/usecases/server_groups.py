@@ -19,6 +19,7 @@ from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.who import Who
 
+_STRICT = ("affinity", "anti-affinity")
 Shown = tuple[ServerGroup, list[str]]
 
 
@@ -44,9 +45,16 @@ class StoredGroups:
                 f"Quota exceeded, too many servers in group: {limit} are allowed, {members} are in"
                 f" it."
             )
-        # Whoever else joins at the same moment finds another version, and counts again.
-        after = msgspec.structs.replace(found, version=found.version + 1)
-        return [SERVER_GROUPS.swap(found, after)]
+        return [_next_version(found)]
+
+    async def turn(self, uuid: str) -> list[Op]:
+        found = await SERVER_GROUPS.get(self._store, uuid)
+        return [] if found is None or found.policy not in _STRICT else [_next_version(found)]
+
+
+def _next_version(group: ServerGroup) -> Op:
+    """Whoever else joins or is placed at the same moment finds another version, and looks again."""
+    return SERVER_GROUPS.swap(group, msgspec.structs.replace(group, version=group.version + 1))
 
 
 async def create(

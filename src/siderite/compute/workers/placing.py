@@ -50,6 +50,7 @@ async def place_new(hands: Hands, run: Run) -> Told:
     undoing = await undo_elsewhere(hands, run)
     if undoing is not None:
         return undoing
+    turn = await placing.turn(hands.ctx, run.server)
     found = await placing.find_place(hands.ctx, run.server)
     if not found.ranked:
         raise NoValidHost(found)
@@ -68,9 +69,12 @@ async def place_new(hands: Hands, run: Run) -> Told:
         Event.NEXT,
         job=run.job.with_args(undo=None),
         changes={**lives_at(at, claim), "refusals": {}, "wait_reason": "is being made"},
-        ops=rows.claim(
-            run.server.uuid, claim, host=at.host, node=at.node, amount=run.server.amount
-        ),
+        ops=[
+            *turn,
+            *rows.claim(
+                run.server.uuid, claim, host=at.host, node=at.node, amount=run.server.amount
+            ),
+        ],
         facts=told,
     )
 
@@ -97,9 +101,10 @@ async def another_place(
     among_its_like: bool = True,
 ) -> tuple[Hypervisor, Report]:
     """A further place for a server that has one (or had), and the claim of it."""
+    turn = await placing.turn(hands.ctx, run.server)
     found = await placing.find_place(
         hands.ctx, run.server, flavor=flavor, host=host, zone=zone, avoid=avoid,
-        among_its_like=among_its_like,
+        is_move=True, among_its_like=among_its_like,
     )  # fmt: skip
     if not found.ranked:
         raise NoValidHost(found)
@@ -112,7 +117,7 @@ async def another_place(
     job = run.job.with_args(
         to={"host": at.host, "node": at.node, "driver": at.driver, "zone": at.zone}, claim=claim
     )
-    return at, Report(job=job, ops=ops)
+    return at, Report(job=job, ops=[*turn, *ops])
 
 
 def moves_to(run: Run) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from siderite.compute.domain.job import job_of
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.usecases import progress
+from siderite.compute.usecases.placing import NotYet
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.ends import Plan
@@ -16,6 +17,8 @@ from siderite.compute.workers.placing import NoValidHost
 from siderite.compute.workers.plans import PLANS
 from siderite.compute.workers.steps import Park
 from siderite.core.work import Work
+
+_NOT_YET_S = 1.0
 
 
 class ServerWork:
@@ -44,7 +47,8 @@ class ServerWork:
             return await self._fail(plan, run, Failed(f"it was not done in time{why}"))
         if run.server.group is None or run.job.step:
             return await self._take(plan, run)
-        # Members of a group are placed one after the other: each knows where the others are.
+        # Members of a group are placed one after the other: each knows where the others are. What
+        # other processes place at the same moment, the commit itself finds out.
         async with self._ctx.door.turns.of(f"group:{run.server.group}"):
             return await self._take(plan, run)
 
@@ -53,6 +57,9 @@ class ServerWork:
             told = await plan.steps[run.job.step](self._hands, run)
         except NoValidHost as none:
             return await self._report(run, await plan.no_host(self._hands, run, none.placement))
+        except NotYet as why:
+            await progress.waits(self._ctx, run, run.job, str(why), _NOT_YET_S)
+            return None
         match told:
             case Report():
                 return await self._done(plan, run, told)
