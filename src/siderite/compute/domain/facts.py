@@ -27,7 +27,8 @@ PHASED = (
     "suspend", "resume", "rescue", "unrescue", "rebuild", "resize", "resize_prep",
     "resize_finish", "resize_confirm", "resize_revert", "shelve", "shelve_offload", "unshelve",
     "restore", "snapshot", "trigger_crash_dump", "interface_attach", "interface_detach",
-    "live_migration", "evacuate", "change_password",
+    "live_migration", "live_migration_abort", "live_migration_force_complete", "evacuate",
+    "change_password",
 )  # fmt: skip
 """Actions of a server that are announced with start, and end or error."""
 

@@ -44,7 +44,7 @@ class Event(StrEnum):
     BREAK = "break"  # it failed half-way: error
     RESCHEDULE = "reschedule"
     PEND = "pend"
-    HURRY = "hurry"  # a hard request overrides the soft shutdown under way
+    HURRY = "hurry"  # what is under way shall end sooner: a soft shutdown, a live migration
     HARDER = "harder"  # a soft reboot is given up for a hard one
     OFFLOAD = "offload"
     POWERED_ON = "powered_on"  # by other hands than ours
@@ -78,6 +78,8 @@ class Action:
     fail: str = KEEP
     also: tuple[str, ...] = ()
     clean: bool = False
+    can_hurry: bool = False
+    """Whether something else of it than a shutdown can be hurried."""
     was_stopped: bool = False
     """Whether it can also end in stopped, by the event done_stopped."""
 
@@ -111,7 +113,8 @@ ACTIONS = (
            was_stopped=True),
     Action("revert_resize", (V.RESIZED,), ("resize_reverting",), V.ACTIVE, 2 * _HOUR,
            was_stopped=True),
-    Action("live_migrate", (V.ACTIVE, V.PAUSED), ("migrating",), KEEP, 2 * _HOUR),
+    Action("live_migrate", (V.ACTIVE, V.PAUSED), ("migrating",), KEEP, 2 * _HOUR,
+           can_hurry=True),
     Action("create_image", _LIVE, ("image_snapshot_pending", "image_uploading"), KEEP, 2 * _HOUR),
     Action("create_backup", _LIVE, ("image_backup", "image_uploading"), KEEP, 2 * _HOUR),
     Action("shelve", _LIVE, ("shelving", "shelving_image_uploading"), V.SHELVED, 2 * _HOUR,
@@ -198,7 +201,7 @@ def _add(table: _Table, action: Action) -> None:
             table.row(names[-1], Event.DONE_STOPPED, V.STOPPED)
         for name in names:
             table.row(name, Event.FAIL, vm if action.fail == KEEP else action.fail)
-        if action.clean:
+        if action.clean or action.can_hurry:
             table.row(names[0], Event.HURRY, names[0])
 
 

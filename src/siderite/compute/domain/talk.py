@@ -4,11 +4,21 @@ know no driver.
 
 from asyncio import StreamReader
 from asyncio import StreamWriter
+from dataclasses import dataclass
 from typing import Protocol
 
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.server import Server
+from siderite.compute.domain.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationProgress:
+    """How far a live migration is, in bytes: total, processed, remaining."""
+
+    memory: tuple[int, int, int]
+    disk: tuple[int, int, int] = (0, 0, 0)
 
 
 class Talk(Protocol):
@@ -28,6 +38,14 @@ class Talk(Protocol):
 
     async def detach(self, server: Server, port: Port) -> None:
         """Take an interface from the guest, if it has a host."""
+        ...
+
+    async def diagnostics(self, server: Server) -> Usage:
+        """What the guest has used so far."""
+        ...
+
+    async def migration(self, server: Server) -> MigrationProgress | None:
+        """How far the live migration of a server is; None if its host cannot tell now."""
         ...
 
     async def check_host(self, host: Host) -> str | None:

@@ -22,6 +22,8 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
+from siderite.compute.domain.talk import MigrationProgress
+from siderite.compute.domain.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,20 @@ class LiveMigrate(Protocol):
     """To another host while it runs."""
 
     async def live_migrate(self, at: At, guest: Guest, to: At, token: str) -> Outcome: ...
-    async def abort(self, at: At, guest: Guest, token: str) -> Outcome: ...
+
+    async def abort(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        """End the migration of this token and leave nothing of it on `to`. Done when the guest is
+        in one place; `found` has `arrived`: whether that is `to`, since it was faster.
+        """
+        ...
+
+    async def force(self, at: At, guest: Guest, token: str) -> Outcome:
+        """Have the migration of this token end soon, at the cost of a pause."""
+        ...
+
+    async def progress(self, at: At, guest: Guest) -> MigrationProgress | None:
+        """How far it is; None if it cannot be told."""
+        ...
 
 
 class Snapshot(Protocol):
@@ -247,6 +262,12 @@ class Console(Protocol):
     """Its screen or serial line."""
 
     async def console(self, at: At, guest: Guest, kind: str) -> ConsoleAddress | Failed: ...
+
+
+class Diagnostics(Protocol):
+    """What a guest has used so far."""
+
+    async def diagnostics(self, at: At, guest: Guest) -> Usage | Failed: ...
 
 
 class Interfaces(Protocol):
@@ -298,6 +319,7 @@ class Driver:
     interfaces: Interfaces | None = None
     password: Password | None = None
     crash_dump: CrashDump | None = None
+    diagnostics: Diagnostics | None = None
     watch: Watch | None = None
     close: Callable[[], None] | None = None
 

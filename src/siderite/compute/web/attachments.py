@@ -7,7 +7,6 @@ from typing import Any
 
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.server import Server
-from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
 from siderite.compute.usecases import interfaces
 from siderite.compute.web import forms
@@ -154,14 +153,6 @@ async def security_groups(service: "Service", request: Request) -> Response:
     return reply({"security_groups": []})
 
 
-async def diagnostics(service: "Service", request: Request) -> Response:
-    """GET /v2.1/servers/{id}/diagnostics"""
-    server = await _server(service, request)
-    raise acting.Unsupported(
-        f"Diagnostics of instance {server.uuid} are not available from its driver."
-    )
-
-
 async def topology(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/topology"""
     await _server(service, request)
@@ -183,6 +174,5 @@ ROUTES = (
     Route("GET", "/v2.1/servers/{id}/os-server-password", password, "servers:read"),
     Route("DELETE", "/v2.1/servers/{id}/os-server-password", clear_password, "servers:update"),
     Route("GET", "/v2.1/servers/{id}/os-security-groups", security_groups, "servers:read"),
-    Route("GET", "/v2.1/servers/{id}/diagnostics", diagnostics, "servers:admin_action"),
     Route("GET", "/v2.1/servers/{id}/topology", topology, "servers:read", 78),
 )

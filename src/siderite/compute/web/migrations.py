@@ -3,13 +3,18 @@
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.usecases import find
 from siderite.compute.usecases import migrations
+from siderite.compute.web import forms
 from siderite.compute.web import views
+from siderite.compute.web.forms import Key
 from siderite.compute.web.server_list import limit_of
 from siderite.compute.web.server_list import moment
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
+from siderite.core.errors import SideriteError
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -91,16 +96,24 @@ async def index(service: "Service", request: Request) -> Response:
     return reply(body)
 
 
-def _of_server(row: Line, version: int) -> dict[str, Any]:
+def _of_server(row: Line, version: int, far: MigrationProgress | None) -> dict[str, Any]:
     shown = _shown(row, version)
     for key in ("instance_uuid", "old_instance_type_id", "new_instance_type_id", "migration_type"):
         shown.pop(key, None)
-    zero = dict.fromkeys(
-        f"{what}_{how}_bytes"
-        for what in ("memory", "disk")
-        for how in ("total", "processed", "remaining")
-    )
-    return {**shown, "server_uuid": row[2], **zero}
+    shown["server_uuid"] = row[2]
+    for what in ("memory", "disk"):
+        told = (None,) * 3 if far is None else getattr(far, what)
+        for how, count in zip(("total", "processed", "remaining"), told, strict=True):
+            shown[f"{what}_{how}_bytes"] = count
+    return shown
+
+
+async def _progress(service: "Service", server: Server) -> MigrationProgress | None:
+    """What its host says; a host that says nothing now keeps nobody from seeing the rest."""
+    try:
+        return await service.talk.migration(server)
+    except SideriteError:
+        return None
 
 
 async def of_server(service: "Service", request: Request) -> Response:
@@ -110,22 +123,55 @@ async def of_server(service: "Service", request: Request) -> Response:
         service.ctx, "server = ? AND kind = 'live-migration' AND status IN (?, ?, ?, ?, ?)",
         [server.uuid, *_RUNNING], limit=service.ctx.settings.max_limit,
     )  # fmt: skip
-    return reply({"migrations": [_of_server(row, request.version) for row in rows]})
+    far = await _progress(service, server) if rows else None
+    return reply({"migrations": [_of_server(row, request.version, far) for row in rows]})
 
 
 async def one_of_server(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/migrations/{migration}"""
     server = await find.server(service.ctx, request.params[0], request.who)
     ident = request.params[1]
-    rows = ()  # type: Any
-    if ident.isdigit() and len(ident) < 18:  # noqa: PLR2004
-        rows = await migrations.page(
-            service.ctx, "server = ? AND id = ? AND status IN (?, ?, ?, ?, ?)",
-            [server.uuid, int(ident), *_RUNNING], limit=1,
-        )  # fmt: skip
-    if not rows:
+    row = await migrations.of_server(service.ctx, server, _ident(ident))
+    if row is None or _field(row, "status") not in _RUNNING:
         raise NotFound(f"Live migration {ident[:40]} for server {server.uuid} is not in progress.")
-    return reply({"migration": _of_server(rows[0], request.version)})
+    if _field(row, "kind") != "live-migration":
+        raise NotFound(f"Migration {ident[:40]} for server {server.uuid} is no live migration.")
+    far = await _progress(service, server)
+    return reply({"migration": _of_server(row, request.version, far)})
+
+
+def _field(row: Line, name: str) -> Any:
+    return row[migrations.COLUMNS.split(", ").index(name)]
+
+
+def _ident(text: str) -> int:
+    """A migration's number; what is none is that of no migration."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else -1  # noqa: PLR2004
+
+
+def _nothing(what: str, value: Any) -> None:
+    if value is not None:
+        raise forms.wrong(what, value, f"{value!r} is not None")
+
+
+async def abort(service: "Service", request: Request) -> Response:
+    """DELETE /v2.1/servers/{id}/migrations/{migration}"""
+    return await _tell(service, request, migrations.ABORT)
+
+
+async def act(service: "Service", request: Request) -> Response:
+    """POST /v2.1/servers/{id}/migrations/{migration}/action"""
+    found = await forms.document(request)
+    forms.take(found, "body", {"force_complete": Key(_nothing, required=True)}, 1)
+    return await _tell(service, request, migrations.FORCE)
+
+
+async def _tell(service: "Service", request: Request, what: str) -> Response:
+    uuid, ident = request.params
+    await migrations.tell(
+        service.ctx, uuid, _ident(ident), what, who=request.who, cause=service.cause(request)
+    )
+    return Response(status=202)
 
 
 ROUTES = (
@@ -134,5 +180,13 @@ ROUTES = (
     Route(
         "GET", "/v2.1/servers/{id}/migrations/{migration}", one_of_server,
         "server_migrations:read", 23,
+    ),
+    Route(
+        "DELETE", "/v2.1/servers/{id}/migrations/{migration}", abort,
+        "server_migrations:manage", 24,
+    ),
+    Route(
+        "POST", "/v2.1/servers/{id}/migrations/{migration}/action", act,
+        "server_migrations:manage", 22,
     ),
 )  # fmt: skip

@@ -23,6 +23,7 @@ RULES = {
     "flavors:manage": "admin",
     "migrations:read": "admin",
     "server_migrations:read": "admin",
+    "server_migrations:manage": "admin",
     "networks:read": "reader",
     "hosts:manage": "admin",
     "keypairs:own": "reader",

@@ -8,6 +8,7 @@ from siderite.compute.web import actions
 from siderite.compute.web import aggregates
 from siderite.compute.web import attachments
 from siderite.compute.web import consoles
+from siderite.compute.web import diagnostics
 from siderite.compute.web import external_events
 from siderite.compute.web import flavor_extras
 from siderite.compute.web import flavors
@@ -87,6 +88,7 @@ ROUTES: tuple[Route, ...] = (
     *server_parts.ROUTES,
     *attachments.ROUTES,
     *consoles.ROUTES,
+    *diagnostics.ROUTES,
     *migrations.ROUTES,
     *external_events.ROUTES,
     *hosts.ROUTES,

@@ -36,7 +36,7 @@ from siderite.compute.workers.steps import then_next
 from siderite.core.fact import Fact
 
 _PLACE, _SHUT_DOWN = 0, 1
-_HERE = "where it is: it asks for another host"
+HERE = "where it is: it asks for another host"
 
 
 def new_size(run: Run) -> Flavor:
@@ -54,12 +54,12 @@ async def _choose(hands: Hands, run: Run) -> Told:
     """A place for the server in its new size; noted as a migration."""
     server, args = run.server, run.job.args
     is_migration = "flavor" not in args
-    avoid = {server.host or "": _HERE} if is_migration else None
+    avoid = {server.host or "": HERE} if is_migration else None
     size = new_size(run)
     at, found = await another_place(
         hands, run, flavor=size, host=args.get("host"), avoid=avoid
     )  # fmt: skip
-    move = _move_to(run, "migration" if is_migration else "resize", at, size)
+    move = move_to(run, "migration" if is_migration else "resize", at, size)
 
     def told(server: Server) -> list[Fact]:
         return [
@@ -71,7 +71,7 @@ async def _choose(hands: Hands, run: Run) -> Told:
     return replace(found, ops=[*found.ops, begun], changes={"move": move}, facts=told)
 
 
-def _move_to(run: Run, kind: str, at: Hypervisor, size: Flavor) -> Move:
+def move_to(run: Run, kind: str, at: Hypervisor, size: Flavor) -> Move:
     """The way that the server goes, as its record keeps it."""
     server = run.server
     return Move(
@@ -81,7 +81,7 @@ def _move_to(run: Run, kind: str, at: Hypervisor, size: Flavor) -> Move:
     )  # fmt: skip
 
 
-async def _both(hands: Hands, run: Run) -> tuple[Place, Place] | Failed:
+async def both_places(hands: Hands, run: Run) -> tuple[Place, Place] | Failed:
     """The place that the server is at, and the one that it goes to."""
     return await _two(hands, run.server.host, run.job.args["to"]["host"])
 
@@ -95,7 +95,7 @@ async def _two(hands: Hands, one: str | None, other: str | None) -> tuple[Place,
 
 
 async def _prepare(hands: Hands, run: Run) -> Told:
-    both = await _both(hands, run)
+    both = await both_places(hands, run)
     if isinstance(both, Failed):
         return both
     here, there = both
@@ -107,7 +107,7 @@ async def _prepare(hands: Hands, run: Run) -> Told:
 
 
 async def _finish(hands: Hands, run: Run) -> Told:
-    both = await _both(hands, run)
+    both = await both_places(hands, run)
     if isinstance(both, Failed):
         return both
     here, there = both
@@ -241,33 +241,10 @@ async def _reverted(hands: Hands, run: Run, told: Report) -> Report:
 REVERT = Plan((_revert,), end=_reverted, fail=ends.broken)
 
 
-# While it runs
+# From a host that is down
 
 
-async def _choose_live(hands: Hands, run: Run) -> Told:
-    server = run.server
-    at, found = await another_place(
-        hands, run, host=run.job.args.get("host"), avoid={server.host or "": _HERE}
-    )
-    move = _move_to(run, "live-migration", at, server.flavor)
-    begun = migrations.begins(hands.ctx, server, move, "running")
-    return replace(found, ops=[*found.ops, begun])
-
-
-async def _live(hands: Hands, run: Run) -> Told:
-    both = await _both(hands, run)
-    if isinstance(both, Failed):
-        return both
-    here, there = both
-    if here.driver.live_migrate is None:
-        return missing("migrate live")
-    guest = guest_of(hands, run.server, node=run.job.args["to"]["node"])
-    mover = here.driver.live_migrate
-    outcome = await mover.live_migrate(here.at, guest, there.at, run.job.token)
-    return Report() if isinstance(outcome, Done) else outcome
-
-
-async def _came(hands: Hands, run: Run, told: Report) -> Report:
+async def came(hands: Hands, run: Run, told: Report) -> Report:
     """It is at its new place, and the old one is free."""
     changes: dict[str, Any] = {**told.changes, **moves_to(run), "fault": None}
     ops = await ends.free_all(hands, run.server, but=run.job.args["claim"])
@@ -275,17 +252,12 @@ async def _came(hands: Hands, run: Run, told: Report) -> Report:
     return Report(Event.DONE, ends=True, ops=ops, changes=changes, facts=at_end(run))
 
 
-async def _stays(hands: Hands, run: Run, why: Failed) -> Report:
+async def stays(hands: Hands, run: Run, why: Failed, status: str = "error") -> Report:
+    """It is where it was; what was claimed elsewhere is given back."""
     told = ends.failure(run, why.reason, Event.FAIL)
     ops = await ends.free_all(hands, run.server, but=run.server.claim)
-    ops.append(migrations.becomes(hands.ctx, run.job.op, "error"))
+    ops.append(migrations.becomes(hands.ctx, run.job.op, status))
     return replace(told, ops=ops)
-
-
-LIVE_MIGRATE = Plan((_choose_live, _live), end=_came, fail=_stays)
-
-
-# From a host that is down
 
 
 async def _choose_refuge(hands: Hands, run: Run) -> Told:
@@ -293,7 +265,7 @@ async def _choose_refuge(hands: Hands, run: Run) -> Told:
     at, found = await another_place(
         hands, run, host=run.job.args.get("host"), avoid={server.host or "": "it is down"}
     )
-    move = _move_to(run, "evacuation", at, server.flavor)
+    move = move_to(run, "evacuation", at, server.flavor)
     begun = migrations.begins(hands.ctx, server, move, "accepted")
     return replace(found, event=Event.NEXT, ops=[*found.ops, begun])
 
@@ -314,14 +286,14 @@ def _runs_after(run: Run) -> bool:
 
 
 async def _evacuated(hands: Hands, run: Run, told: Report) -> Report:
-    came = await _came(hands, run, told)
+    arrived = await came(hands, run, told)
     runs = _runs_after(run)
     power = int(Power.RUNNING if runs else Power.SHUTDOWN)
     return replace(
-        came, event=Event.DONE if runs else Event.DONE_STOPPED,
-        changes={**came.changes, "power_state": power},
-        ops=[*came.ops, migrations.leaves_behind(hands.ctx, run.server, run.job.op)],
+        arrived, event=Event.DONE if runs else Event.DONE_STOPPED,
+        changes={**arrived.changes, "power_state": power},
+        ops=[*arrived.ops, migrations.leaves_behind(hands.ctx, run.server, run.job.op)],
     )  # fmt: skip
 
 
-EVACUATE = Plan((_choose_refuge, _make_there), end=_evacuated, fail=_stays)
+EVACUATE = Plan((_choose_refuge, _make_there), end=_evacuated, fail=stays)

@@ -18,6 +18,7 @@ from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
 from siderite.compute.workers import building
 from siderite.compute.workers import ends
+from siderite.compute.workers import live
 from siderite.compute.workers import moving
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.ends import at_end
@@ -241,7 +242,7 @@ PLANS: dict[str, Plan] = {
     "migrate": moving.RESIZE,
     "confirm_resize": moving.CONFIRM,
     "revert_resize": moving.REVERT,
-    "live_migrate": moving.LIVE_MIGRATE,
+    "live_migrate": live.LIVE_MIGRATE,
     "evacuate": moving.EVACUATE,
     "create_image": Plan((on_to_next(), asking(_snapshot)), end=_stored, fail=_not_stored),
     "create_backup": Plan((on_to_next(), asking(_snapshot)), end=_backed_up, fail=_not_stored),

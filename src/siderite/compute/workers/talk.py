@@ -10,6 +10,8 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.server import Server
+from siderite.compute.domain.talk import MigrationProgress
+from siderite.compute.domain.usage import Usage
 from siderite.compute.usecases.acting import Unsupported
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import Place
@@ -55,6 +57,23 @@ class DriverTalk:
             raise Unsupported(f"Driver {place.driver.card.name} cannot make guests dump.")
         guest = guest_of(self._hands, server)
         _done(await _soon(server, part.crash_dump(place.at, guest, new_uuid())))
+
+    async def diagnostics(self, server: Server) -> Usage:
+        place = await self._place(server)
+        part = place.driver.diagnostics
+        if part is None:
+            raise Unsupported(f"Driver {place.driver.card.name} keeps no account of its guests.")
+        found = await _soon(server, part.diagnostics(place.at, guest_of(self._hands, server)))
+        if isinstance(found, Failed):
+            raise Conflict(found.reason)
+        return found
+
+    async def migration(self, server: Server) -> MigrationProgress | None:
+        place = await self._place(server)
+        mover = place.driver.live_migrate
+        if mover is None:
+            return None
+        return await _soon(server, mover.progress(place.at, guest_of(self._hands, server)))
 
     async def attach(self, server: Server, port: Port) -> None:
         place = await self._place(server)

@@ -2,14 +2,23 @@
 live.
 """
 
+import asyncio
+from collections.abc import Awaitable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
+from siderite.compute.domain.usage import Usage
 from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
 from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import at_lab
 from tests.lab import LabHost
@@ -115,3 +124,53 @@ def test_a_guest_that_cannot_get_to_the_other_host_stays(
     assert world.state(at, guest) is Power.RUNNING
     assert _files(far, guest.uuid) == []
     world.done(world.driver.life.destroy, at, guest)
+
+
+def test_a_live_migration_is_watched_aborted_and_then_hurried(
+    lab: LabHost, far: LabHost, at: At, to: At, world: World
+) -> None:
+    live = world.driver.live_migrate
+    assert live is not None
+    guest = world.spawn(at, ram_mib=256, disk_gib=1)
+    world.wait_for_words(at, guest, "armed")
+    lab.connection().lookupByUUIDString(guest.uuid).migrateSetMaxSpeed(1)  # MiB/s
+    _under_way(world, at, guest, to, "first")
+    ended = world.run(_until_over(live.abort, at, guest, to, "first"))
+    assert ended.found == {"arrived": False}
+    assert world.state(at, guest) is Power.RUNNING
+    assert world.state(to, guest) is None
+    assert _files(far, guest.uuid) == []
+    _under_way(world, at, guest, to, "second")
+    world.run(_until_over(live.force, at, guest, "second"))
+    world.run(_until_over(live.live_migrate, at, guest, to, "second"))
+    assert world.state(to, guest) is Power.RUNNING  # though it was paused on its way
+    assert world.log(to, guest).count("TINY GUEST ready") == 1
+    assert world.driver.diagnostics is not None
+    used = world.run(world.driver.diagnostics.diagnostics(to, guest))
+    assert isinstance(used, Usage)
+    assert (used.state, used.memory_max_mib, len(used.disks)) == ("running", 256, 2)
+    assert len(used.cpu_times_ns) == 1
+    world.done(world.driver.life.destroy, to, guest)
+
+
+def _under_way(world: World, at: At, guest: Guest, to: At, token: str) -> None:
+    """Begin a migration, and see how far it is."""
+    live = world.driver.live_migrate
+    assert live is not None
+    answers = []
+
+    def begun() -> bool:
+        if not answers or isinstance(answers[-1], Wait):
+            answers.append(world.run(asyncio.wait_for(live.live_migrate(at, guest, to, token), 60)))
+        assert isinstance(answers[-1], Wait), answers
+        far = world.run(live.progress(at, guest))
+        return far is not None and far.memory[0] > 0
+
+    world.until(begun, lambda: f"{answers}")
+
+
+async def _until_over(call: Callable[..., Awaitable[Outcome]], *args: Any) -> Done:
+    while isinstance(answer := await call(*args), Wait):
+        await asyncio.sleep(0.05)
+    assert isinstance(answer, Done), answer
+    return answer

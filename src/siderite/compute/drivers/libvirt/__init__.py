@@ -8,7 +8,7 @@ guests to), `address` (as shown), `keyfile` and `known_hosts` (over ssh), `pkipa
     site.py  volumes.py  domains.py  copying.py   images, storage pools, domains, between two hosts
     names.py  domain_xml.py  config_drive.py  iso.py  image_file.py          pure
     life.py  power.py  rescue.py  resize.py  migrate.py  snapshot.py
-    console.py  interfaces.py  watch.py  capacity.py                         the contract
+    console.py  interfaces.py  watch.py  capacity.py  diagnostics.py        the contract
 """
 
 from pathlib import Path
@@ -17,6 +17,7 @@ from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import ImageFiles
 from siderite.compute.drivers.libvirt.console import LibvirtConsole
+from siderite.compute.drivers.libvirt.diagnostics import LibvirtDiagnostics
 from siderite.compute.drivers.libvirt.interfaces import LibvirtInterfaces
 from siderite.compute.drivers.libvirt.life import LibvirtLife
 from siderite.compute.drivers.libvirt.migrate import LibvirtLiveMigrate
@@ -34,6 +35,7 @@ CARD = DriverCard(
         {
             "pause", "suspend", "rescue", "resize", "live_migrate", "snapshot", "console_log",
             "console", "interfaces", "password", "crash_dump",
+            "diagnostics",
         }
     ),
     frozenset(
@@ -66,6 +68,7 @@ def libvirt_driver(images: ImageFiles, scratch: Path) -> Driver:
         interfaces=interfaces,
         password=interfaces,
         crash_dump=power,
+        diagnostics=LibvirtDiagnostics(site),
         watch=LibvirtWatch(site),
         close=site.close,
     )

@@ -4,12 +4,14 @@ The other host gets the cached image, the config drive and an empty disk first; 
 the guest wrote along with its memory. On shared storage only the memory moves.
 """
 
+import asyncio
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import domains
@@ -22,8 +24,12 @@ from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.power import current
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
+from siderite.compute.drivers.libvirt.trouble import HostError
 from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.trouble import Unreachable
 from siderite.compute.drivers.libvirt.trouble import code
+
+_ABORT_AGAIN_S = 0.5
 
 
 class LibvirtLiveMigrate:
@@ -39,14 +45,39 @@ class LibvirtLiveMigrate:
             await host.transfer(_migrate, road, guest, run)
             return Done()
 
-        return await self._site.outcome(at, token, f"migrating domain {guest.name}", work)
+        return await self._site.outcome(at, token, _doing(guest), work)
 
-    async def abort(self, at: At, guest: Guest, token: str) -> Outcome:
+    async def abort(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
         async def work(host: Host, run: Run) -> Outcome:
-            await host.call(_abort, guest)
+            under_way = self._site.under_way(at, token, _doing(guest))
+            while under_way is not None and not under_way[1].done():
+                under_way[0].is_called_off = True
+                await host.call(_abort, guest)
+                await asyncio.wait({under_way[1]}, timeout=_ABORT_AGAIN_S)
+            target = self._site.host(to)
+            road = Road(host, target, await target.connection())
+            return Done({"arrived": await host.call(_settle, road, guest)})
+
+        ending = f"ending the migration of {guest.name}"
+        return await self._site.outcome(at, f"{token}/abort", ending, work)
+
+    async def force(self, at: At, guest: Guest, token: str) -> Outcome:
+        async def work(host: Host, run: Run) -> Outcome:
+            await host.call(_pause, guest)
             return Done()
 
-        return await self._site.outcome(at, token, f"ending the migration of {guest.name}", work)
+        hurrying = f"hurrying the migration of {guest.name}"
+        return await self._site.outcome(at, f"{token}/force", hurrying, work)
+
+    async def progress(self, at: At, guest: Guest) -> MigrationProgress | None:
+        try:
+            return await self._site.host(at).call(_progress, guest)
+        except (Unreachable, HostError, Refused):
+            return None
+
+
+def _doing(guest: Guest) -> str:
+    return f"migrating domain {guest.name}"
 
 
 def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
@@ -64,11 +95,13 @@ def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
             if not is_shared:
                 top = current(connection, host, guest).disk
                 _prepare(pair, guest, top, lambda doing: _tell(run, doing, target))
-            run.doing = f"domain {guest.name} is moving to host {target.name}"
+            _tell(run, f"domain {guest.name} is moving", target)
             _send(domain, road.arrival, to, is_shared=is_shared)
         except BaseException:
             _clear(road, guest, keep_disks=is_shared)
+            _go_on(domain, guest)
             raise
+    _go_on(domains.find(road.arrival, guest.uuid), guest)
     # It runs there now; what is left here is in nobody's use.
     domains.remove(connection, host, guest.uuid, keep_disks=is_shared)
     pair.target.refresh()
@@ -90,6 +123,8 @@ def _prepare(pair: Pair, guest: Guest, top: int, tell: Told) -> None:
 
 
 def _tell(run: Run, doing: str, target: Host) -> None:
+    if run.is_called_off:
+        raise Refused("it was called off", elsewhere=False)
     run.doing = f"{doing} to host {target.name}"
 
 
@@ -123,6 +158,52 @@ def _address(target: Host) -> str:
             " add it with the option migration_address"
         )
     return f"[{known}]" if ":" in known else known
+
+
+def _go_on(domain: Any | None, guest: Guest) -> None:
+    """Have a guest run on that was paused so that its migration would end."""
+    paused = library().VIR_DOMAIN_PAUSED
+    if domain is None or not guest.is_running:
+        return
+    with suppress(library().libvirtError):
+        if domain.isActive() and domain.state()[0] == paused:
+            domain.resume()
+
+
+def _settle(connection: Any, road: Road, guest: Guest) -> bool:
+    """Whether a guest whose migration ended is at the other end; else nothing of it is there."""
+    domain = domains.find(connection, guest.uuid)
+    if domain is None or not domain.isActive():
+        arrived = domains.find(road.arrival, guest.uuid)
+        if arrived is not None and arrived.isActive():
+            return True
+    _go_on(domain, guest)
+    _clear(road, guest, keep_disks=Pair(connection, road).is_shared())
+    return False
+
+
+def _pause(connection: Any, guest: Guest) -> None:
+    """A guest that changes no more memory has soon been copied; it goes on at the other end."""
+    domain = domains.find(connection, guest.uuid)
+    if domain is None or domain.state()[0] != library().VIR_DOMAIN_RUNNING:
+        return
+    if domain.jobInfo()[0] != library().VIR_DOMAIN_JOB_NONE:
+        domain.suspend()
+
+
+def _progress(connection: Any, guest: Guest) -> MigrationProgress | None:
+    domain = domains.find(connection, guest.uuid)
+    if domain is None or not domain.isActive():
+        return None
+    found = domain.jobStats()
+
+    def of(what: str) -> tuple[int, int, int]:
+        total, processed, remaining = (
+            int(found.get(f"{what}_{how}", 0)) for how in ("total", "processed", "remaining")
+        )
+        return total, processed, remaining
+
+    return MigrationProgress(of("memory"), of("disk")) if found.get("type") else None
 
 
 def _abort(connection: Any, guest: Guest) -> None:

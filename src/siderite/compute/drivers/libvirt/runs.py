@@ -26,6 +26,8 @@ class Run:
 
     def __init__(self, doing: str) -> None:
         self.doing = doing
+        self.is_called_off = False
+        """Asked to end before its time; whoever can, looks at it."""
 
 
 class Runs:
@@ -50,6 +52,12 @@ class Runs:
             return Wait(f"host {host.name}: {run.doing}", AGAIN_IN_S)
         self._tasks.pop(key, None)
         return task.result()
+
+    def under_way(
+        self, host: Host, token: str, doing: str
+    ) -> tuple[Run, "asyncio.Task[Outcome]"] | None:
+        """The run with this token, if this process has one."""
+        return self._tasks.get((host.name, token, doing))
 
     def close(self) -> None:
         """Give up on what is under way; whoever comes next begins it anew."""

@@ -46,6 +46,10 @@ class Site:
         host = self.host(at)
         return await self._runs.outcome(host, token, doing, lambda run: work(host, run))
 
+    def under_way(self, at: At, token: str, doing: str) -> tuple[Run, asyncio.Task[Outcome]] | None:
+        """The run with this token on the host, if this process has one."""
+        return self._runs.under_way(self.host(at), token, doing)
+
     async def base(self, host: Host, image: str, run: Run) -> Base:
         """The image in the host's cache; it is sent there first if need be."""
         found = await host.call(_cached, host, image)

@@ -13,6 +13,10 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
+from siderite.compute.domain.talk import MigrationProgress
+from siderite.compute.domain.usage import DiskUsage
+from siderite.compute.domain.usage import NicUsage
+from siderite.compute.domain.usage import Usage
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
@@ -25,7 +29,7 @@ from siderite.compute.drivers.simulated.scripts import Script
 
 ABILITIES = frozenset({
     "pause", "suspend", "rescue", "resize", "live_migrate", "snapshot", "console_log",
-    "interfaces", "password", "crash_dump", "power_update",
+    "interfaces", "password", "crash_dump", "power_update", "diagnostics",
 })  # fmt: skip
 _OPTIONS = frozenset({"vcpus", "ram_mib", "disk_gib", "traits", "resource_class"})
 _UNREACHABLE_S = 2.0
@@ -206,8 +210,36 @@ class _Simulated:
 
         return self._try(at, guest, "live_migrate", token, effect)
 
-    async def abort(self, at: At, guest: Guest, token: str) -> Outcome:
+    async def abort(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        """Nothing of a migration is there before it ends."""
+        return Done({"arrived": self._guests.seen(guest.uuid, at.host) is None})
+
+    async def force(self, at: At, guest: Guest, token: str) -> Outcome:
+        self._guests.hasten(f"{token}/live_migrate")
         return Done()
+
+    async def progress(self, at: At, guest: Guest) -> MigrationProgress | None:
+        left = self._guests.left_of(guest.uuid, "live_migrate")
+        if left is None:
+            return None
+        total = guest.ram_mib << 20
+        remaining = total if left > 0 else 0
+        return MigrationProgress((total, total - remaining, remaining))
+
+    async def diagnostics(self, at: At, guest: Guest) -> Usage | Failed:
+        seen = self._guests.seen(guest.uuid, at.host)
+        if seen is None:
+            return Failed(f"host {at.host} has no guest of this server")
+        ran_s = max(0.0, self._guests.clock() - seen.since) if seen.power is Power.RUNNING else 0.0
+        state = {Power.RUNNING: "running", Power.PAUSED: "paused"}.get(seen.power, "shutdown")
+        return Usage(
+            state, "simulated", "simulated", uptime_s=int(ran_s),
+            cpu_times_ns=(int(ran_s * 1e9),) * guest.vcpus, memory_max_mib=guest.ram_mib,
+            memory_used_mib=guest.ram_mib // 2 if ran_s else 0,
+            disks=(DiskUsage("vda", 0, 0, 0, 0, 0),),
+            nics=tuple(NicUsage(f"tap{n}", nic.mac, (0,) * 4, (0,) * 4)
+                       for n, nic in enumerate(guest.nics)),
+        )  # fmt: skip
 
     # The rest
 
@@ -268,5 +300,5 @@ def simulated_driver(guests: Guests, files: ImageFiles | None = None) -> Driver:
         DriverCard("simulated", "simulated", ABILITIES, _OPTIONS),
         life=part, power=part, pause=part, suspend=part, rescue=part, resize=part,
         live_migrate=part, snapshot=part, console_log=part, interfaces=part, password=part,
-        crash_dump=part, watch=part, close=guests.close,
+        crash_dump=part, diagnostics=part, watch=part, close=guests.close,
     )  # fmt: skip

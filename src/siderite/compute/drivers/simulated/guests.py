@@ -77,6 +77,17 @@ class Guests:
         )
         return latency_s
 
+    def hasten(self, token: str) -> None:
+        """A run ends now."""
+        self._db.execute("UPDATE runs SET ends = ? WHERE token = ?", (self.clock(), token))
+
+    def left_of(self, server: str, call: str) -> float | None:
+        """How many seconds the last run of a call takes; None if there is none."""
+        row = self._db.execute(
+            "SELECT ends FROM runs WHERE server = ? AND call = ? ORDER BY ends DESC", (server, call)
+        ).fetchone()
+        return None if row is None else max(0.0, float(row[0]) - self.clock())
+
     # What they are
 
     def seen(self, server: str, host: str) -> Seen | None:

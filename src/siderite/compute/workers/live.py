@@ -1,0 +1,87 @@
+"""To another host while it runs; and what can be said to a migration that is under way."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from siderite.compute.domain import facts
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases import migrations
+from siderite.compute.usecases.progress import Report
+from siderite.compute.usecases.progress import Run
+from siderite.compute.workers.ends import Plan
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.moving import HERE
+from siderite.compute.workers.moving import both_places
+from siderite.compute.workers.moving import came
+from siderite.compute.workers.moving import move_to
+from siderite.compute.workers.moving import stays
+from siderite.compute.workers.placing import another_place
+from siderite.compute.workers.steps import Told
+from siderite.compute.workers.steps import missing
+from siderite.core.fact import Fact
+
+_ABORTED = "it was aborted, as was asked for"
+
+
+async def _choose(hands: Hands, run: Run) -> Told:
+    server = run.server
+    at, found = await another_place(
+        hands, run, host=run.job.args.get("host"), avoid={server.host or "": HERE}
+    )
+    move = move_to(run, "live-migration", at, server.flavor)
+    begun = migrations.begins(hands.ctx, server, move, "running")
+    return replace(found, ops=[*found.ops, begun])
+
+
+async def _move(hands: Hands, run: Run) -> Told:
+    both = await both_places(hands, run)
+    if isinstance(both, Failed):
+        return both
+    here, there = both
+    mover = here.driver.live_migrate
+    if mover is None:
+        return missing("migrate live")
+    asked = run.job.args.get(migrations.ASKED)
+    guest = guest_of(
+        hands, run.server, node=run.job.args["to"]["node"],
+        is_running=run.server.vm_state == V.ACTIVE,
+    )  # fmt: skip
+    if asked == migrations.ABORT:
+        outcome = await mover.abort(here.at, guest, there.at, run.job.token)
+        if isinstance(outcome, Done) and not outcome.found.get("arrived"):
+            return Failed(_ABORTED, elsewhere=False)
+        return Report() if isinstance(outcome, Done) else outcome
+    if asked == migrations.FORCE:
+        forced = await mover.force(here.at, guest, run.job.token)
+        if not isinstance(forced, Done):
+            return forced
+    outcome = await mover.live_migrate(here.at, guest, there.at, run.job.token)
+    return Report() if isinstance(outcome, Done) else outcome
+
+
+async def _came(hands: Hands, run: Run, told: Report) -> Report:
+    report = await came(hands, run, told)
+    return replace(report, facts=_and_what_was_asked(run, report))
+
+
+async def _stays(hands: Hands, run: Run, why: Failed) -> Report:
+    is_aborted = why.reason == _ABORTED
+    told = await stays(hands, run, why, "cancelled" if is_aborted else "error")
+    changes = {**told.changes, "fault": None} if is_aborted else told.changes
+    return replace(told, changes=changes, facts=_and_what_was_asked(run, told))
+
+
+def _and_what_was_asked(run: Run, told: Report) -> Callable[[Server], list[Fact]]:
+    """The end of what was said to the migration comes with its own end."""
+    asked = run.job.args.get(migrations.ASKED)
+    name = None if asked is None else migrations.FACTS[asked]
+    if name is None:
+        return told.facts
+    return lambda server: [*told.facts(server), facts.phase(name, "end", server)]
+
+
+LIVE_MIGRATE = Plan((_choose, _move), end=_came, fail=_stays)

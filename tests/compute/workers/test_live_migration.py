@@ -1,0 +1,111 @@
+"""What can be said to a live migration under way: how far is it, end it, hurry."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.compute.cloud import Cloud
+
+
+@pytest.fixture
+def moving(both: Cloud) -> Iterator[str]:
+    """A server whose live migration takes an hour."""
+    uuid = both.boot()
+    both.script(f"server:{uuid}", latency_s={"live_migrate": (3600.0, 3600.0)})
+    where = {"host": None, "block_migration": "auto"}
+    assert both.act(uuid, "os-migrateLive", where).status == 202
+    both.wait(uuid, lambda seen: "busy with live_migrate" in str(seen["wait_reason"]))
+    yield uuid
+    both.guests.scripts.set(f"server:{uuid}", None)
+
+
+def _migration(cloud: Cloud, uuid: str) -> dict[str, Any]:
+    (one,) = cloud.ask("GET", f"/servers/{uuid}/migrations").json["migrations"]
+    shown = cloud.ask("GET", f"/servers/{uuid}/migrations/{one['id']}")
+    assert shown.json["migration"] == one
+    return dict(one)
+
+
+def _status(cloud: Cloud, uuid: str) -> str:
+    listed = cloud.ask("GET", f"/os-migrations?instance_uuid={uuid}").json["migrations"]
+    return str(listed[0]["status"])
+
+
+def test_it_can_be_seen_how_far_a_migration_is(both: Cloud, moving: str) -> None:
+    seen = _migration(both, moving)
+    assert seen["status"] == "running"
+    assert seen["memory_total_bytes"] == 512 << 20
+    assert seen["memory_remaining_bytes"] == 512 << 20
+    assert seen["memory_processed_bytes"] == 0
+
+
+def test_an_aborted_migration_leaves_the_server_where_it_was(both: Cloud, moving: str) -> None:
+    before = both.show(moving)["OS-EXT-SRV-ATTR:host"]
+    room = both.claimed()
+    path = f"/servers/{moving}/migrations/{_migration(both, moving)['id']}"
+    assert both.ask("DELETE", path, version=24).status == 202
+    seen = both.until(moving, "ACTIVE")
+    assert seen["OS-EXT-SRV-ATTR:host"] == before
+    assert both.guests.where(moving) == [before]
+    assert _status(both, moving) == "cancelled"
+    assert sum(row[-1] for row in both.claimed()) == sum(row[-1] for row in room) - 1
+    actions = {one["action"]: one for one in both.actions(moving)}
+    assert actions["live_migration_cancel"]["message"] is None
+    assert "aborted" in actions["live-migration"]["events"][0]["details"]
+    told = [kind for kind, _ in both.facts(moving, "instance.live_migration_abort.end")]
+    assert told.index("instance.live_migration_abort.start") < told.index(
+        "instance.live_migration.error"
+    )
+    again = both.ask("DELETE", path)
+    assert again.status == 400
+    assert "cancelled" in again.json["badRequest"]["message"]
+
+
+def test_a_forced_migration_is_over_soon(both: Cloud, moving: str) -> None:
+    before = both.show(moving)["OS-EXT-SRV-ATTR:host"]
+    path = f"/servers/{moving}/migrations/{_migration(both, moving)['id']}/action"
+    assert both.ask("POST", path, {"force_complete": None}, version=22).status == 202
+    seen = both.until(moving, "ACTIVE")
+    assert seen["OS-EXT-SRV-ATTR:host"] != before
+    assert _status(both, moving) == "completed"
+    assert "live_migration_force_complete" in {one["action"] for one in both.actions(moving)}
+    both.facts(moving, "instance.live_migration_force_complete.end")
+
+
+def test_what_is_no_migration_under_way_cannot_be_told_anything(both: Cloud, moving: str) -> None:
+    path = f"/servers/{moving}/migrations"
+    number = _migration(both, moving)["id"]
+    assert both.ask("DELETE", f"{path}/{number}", version=23).status == 404
+    assert both.ask("DELETE", f"{path}/999999").status == 404
+    assert both.ask("DELETE", f"{path}/x").status == 404
+    for body in ({}, {"force_complete": 1}, {"other": None}):
+        assert both.ask("POST", f"{path}/{number}/action", body).status == 400
+    still = both.boot()
+    assert both.act(still, "migrate", {}).status == 202
+    both.until(still, "VERIFY_RESIZE")
+    cold = both.ask("GET", f"/os-migrations?instance_uuid={still}").json["migrations"][0]["id"]
+    assert both.ask("DELETE", f"/servers/{still}/migrations/{cold}").status == 400
+    assert both.ask("DELETE", f"/servers/{moving}/migrations/{cold}").status == 404
+    _, token, _ = both.app.person("member")
+    assert both.ask("DELETE", f"{path}/{number}", token=token).status == 403
+
+
+def test_diagnostics_come_in_a_standard_form(lite: Cloud) -> None:
+    uuid = lite.boot()
+    seen = lite.ask("GET", f"/servers/{uuid}/diagnostics", version=48).json
+    assert set(seen) == {
+        "state", "driver", "hypervisor", "hypervisor_os", "uptime", "config_drive", "num_cpus",
+        "num_disks", "num_nics", "memory_details", "cpu_details", "disk_details", "nic_details",
+    }  # fmt: skip
+    assert (seen["state"], seen["num_cpus"], seen["memory_details"]["maximum"]) == (
+        "running", 1, 512,
+    )  # fmt: skip
+    old = lite.ask("GET", f"/servers/{uuid}/diagnostics", version=47).json
+    assert "vda_read" in old
+    assert old["memory"] == 512 * 1024
+    _, token, _ = lite.app.person("member")
+    assert lite.ask("GET", f"/servers/{uuid}/diagnostics", token=token).status == 403
+    huge = lite.create(flavorRef=lite.make_flavor(vcpus=1000))
+    lite.until(huge, "ERROR")
+    assert lite.ask("GET", f"/servers/{huge}/diagnostics").status == 409
