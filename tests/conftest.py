@@ -13,6 +13,9 @@ from tests.support.postgres import Postgres
 from tests.support.postgres import running_postgres
 from tests.support.rabbitmq import Rabbit
 from tests.support.rabbitmq import running_rabbitmq
+from tests.support.scratch import keep_in_memory
+
+keep_in_memory()
 
 # How long one example takes depends on the machine, so no deadline; a failure prints its recipe.
 hypothesis.settings.register_profile("siderite", deadline=None, print_blob=True)
