@@ -1,5 +1,6 @@
 """The addresses outside every API: whether the process is well, and its metrics."""
 
+import asyncio
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import Routes
+from siderite.core.http import raw
 from siderite.core.http import reply
 from siderite.core.store import Store
 
@@ -30,6 +32,7 @@ class HealthService:
         self._store = store
         self._measures = measures
         self._describe = describe
+        self._described: bytes | None = None
         self.routes = Routes(
             [
                 Route("GET", "/", HealthService.root),
@@ -70,7 +73,9 @@ class HealthService:
 
     async def openapi(self, request: Request) -> Response:
         """GET /openapi.json: every address of this process, in OpenAPI 3.1."""
-        return reply(self._describe())
+        if self._described is None:
+            self._described = await asyncio.to_thread(lambda: reply(self._describe()).body)
+        return raw(self._described)
 
     async def metrics(self, request: Request) -> Response:
         """GET /metrics, as Prometheus reads it."""

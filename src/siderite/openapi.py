@@ -1,15 +1,20 @@
 """The OpenAPI 3.1 document of all services, from the tables of routes that they answer by.
 
-What a table does not say (the exact body of each answer) the document leaves open; the paths,
-methods, parameters, who may, the statuses and the bodies of refusals are those of the program.
+Paths, methods, parameters, who may, the statuses and the bodies are those of the program: the
+forms of bodies come from the checks of requests and from the views (`core.shape`). They are those
+of all microversions at once: an older one has fewer keys.
 """
 
 import re
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any
+
+import msgspec
 
 from siderite.core.http import Route
 from siderite.core.http import Service
@@ -22,6 +27,8 @@ _VERSIONS = {
     "baremetal": ("X-OpenStack-Ironic-API-Version", r"^([0-9]+\.[0-9]+|latest)$", "1.115"),
     "compute": ("OpenStack-API-Version", r"^compute ([0-9]+\.[0-9]+|latest)$", "compute 2.104"),
 }
+_LARGE = 6
+_UNNAMEABLE = re.compile(r"[^a-zA-Z0-9._-]+")
 _WRITES = ("POST", "PUT", "PATCH")
 _STRING = {"type": "string"}
 _ERROR = {
@@ -62,11 +69,12 @@ def document(
 ) -> Json:
     """Of the services by their prefixes; `queries` are arguments of lists, by their address."""
     paths: dict[str, Json] = {}
+    parts = _Parts()
     for prefix, service in sorted(services.items()):
         for route in _told(prefix, service):
             address = f"/{prefix}{route.path}" if prefix else route.path
             address = address if prefix == "" else address.rstrip("/")
-            operation = _operation(prefix or "root", route)
+            operation = _operation(prefix or "root", route, parts)
             if route.method == "GET":
                 operation["parameters"] += [
                     {"name": name, "in": "query", "schema": _STRING}
@@ -75,6 +83,7 @@ def document(
             paths.setdefault(address, {})[route.method.lower()] = operation
     schemas = {
         "Error": _ERROR, "Fault": _FAULT, "NeutronError": _NETWORK, "WrappedError": _WRAPPED,
+        **parts.named,
     }  # fmt: skip
     schemes = {
         "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"},
@@ -89,8 +98,39 @@ def document(
         "servers": [{"url": url}],
         "tags": [{"name": prefix or "root"} for prefix in sorted(services)],
         "paths": paths,
-        "components": {"schemas": schemas, "securitySchemes": schemes},
+        "components": {"schemas": schemas, "responses": _refused(), "securitySchemes": schemes},
     }  # fmt: skip
+
+
+class _Parts:
+    """Large objects of bodies, each once: most are there in several answers."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, Json] = {}
+        self._names: dict[bytes, str] = {}
+
+    def taken(self, schema: Any, word: str) -> Any:
+        """The schema with references in the place of large objects, which `word` names."""
+        if isinstance(schema, list):
+            return [self.taken(one, word) for one in schema]
+        if not isinstance(schema, dict):
+            return schema
+        made = {k: self.taken(value, word) for k, value in schema.items() if k != "properties"}
+        found = schema.get("properties", {})
+        if found:
+            made["properties"] = {key: self.taken(value, key) for key, value in found.items()}
+        if len(found) >= _LARGE:
+            return {"$ref": f"#/components/schemas/{self._name(made, word)}"}
+        return made
+
+    def _name(self, schema: Json, word: str) -> str:
+        text = msgspec.json.encode(schema, order="sorted")
+        if text not in self._names:
+            noun = _UNNAMEABLE.sub("-", word)
+            numbers = ("", *range(2, 100))
+            name = next(f"{noun}{n}" for n in numbers if f"{noun}{n}" not in self.named)
+            self._names[text], self.named[name] = name, schema
+        return self._names[text]
 
 
 def _told(prefix: str, service: Service) -> Iterator[Route]:
@@ -98,21 +138,23 @@ def _told(prefix: str, service: Service) -> Iterator[Route]:
     return (r for r in service.routes.routes if alias is None or not alias.match(r.path))
 
 
-def _operation(service: str, route: Route) -> Json:
+def _operation(service: str, route: Route, parts: _Parts) -> Json:
+    noun = next(one for one in (*reversed(route.path.split("/")), service) if one and one[0] != "{")
     about: Json = {
         "operationId": f"{service}:{route.method} {route.path}",
         "tags": [service],
         "summary": _summary(route),
         "parameters": _parameters(service, route),
-        "responses": _responses(service, route),
+        "responses": _responses(service, route, partial(parts.taken, word=noun)),
     }
     if route.method in _WRITES:
-        body: Json = {"application/json": {"schema": {}}}
+        form = parts.taken(route.takes(), f"{noun}-asked") if route.takes else {}
+        body: Json = {"application/json": {"schema": form}}
         if service == "image" and route.path.endswith(("/file", "/stage")):
             body = {"application/octet-stream": {"schema": {}}}
         elif service == "image" and route.method == "PATCH":
             patch = "application/openstack-images-v2.1-json-patch"
-            body = {patch: {"schema": {"type": "array"}}}
+            body = {patch: body["application/json"]}
         about["requestBody"] = {"content": body}
     if route.policy != "public":
         about["security"] = [{"token": []}, {"basic": []}]
@@ -139,16 +181,35 @@ def _parameters(service: str, route: Route) -> list[Json]:
     return found
 
 
-def _responses(service: str, route: Route) -> Json:
+def _responses(service: str, route: Route, taken: Callable[[Json], Any]) -> Json:
     """One line per status: success by its class, each refusal by its number."""
-    reference = f"#/components/schemas/{_ENVELOPES.get(service, 'Error')}"
-    refusal = {"application/json": {"schema": {"$ref": reference}}}
+    envelope = _ENVELOPES.get(service, "Error")
     found: Json = {"2XX": {"description": "Done, or under way."}}
+    if route.gives is not None:
+        found["2XX"]["content"] = {"application/json": {"schema": taken(route.gives())}}
     if route.path == "/" and service in ("compute", "identity", "image"):
         found["300"] = {"description": "Which versions there are."}
     for status in _refusals(service, route):
-        found[str(int(status))] = {"description": status.phrase, "content": refusal}
+        found[str(int(status))] = {"$ref": f"#/components/responses/{envelope}.{int(status)}"}
     return found
+
+
+def _refused() -> Json:
+    """Every refusal in every form."""
+    made: Json = {}
+    for envelope in {"Error", *_ENVELOPES.values()}:
+        form = {"application/json": {"schema": {"$ref": f"#/components/schemas/{envelope}"}}}
+        for status in _REFUSALS:
+            made[f"{envelope}.{int(status)}"] = {"description": status.phrase, "content": form}
+    return {name: made[name] for name in sorted(made)}
+
+
+_REFUSALS = (
+    HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_ACCEPTABLE, HTTPStatus.CONFLICT, HTTPStatus.GONE,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)  # fmt: skip
 
 
 def _refusals(service: str, route: Route) -> Iterator[HTTPStatus]:
@@ -162,6 +223,8 @@ def _refusals(service: str, route: Route) -> Iterator[HTTPStatus]:
         yield HTTPStatus.NOT_ACCEPTABLE
     if route.method != "GET":
         yield HTTPStatus.CONFLICT
+    if route.path.endswith("/servers/{id}/action"):
+        yield HTTPStatus.GONE
     if route.method in _WRITES:
         yield HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         yield HTTPStatus.UNSUPPORTED_MEDIA_TYPE

@@ -30,6 +30,7 @@ from siderite.core.errors import TooLarge
 from siderite.core.errors import Unavailable
 from siderite.core.ids import new_request_id
 from siderite.core.log import get_logger
+from siderite.core.shape import Shape
 from siderite.core.store import Duplicate
 from siderite.core.store import Lost
 from siderite.core.streaming import Chunks
@@ -81,17 +82,9 @@ class Request:
     """One request. Header names are lower case bytes; the query is parsed when asked for."""
 
     __slots__ = (
-        "_query",
-        "_receive",
-        "base",
-        "method",
-        "params",
-        "path",
-        "request_id",
-        "scope",
-        "version",
+        "_query", "_receive", "base", "method", "params", "path", "request_id", "scope", "version",
         "who",
-    )
+    )  # fmt: skip
 
     def __init__(self, scope: Any, receive: Any, path: str) -> None:
         self.scope = scope
@@ -211,7 +204,7 @@ Handler = Callable[[Any, Request], Awaitable[Response]]
 @dataclass(frozen=True, slots=True)
 class Route:
     """One line of a service's table of contents. `{x}` in the path is a parameter; `policy` names
-    who may.
+    who may; `takes` and `gives` are the forms of the bodies of a request and of a success.
     """
 
     method: str
@@ -219,6 +212,8 @@ class Route:
     handler: Handler
     policy: str = "public"
     since: int = 0
+    takes: Shape | None = None
+    gives: Shape | None = None
 
 
 class _WrongMethod(MethodNotAllowed):

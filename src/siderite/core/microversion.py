@@ -38,6 +38,11 @@ class Range:
         """The newest."""
         return self.ours
 
+    @property
+    def every(self) -> tuple[int, ...]:
+        """All of them, from the oldest on."""
+        return (*range(self.low, self.upstream + 1), *range(OURS, self.ours + 1))
+
     def parse(self, asked: str | None) -> int:
         """The minor number of what a header asks for; nothing asked is the oldest."""
         if not asked:

@@ -13,7 +13,7 @@ from siderite.baremetal.usecases import agent
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import views
 from siderite.baremetal.web.address import ident
-from siderite.baremetal.web.bodies import object_of
+from siderite.baremetal.web.bodies import Body
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import MIB
@@ -93,7 +93,7 @@ def config(node: Node, token: str | None) -> dict[str, Any]:
 
 async def heartbeat(service: "Service", request: Request) -> Response:
     """POST /v1/heartbeat/{node}"""
-    body = await object_of(request, {"callback_url": "https://10.0.0.9:9999"}, also=_OTHERS)
+    body = await HEARTBEAT.of(request)
     for key, value in body.items():
         if value is not None and HEARTBEAT_SINCE[key] > request.version:
             raise Invalid(f'Field "{key}" not recognised before 1.{HEARTBEAT_SINCE[key]}.')
@@ -109,7 +109,10 @@ async def heartbeat(service: "Service", request: Request) -> Response:
     return Response(status=202)
 
 
-_OTHERS = tuple(key for key in HEARTBEAT_SINCE if key != "callback_url")
+HEARTBEAT = Body(
+    {"callback_url": "https://10.0.0.9:9999"},
+    tuple(key for key in HEARTBEAT_SINCE if key != "callback_url"),
+)
 
 
 def _url(value: Any) -> str:

@@ -6,7 +6,8 @@ from siderite.baremetal.usecases import console
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
-from siderite.baremetal.web.bodies import object_of
+from siderite.baremetal.web.bodies import Body
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -14,6 +15,8 @@ from siderite.core.http import reply
 
 if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
+
+SWITCH = Body({"enabled": True}, forms={"enabled": shape.FLAG})
 
 
 async def show(service: "Service", request: Request) -> Response:
@@ -25,7 +28,7 @@ async def show(service: "Service", request: Request) -> Response:
 
 async def switch(service: "Service", request: Request) -> Response:
     """PUT /v1/nodes/{node}/states/console"""
-    wish = (await object_of(request, {"enabled": True}))["enabled"]
+    wish = (await SWITCH.of(request))["enabled"]
     if wish is None:
         raise Invalid("enabled must be true or false.")
     await console.ask(

@@ -8,8 +8,9 @@ from siderite.baremetal.usecases import firmware_settings
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
-from siderite.baremetal.web.bodies import object_of
+from siderite.baremetal.web.bodies import Body
 from siderite.baremetal.web.states import accepted
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import Request
@@ -23,11 +24,13 @@ _LEVELS = ("JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0")
 _DISK_TYPES = ("hdd", "ssd")
 _BUSES = ("sata", "scsi", "sas", "nvme")
 _MOST_DISKS = 256
+BOOT_MODE = Body({"target": "uefi"}, forms={"target": shape.words(BootMode)})
+SECURE_BOOT = Body({"target": True}, forms={"target": shape.FLAG})
 
 
 async def set_boot_mode(service: "Service", request: Request) -> Response:
     """PUT /v1/nodes/{node}/states/boot_mode"""
-    target = (await object_of(request, {"target": "uefi"}))["target"]
+    target = (await BOOT_MODE.of(request))["target"]
     if not isinstance(target, str) or target not in [*BootMode]:
         raise Invalid(
             f"Invalid boot mode {forms.short(target)} specified; there are: {', '.join(BootMode)}."
@@ -37,7 +40,7 @@ async def set_boot_mode(service: "Service", request: Request) -> Response:
 
 async def set_secure_boot(service: "Service", request: Request) -> Response:
     """PUT /v1/nodes/{node}/states/secure_boot"""
-    target = (await object_of(request, {"target": True}))["target"]
+    target = (await SECURE_BOOT.of(request))["target"]
     if target is None:
         raise Invalid("target must be true or false.")
     return await _ask(service, request, "secure_boot", forms.flag("target", target))

@@ -13,6 +13,7 @@ from typing import Any
 
 from siderite.baremetal.domain import traits
 from siderite.core import jsonpatch
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.ids import is_uuid
@@ -28,7 +29,9 @@ _FALSE = ("false", "no", "off", "0", "f", "n")
 
 def text(most: int, *, least: int = 0, null: bool = True) -> Check:
     """Text of a limited length, or null."""
+    form = shape.text(least, most)
 
+    @shape.like(shape.or_null(form) if null else form)
     def check(name: str, value: Any) -> str | None:
         if value is None and null:
             return None
@@ -41,6 +44,7 @@ def text(most: int, *, least: int = 0, null: bool = True) -> Check:
     return check
 
 
+@shape.like(shape.or_null(shape.FLAG))
 def flag(name: str, value: Any) -> bool:
     """True or false, also as the words that command lines send; null is false."""
     if value is None:
@@ -55,16 +59,19 @@ def flag(name: str, value: Any) -> bool:
     raise Invalid(f"{name} must be true or false, not {short(value)}.")
 
 
+@shape.like(shape.or_null(shape.FLAG))
 def optional_flag(name: str, value: Any) -> bool | None:
     """True, false or null."""
     return None if value is None else flag(name, value)
 
 
+@shape.like(shape.or_null(shape.FLAG))
 def flag_or_true(name: str, value: Any) -> bool:
     """True or false; null is true."""
     return True if value is None else flag(name, value)
 
 
+@shape.like(shape.or_null(shape.UUID))
 def uuid(name: str, value: Any) -> str | None:
     """A UUID, or null."""
     if value is None:
@@ -74,6 +81,7 @@ def uuid(name: str, value: Any) -> str | None:
     return value.lower()
 
 
+@shape.like(shape.or_null(shape.OBJECT))
 def obj(name: str, value: Any) -> dict[str, Any]:
     """A JSON object; null is an empty one."""
     if value is None:
@@ -83,6 +91,7 @@ def obj(name: str, value: Any) -> dict[str, Any]:
     return value
 
 
+@shape.like(shape.text(pattern="[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}"))
 def mac(name: str, value: Any) -> str:
     """A MAC address, in lower case."""
     if isinstance(value, str) and MAC.match(value.lower()):
@@ -92,12 +101,18 @@ def mac(name: str, value: Any) -> str:
 
 def or_null(check: Check) -> Check:
     """What the check says, or null."""
-    return lambda name, value: None if value is None else check(name, value)
+
+    @shape.like(shape.or_null(shape.of(check)))
+    def checked(name: str, value: Any) -> Any:
+        return None if value is None else check(name, value)
+
+    return checked
 
 
 def whole(least: int, most: int) -> Check:
     """A whole number between two others."""
 
+    @shape.like({"type": "integer", "minimum": least, "maximum": most})
     def check(name: str, value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise Invalid(f"{name} must be a whole number from {least} to {most}.")
@@ -109,6 +124,7 @@ def whole(least: int, most: int) -> Check:
 def one_of(*known: str) -> Check:
     """One of several words."""
 
+    @shape.like(shape.words(known))
     def check(name: str, value: Any) -> str:
         if value not in known:
             raise Invalid(f"{name} must be one of {', '.join(known)}, not {short(value)}.")
@@ -119,7 +135,9 @@ def one_of(*known: str) -> Check:
 
 def list_of(inner: Check, *, most: int, least: int = 0) -> Check:
     """A list with a limit; null is an empty one."""
+    items_like = {"type": ["array", "null"], "items": shape.of(inner)}
 
+    @shape.like({**items_like, "minItems": least, "maxItems": most})
     def check(name: str, value: Any) -> list[Any]:
         items = [] if value is None else value
         if not isinstance(items, list) or not least <= len(items) <= most:
@@ -129,6 +147,7 @@ def list_of(inner: Check, *, most: int, least: int = 0) -> Check:
     return check
 
 
+@shape.like(shape.text(1, traits.LONGEST, "[A-Z0-9_]+"))
 def trait(name: str, value: Any) -> str:
     """The name of a trait: one's own (CUSTOM_…) or one of the standard's kinds."""
     if isinstance(value, str) and traits.is_trait(value):
@@ -171,6 +190,15 @@ class Form:
         if made.get("uuid", "") is None:
             del made["uuid"]
         return made
+
+    def new(self) -> shape.Json:
+        """The form of the body that makes a new one."""
+        checks = {**self.fields, **self.at_creation}
+        return shape.record({n: shape.of(checks[n]) for n in sorted(checks)}, self.needed)
+
+    def patch(self) -> shape.Json:
+        """The form of a patch."""
+        return shape.patches(self.fields)
 
     def patches(self, document: Any, version: int) -> list[Patch]:
         """A patch whose fields may be patched in this version."""

@@ -18,6 +18,7 @@ from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.bodies import no_query
 from siderite.baremetal.web.records import Resource
 from siderite.baremetal.web.versions import PLAIN_FILTER_SINCE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -37,18 +38,21 @@ _SELECTORS = ("owner", "conductor_group", "resource_class")
 _WORDS = (PROCEED, FAIL, "extend")
 
 
+@shape.like(shape.text(pattern="[A-Za-z0-9._~-]{1,255}"))
 def _name(key: str, value: Any) -> str:
     if isinstance(value, str) and _NAME.match(value) and not is_uuid(value):
         return value
     raise Invalid(f"{key} must have 1 to 255 letters, digits and - . _ ~ and be no UUID.")
 
 
+@shape.like(shape.text(pattern="[a-z][a-z0-9_]*[.][A-Za-z0-9_-]+"))
 def _step(key: str, value: Any) -> str:
     if isinstance(value, str) and _STEP.match(value):
         return value
     raise Invalid(f"{key} must be a step such as deploy.write_image, not {forms.short(value)}.")
 
 
+@shape.like(shape.or_null(shape.record(dict.fromkeys(("traits", *_SELECTORS), shape.ANYTHING))))
 def _selector(key: str, value: Any) -> dict[str, Any]:
     selector = forms.obj(key, value)
     known = ("traits", *_SELECTORS)
@@ -148,6 +152,17 @@ async def answer(service: "Service", request: Request) -> Response:
     )
     location = f"{service.base(request)}v1/nodes/{ident(request)}/states"
     return Response(b"", 202, [(b"location", location.encode())])
+
+
+def answer_form() -> shape.Json:
+    """The form of an answer."""
+    fields = {
+        "answer": shape.words(_WORDS),
+        "reason": shape.or_null(shape.text(0, 1000)),
+        "seconds": {"type": "integer", "minimum": 1, "maximum": LONGEST_S},
+        "hold": shape.or_null(shape.UUID),
+    }
+    return shape.record(fields, ["answer"])
 
 
 def _answer(document: Any) -> Answer:

@@ -13,6 +13,7 @@ from siderite.baremetal.web import forms
 from siderite.baremetal.web import views
 from siderite.baremetal.web.records import Resource
 from siderite.baremetal.web.versions import RULE_FILTER_SINCE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 
 _MOST = 255
@@ -24,7 +25,14 @@ _MULTIPLE = forms.one_of("any", "all", "first", "last")
 def _parts(known: Words, *, inverted: bool) -> forms.Check:
     """The conditions or the actions of a rule: each an `op`, its `args` and perhaps a `loop`."""
     keys = {"op", "args", "loop", *(("multiple",) if inverted else ())}
+    fields = {
+        "op": shape.text() if inverted else shape.words(known),
+        "args": {"type": ["array", "object"]},
+        "loop": {"type": ["array", "object"]},
+        "multiple": shape.of(_MULTIPLE),
+    }
 
+    @shape.like(shape.record({key: fields[key] for key in sorted(keys)}, ["op", "args"]))
     def check(name: str, item: Any) -> dict[str, Any]:
         if not isinstance(item, dict) or not {"op", "args"} <= set(item) <= keys:
             raise Invalid(f"{name}: each one is an object of {', '.join(sorted(keys))}.")
@@ -59,12 +67,14 @@ def _check_path(name: str, path: Any) -> None:
         raise Invalid(f"{name}: {why}.") from why
 
 
+@shape.like({"type": ["integer", "string"], "minimum": 0, "maximum": _MOST_PRIORITY})
 def _priority(key: str, value: Any) -> int:
     """A whole number, also as the digits that command lines send."""
     number = int(value) if isinstance(value, str) and _DIGITS.match(value) else value
     return int(forms.whole(0, _MOST_PRIORITY)(key, number))
 
 
+@shape.like(shape.or_null(shape.words(["main"])))
 def _phase(key: str, value: Any) -> str:
     return "main" if value is None else forms.one_of("main")(key, value)
 

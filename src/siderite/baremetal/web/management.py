@@ -11,9 +11,10 @@ from siderite.baremetal.usecases import management
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
+from siderite.baremetal.web.bodies import Body
 from siderite.baremetal.web.bodies import no_query
-from siderite.baremetal.web.bodies import object_of
 from siderite.baremetal.web.drivers import no_vendor_method
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -24,6 +25,21 @@ if TYPE_CHECKING:
 
 _LONGEST_URL = 2048
 _USER = re.compile(r"://[^/@]*@")
+_SOURCES = ("http", "local", "swift")
+BOOT_DEVICE = Body(
+    {"boot_device": "pxe"},
+    ("persistent",),
+    {"boot_device": shape.words(BootDevice), "persistent": shape.or_null(shape.FLAG)},
+)
+LIGHT = Body({"state": "on"})
+MEDIUM = Body(
+    {"device_type": "cdrom", "image_url": "http://images/boot.iso"},
+    ("image_download_source",),
+    {
+        "device_type": shape.words(MediaDevice),
+        "image_download_source": shape.or_null(shape.words(_SOURCES)),
+    },
+)
 
 
 def _read(request: Request) -> Any:
@@ -48,7 +64,7 @@ async def boot_devices(service: "Service", request: Request) -> Response:
 
 async def set_boot_device(service: "Service", request: Request) -> Response:
     """PUT /v1/nodes/{node}/management/boot_device"""
-    body = await object_of(request, {"boot_device": "pxe"}, also=("persistent",))
+    body = await BOOT_DEVICE.of(request)
     name = body.get("boot_device")
     if not isinstance(name, str) or name not in [*BootDevice]:
         devices = ", ".join(BootDevice)
@@ -108,7 +124,7 @@ async def indicator(service: "Service", request: Request) -> Response:
 
 async def set_indicator(service: "Service", request: Request) -> Response:
     """PUT /v1/nodes/{node}/management/indicators/{indicator}"""
-    body = await object_of(request, {"state": "on"})
+    body = await LIGHT.of(request)
     state = body.get("state")
     if not isinstance(state, str):
         raise Invalid("state must be text, such as on, off or blinking.")
@@ -144,13 +160,12 @@ async def media(service: "Service", request: Request) -> Response:
 
 async def insert(service: "Service", request: Request) -> Response:
     """POST /v1/nodes/{node}/vmedia"""
-    sample = {"device_type": "cdrom", "image_url": "http://images/boot.iso"}
-    body = await object_of(request, sample, also=("image_download_source",))
+    body = await MEDIUM.of(request)
     url = body.get("image_url")
     if not isinstance(url, str) or "://" not in url or len(url) > _LONGEST_URL:
         raise Invalid(f"image_url must be a URL of at most {_LONGEST_URL} characters.")
     source = body.get("image_download_source")
-    if source not in (None, "http", "local", "swift"):
+    if source is not None and source not in _SOURCES:
         raise Invalid("image_download_source must be http, local or swift.")
     await management.insert(
         service.ctx, ident(request), _device(body.get("device_type")), url,

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.baremetal.web import forms
-from siderite.baremetal.web.bodies import object_of
+from siderite.baremetal.web.bodies import Body
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -20,11 +21,21 @@ _REQUIRED = ("event", "port_id", "mac_address", "status")
 _MAY = (*_REQUIRED, "device_id", "binding:host_id", "binding:vnic_type")
 _UUIDS = ("port_id", "device_id", "binding:host_id")
 _MOST = 1000
+_EVENT = shape.record(
+    {
+        **dict.fromkeys(_MAY, shape.or_null(shape.text())),
+        **dict.fromkeys(_UUIDS, shape.or_null(shape.UUID)),
+        "event": shape.words(KINDS),
+        "mac_address": shape.of(forms.mac),
+    },
+    _REQUIRED,
+)
+EVENTS = Body({"events": []}, forms={"events": {"type": "array", "items": _EVENT, "minItems": 1}})
 
 
 async def post(service: "Service", request: Request) -> Response:
     """POST /v1/events"""
-    events = (await object_of(request, {"events": []}))["events"]
+    events = (await EVENTS.of(request))["events"]
     if not isinstance(events, list) or not 1 <= len(events) <= _MOST:
         raise Invalid(f"events must be a list of 1 to {_MOST} events.")
     for event in events:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.baremetal.usecases import enrol
 from siderite.baremetal.usecases import find
@@ -16,6 +18,7 @@ from siderite.baremetal.web import policy
 from siderite.baremetal.web import schemas
 from siderite.baremetal.web import views
 from siderite.baremetal.web.address import ident
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import Request
@@ -29,6 +32,26 @@ if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
 
 START_ENROLLED = 11
+
+
+def shown() -> shape.Json:
+    """The form of a node on the wire."""
+    return views.NODE.form(Node, *shape.both(Node, provision_state=P.AVAILABLE))
+
+
+def partly() -> shape.Json:
+    """The form of a node of which some fields may be shown."""
+    return shape.whole(shown())
+
+
+def page_form() -> shape.Json:
+    """The form of a list of nodes."""
+    return shape.listed("nodes", partly(), "next")
+
+
+def maintenance_form() -> shape.Json:
+    """The form of the body that sets maintenance."""
+    return shape.or_null(shape.record({"reason": shape.or_null(shape.text())}))
 
 
 async def create(service: "Service", request: Request) -> Response:

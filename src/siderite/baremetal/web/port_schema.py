@@ -16,6 +16,7 @@ from siderite.baremetal.web.forms import text
 from siderite.baremetal.web.forms import uuid
 from siderite.baremetal.web.records import name
 from siderite.baremetal.web.records import node_uuid
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.who import Who
@@ -32,6 +33,7 @@ _LINK_FORMS = (
 )  # fmt: skip
 
 
+@shape.like(shape.or_null(shape.record(dict.fromkeys(LINK_SINCE, shape.text()))))
 def _local_link(name: str, value: Any) -> dict[str, Any]:
     link = dict(obj(name, value))
     for key, inner in link.items():

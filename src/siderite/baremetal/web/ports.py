@@ -14,6 +14,7 @@ from siderite.baremetal.web.records import name
 from siderite.baremetal.web.records import node_uuid
 from siderite.baremetal.web.versions import PORT_FILTER_SINCE
 from siderite.baremetal.web.versions import PORTGROUP_FILTER_SINCE
+from siderite.core import shape
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.store.table import Where
@@ -48,6 +49,7 @@ PORTS = Resource(
 )
 
 
+@shape.like(shape.or_null(shape.text(0, 255)))
 def _mode(key: str, value: Any) -> str:
     return forms.text(255)(key, value) or "active-backup"
 

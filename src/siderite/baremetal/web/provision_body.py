@@ -12,6 +12,7 @@ from siderite.baremetal.domain.steps import ORDER
 from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.usecases.provision import Ask
 from siderite.baremetal.web.versions import VERB_SINCE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 
@@ -64,6 +65,39 @@ def verb(document: Any, version: int) -> str:
     if extra:
         raise Invalid(f"Unexpected arguments: {', '.join(extra)[:200]}.")
     return target
+
+
+def form() -> shape.Json:
+    """The form of the body."""
+    steps = {key: _steps_form(key) for key in ("clean_steps", "service_steps", "deploy_steps")}
+    drive = shape.record(dict.fromkeys(_CONFIGDRIVE, shape.ANYTHING))
+    fields = {
+        **dict.fromkeys(_KEYS, shape.or_null(shape.text())),
+        **steps,
+        "target": shape.words(VERBS),
+        "configdrive": {"anyOf": [shape.or_null(shape.text()), drive]},
+        "disable_ramdisk": {"type": ["boolean", "null"]},
+    }
+    return shape.record({key: fields[key] for key in sorted(fields)}, ["target"])
+
+
+def _steps_form(key: str) -> shape.Json:
+    needs, known = _keys_of(key)
+    return {"type": ["array", "null"], "items": step_form(needs, known), "maxItems": _MOST_STEPS}
+
+
+def step_form(needs: Sequence[str], known: Sequence[str]) -> shape.Json:
+    """The form of a step."""
+    number = {"type": ["integer", "string"], "minimum": 0, "maximum": _TOO_MUCH - 1}
+    fields = {
+        "interface": shape.words(ORDER),
+        "step": shape.text(1),
+        "args": shape.OBJECT,
+        "execute_on_child_nodes": {"type": "boolean"},
+        "limit_child_node_execution": {"type": "array"},
+        **dict.fromkeys(_NUMBERS, number),
+    }
+    return shape.record({key: fields[key] for key in known}, needs)
 
 
 def parse(document: Any, version: int) -> Ask:
@@ -171,9 +205,13 @@ def _check_steps(key: str, value: Any) -> list[Json]:
         raise Invalid(f"Invalid {key}: it must be a list of at most {_MOST_STEPS} steps.")
     if not value and key != "deploy_steps":
         raise Invalid(f"Invalid {key}: it is empty; name at least one step.")
-    deploy = key == "deploy_steps"
-    needs, known = (DEPLOY_STEP, DEPLOY_STEP) if deploy else (_STEP, _STEP_MAY)
+    needs, known = _keys_of(key)
     return [step(key, item, needs, known) for item in value]
+
+
+def _keys_of(key: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The keys that a step of such a list needs, and all that it may have."""
+    return (DEPLOY_STEP, DEPLOY_STEP) if key == "deploy_steps" else (_STEP, _STEP_MAY)
 
 
 def step(key: str, item: Any, needs: Sequence[str], known: Sequence[str]) -> Json:

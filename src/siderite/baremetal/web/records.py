@@ -8,6 +8,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import Generic
@@ -25,6 +26,7 @@ from siderite.baremetal.web import listing
 from siderite.baremetal.web import policy
 from siderite.baremetal.web import schemas
 from siderite.baremetal.web.views import View
+from siderite.core import shape
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
@@ -98,25 +100,44 @@ class Resource(Generic[R]):
         all_, one = f"/{self.path}", f"/{self.path}/{{{self.noun}}}"
         detail = [self._route("GET", f"{all_}/detail", self.detail, "read")] if self.details else []
         changes = max(self.since, self.patch_since)
+        made = self._route("POST", all_, self.create, "create")
+        patched = Route("PATCH", one, self.patch, f"{self.noun}:update", changes)
         return (
             self._route("GET", all_, self.index, "read"),
-            self._route("POST", all_, self.create, "create"),
+            replace(made, takes=self.form.new, gives=self.one_form),
             *detail,
             self._route("GET", one, self.show, "read"),
-            Route("PATCH", one, self.patch, f"{self.noun}:update", changes),
+            replace(patched, takes=self.form.patch, gives=self.one_form),
             self._route("DELETE", one, self.remove, "delete"),
         )
+
+    def one_form(self) -> shape.Json:
+        """The form of one on the wire."""
+        return self.view.form(self.records.table.kind)
+
+    def partly(self) -> shape.Json:
+        """The form of one of which some fields may be shown."""
+        return shape.whole(self.one_form())
+
+    def page_form(self) -> shape.Json:
+        """The form of a list."""
+        return shape.listed(self.view.fields.items, self.partly(), "next")
 
     def routes_below_nodes(self, since: int) -> tuple[Route, ...]:
         """The addresses of those of a node."""
         path, read = f"/nodes/{{node}}/{self.path}", f"{self.noun}:read"
-        found = [Route("GET", path, self.of_node, read, since)]
+        form = self.page_form
+        found = [Route("GET", path, self.of_node, read, since, gives=form)]
         if self.details:
-            found.append(Route("GET", f"{path}/detail", self.of_node_detail, read, since))
+            detail = f"{path}/detail"
+            found.append(Route("GET", detail, self.of_node_detail, read, since, gives=form))
         return tuple(found)
 
     def _route(self, method: str, path: str, handler: Handler, action: str) -> Route:
-        return Route(method, path, handler, f"{self.noun}:{action}", self.since)
+        gives = None
+        if action == "read":
+            gives = self.partly if handler == self.show else self.page_form
+        return Route(method, path, handler, f"{self.noun}:{action}", self.since, gives=gives)
 
     def by(self, service: "Service", request: Request, action: str) -> By:
         """The request as its use case sees it."""
@@ -264,12 +285,14 @@ def _node(key: str, value: str, version: int) -> str:
 def name(noun: str) -> forms.Check:
     """A name that fits into an address, or null."""
 
+    @shape.like(shape.or_null(shape.text(0, 255)))
     def check(key: str, value: Any) -> str | None:
         return schemas.name(forms.text(255)(key, value), REFUSE_INSPECTING, noun=noun)
 
     return check
 
 
+@shape.like(shape.UUID)
 def node_uuid(key: str, value: Any) -> str:
     """The UUID of the node that a record belongs to."""
     if isinstance(value, str) and is_uuid(value):

@@ -19,11 +19,14 @@ from siderite.baremetal.web import management
 from siderite.baremetal.web import network_events
 from siderite.baremetal.web import nodes
 from siderite.baremetal.web import ports
+from siderite.baremetal.web import provision_body
 from siderite.baremetal.web import runbooks
+from siderite.baremetal.web import schemas
 from siderite.baremetal.web import states
 from siderite.baremetal.web import templates
 from siderite.baremetal.web import timeline
 from siderite.baremetal.web import traits
+from siderite.baremetal.web import views
 from siderite.baremetal.web import vifs
 from siderite.baremetal.web import volumes
 from siderite.baremetal.web.versions import RANGE
@@ -95,7 +98,7 @@ async def v1(service: "Service", request: Request) -> Response:
 
 _AGENT = (
     Route("GET", "/lookup", agent.lookup, since=22),
-    Route("POST", "/heartbeat/{node}", agent.heartbeat, since=22),
+    Route("POST", "/heartbeat/{node}", agent.heartbeat, since=22, takes=agent.HEARTBEAT.form),
     Route("POST", "/continue_inspection", agent.continue_inspection),
 )
 _READ, _WRITE = "node:management:read", "node:management"
@@ -104,20 +107,44 @@ _LIGHTS = "/nodes/{node}/management/indicators"
 _VENDOR = "/nodes/{node}/vendor_passthru"
 _HARDWARE = (
     Route("GET", "/nodes/{node}/states/console", console.show, "node:console"),
-    Route("PUT", "/nodes/{node}/states/console", console.switch, "node:console"),
-    Route("PUT", "/nodes/{node}/states/boot_mode", firmware_states.set_boot_mode, _WRITE, 76),
-    Route("PUT", "/nodes/{node}/states/secure_boot", firmware_states.set_secure_boot, _WRITE, 76),
+    Route(
+        "PUT",
+        "/nodes/{node}/states/console",
+        console.switch,
+        "node:console",
+        takes=console.SWITCH.form,
+    ),
+    Route(
+        "PUT",
+        "/nodes/{node}/states/boot_mode",
+        firmware_states.set_boot_mode,
+        _WRITE,
+        76,
+        firmware_states.BOOT_MODE.form,
+    ),
+    Route(
+        "PUT",
+        "/nodes/{node}/states/secure_boot",
+        firmware_states.set_secure_boot,
+        _WRITE,
+        76,
+        firmware_states.SECURE_BOOT.form,
+    ),
     Route("PUT", "/nodes/{node}/states/raid", firmware_states.set_raid, _WRITE),
     Route("GET", _BOOT_DEVICE, management.boot_device, _READ),
-    Route("PUT", _BOOT_DEVICE, management.set_boot_device, _WRITE),
+    Route(
+        "PUT", _BOOT_DEVICE, management.set_boot_device, _WRITE, takes=management.BOOT_DEVICE.form
+    ),
     Route("GET", _BOOT_DEVICE + "/supported", management.boot_devices, _READ),
     Route("PUT", "/nodes/{node}/management/inject_nmi", management.inject_nmi, _WRITE, 29),
     Route("GET", _LIGHTS, management.indicators, _READ, 63),
     Route("GET", _LIGHTS + "/{indicator}", management.indicator, _READ, 63),
-    Route("PUT", _LIGHTS + "/{indicator}", management.set_indicator, _WRITE, 63),
+    Route(
+        "PUT", _LIGHTS + "/{indicator}", management.set_indicator, _WRITE, 63, management.LIGHT.form
+    ),
     Route("GET", "/nodes/{node}/management/sensors", management.sensors, _READ, OURS),
     Route("GET", "/nodes/{node}/vmedia", management.media, _READ, 93),
-    Route("POST", "/nodes/{node}/vmedia", management.insert, _WRITE, 89),
+    Route("POST", "/nodes/{node}/vmedia", management.insert, _WRITE, 89, management.MEDIUM.form),
     Route("DELETE", "/nodes/{node}/vmedia", management.eject, _WRITE, 89),
     Route("GET", "/nodes/{node}/bios", details.bios, _READ, 40),
     Route("GET", "/nodes/{node}/bios/{setting}", details.bios_setting, _READ, 40),
@@ -134,25 +161,30 @@ _HARDWARE = (
     ),
 )
 _V1 = (
-    Route("GET", "/nodes", nodes.index, "node:read"),
-    Route("POST", "/nodes", nodes.create, "node:create"),
-    Route("GET", "/nodes/detail", nodes.detail, "node:read"),
-    Route("GET", "/nodes/{node}", nodes.show, "node:read"),
-    Route("PATCH", "/nodes/{node}", nodes.patch, "node:update"),
+    Route("GET", "/nodes", nodes.index, "node:read", gives=nodes.page_form),
+    Route("POST", "/nodes", nodes.create, "node:create", takes=schemas.new, gives=nodes.shown),
+    Route("GET", "/nodes/detail", nodes.detail, "node:read", gives=nodes.page_form),
+    Route("GET", "/nodes/{node}", nodes.show, "node:read", gives=nodes.partly),
+    Route("PATCH", "/nodes/{node}", nodes.patch, "node:update", takes=schemas.FORM.patch,
+          gives=nodes.shown),
     Route("DELETE", "/nodes/{node}", nodes.remove, "node:delete"),
-    Route("GET", "/nodes/{node}/states", states.show, "node:read"),
-    Route("PUT", "/nodes/{node}/states/provision", states.set_provision, "node:provision"),
-    Route("PUT", "/nodes/{node}/states/power", states.set_power, "node:power"),
-    Route("PUT", "/nodes/{node}/maintenance", nodes.maintenance_on, "node:maintenance"),
+    Route("GET", "/nodes/{node}/states", states.show, "node:read", gives=views.states_form),
+    Route("PUT", "/nodes/{node}/states/provision", states.set_provision, "node:provision",
+          takes=provision_body.form),
+    Route("PUT", "/nodes/{node}/states/power", states.set_power, "node:power",
+          takes=states.power_form),
+    Route("PUT", "/nodes/{node}/maintenance", nodes.maintenance_on, "node:maintenance",
+          takes=nodes.maintenance_form),
     Route("DELETE", "/nodes/{node}/maintenance", nodes.maintenance_off, "node:maintenance"),
     Route("GET", "/nodes/{node}/validate", nodes.validation, "node:read"),
     *_HARDWARE,
     *_AGENT,
     *traits.OF_NODES.routes(),
-    Route("GET", "/nodes/{node}/vifs", vifs.index, "vif:read", vifs.SINCE),
-    Route("POST", "/nodes/{node}/vifs", vifs.attach, "vif:update", vifs.SINCE),
+    Route("GET", "/nodes/{node}/vifs", vifs.index, "vif:read", vifs.SINCE, gives=vifs.shown),
+    Route("POST", "/nodes/{node}/vifs", vifs.attach, "vif:update", vifs.SINCE, vifs.form),
     Route("DELETE", "/nodes/{node}/vifs/{vif}", vifs.detach, "vif:update", vifs.SINCE),
-    Route("GET", "/nodes/{node}/allocation", allocations.of_node, "allocation:read", 52),
+    Route("GET", "/nodes/{node}/allocation", allocations.of_node, "allocation:read", 52,
+          gives=allocations.ALLOCATIONS.partly),
     Route("DELETE", "/nodes/{node}/allocation", allocations.free_node, "allocation:delete", 52),
     Route("GET", "/nodes/{node}/children", fleet.children, "node:read", fleet.CHILDREN_SINCE),
     *ports.PORTS.routes_below_nodes(1),
@@ -162,13 +194,15 @@ _V1 = (
     Route("GET", "/nodes/{node}/volume", volumes.of_node, "volume:read", volumes.SINCE),
     *ports.PORTS.routes(),
     *ports.PORTGROUPS.routes(),
-    Route("GET", "/portgroups/{portgroup}/ports", ports.of_portgroup, "port:read", 24),
-    Route(
-        "GET", "/portgroups/{portgroup}/ports/detail", ports.of_portgroup_detail, "port:read", 24
-    ),
+    Route("GET", "/portgroups/{portgroup}/ports", ports.of_portgroup, "port:read", 24,
+          gives=ports.PORTS.page_form),
+    Route("GET", "/portgroups/{portgroup}/ports/detail", ports.of_portgroup_detail, "port:read", 24,
+          gives=ports.PORTS.page_form),
     *chassis.RESOURCE.routes(),
-    Route("GET", "/chassis/{chassis}/nodes", chassis.nodes_of, "chassis:read"),
-    Route("GET", "/chassis/{chassis}/nodes/detail", chassis.nodes_of_detail, "chassis:read"),
+    Route("GET", "/chassis/{chassis}/nodes", chassis.nodes_of, "chassis:read",
+          gives=nodes.page_form),
+    Route("GET", "/chassis/{chassis}/nodes/detail", chassis.nodes_of_detail, "chassis:read",
+          gives=nodes.page_form),
     Route("GET", "/volume", volumes.index, "volume:read", volumes.SINCE),
     *volumes.CONNECTORS.routes(),
     *volumes.TARGETS.routes(),
@@ -176,7 +210,7 @@ _V1 = (
     *runbooks.RUNBOOKS.routes(),
     *hooks.HOOKS.routes(),
     Route("GET", "/nodes/{node}/hold", hooks.show_hold, "hold:read", OURS),
-    Route("PUT", "/nodes/{node}/hold", hooks.answer, "hold:answer", OURS),
+    Route("PUT", "/nodes/{node}/hold", hooks.answer, "hold:answer", OURS, hooks.answer_form),
     *inspection_rules.RULES.routes(),
     *traits.OF_RUNBOOKS.routes(),
     *allocations.ALLOCATIONS.routes(),
@@ -196,7 +230,8 @@ _V1 = (
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
         for more in ("", "/{method}")
     ),
-    Route("POST", "/events", network_events.post, "network_event:post", 54),
+    Route("POST", "/events", network_events.post, "network_event:post", 54,
+          network_events.EVENTS.form),
 )  # fmt: skip
 
 ROUTES = (

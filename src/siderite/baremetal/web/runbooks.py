@@ -13,6 +13,7 @@ from siderite.baremetal.web.provision_body import RUNBOOK_STEP_MAY
 from siderite.baremetal.web.records import Resource
 from siderite.baremetal.web.templates import steps
 from siderite.baremetal.web.versions import PLAIN_FILTER_SINCE
+from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
@@ -27,6 +28,7 @@ TRAITS_SINCE = 112
 _NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}\Z")
 
 
+@shape.like(shape.text(pattern="[A-Za-z0-9._~-]{1,255}"))
 def _name(key: str, value: Any) -> str:
     if isinstance(value, str) and _NAME.match(value) and not is_uuid(value):
         return value

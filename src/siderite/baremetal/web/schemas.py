@@ -17,6 +17,7 @@ from siderite.baremetal.web.forms import or_null
 from siderite.baremetal.web.forms import short
 from siderite.baremetal.web.forms import text
 from siderite.baremetal.web.forms import uuid
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.ids import is_uuid
@@ -33,6 +34,7 @@ _CONDUCTOR_GROUP = re.compile(r"[a-zA-Z0-9_.-]*\Z")
 UNSET_CHASSIS = 25
 
 
+@shape.like(shape.or_null(shape.text(0, 255, "[a-zA-Z0-9_.-]*")))
 def _conductor_group(name: str, value: Any) -> str:
     group = text(255)(name, value) or ""
     if not _CONDUCTOR_GROUP.match(group):
@@ -45,6 +47,7 @@ _NETWORK_PARTS = {
 }  # fmt: skip
 
 
+@shape.like(shape.or_null(shape.OBJECT))
 def _network_data(name: str, value: Any) -> dict[str, Any]:
     """A network as a config drive describes it: what a ramdisk or an instance could not read is
     refused here.
@@ -108,6 +111,11 @@ FORM = Form(
     required=frozenset({"driver"}),
     objects=frozenset(name for name, check in FIELDS.items() if check in (obj, _network_data)),
 )
+
+
+def new() -> shape.Json:
+    """The form of the body that makes a node."""
+    return {**FORM.new(), "required": ["driver"]}
 
 
 def name(value: str | None, version: int, noun: str = "node") -> str | None:

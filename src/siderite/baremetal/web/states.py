@@ -12,6 +12,7 @@ from siderite.baremetal.web import provision_body
 from siderite.baremetal.web import views
 from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.versions import ABORT_SINCE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import MIB
@@ -52,6 +53,12 @@ async def set_provision(service: "Service", request: Request) -> Response:
         guard=guard,
     )
     return accepted(service, request)
+
+
+def power_form() -> shape.Json:
+    """The form of the body that changes the power."""
+    timeout = {"type": ["integer", "null"], "minimum": 1, "maximum": _LONGEST_S}
+    return shape.record({"target": shape.words(PowerTarget), "timeout": timeout}, ["target"])
 
 
 async def set_power(service: "Service", request: Request) -> Response:

@@ -9,6 +9,7 @@ from siderite.baremetal.web import provision_body
 from siderite.baremetal.web import views
 from siderite.baremetal.web.records import Resource
 from siderite.baremetal.web.versions import PLAIN_FILTER_SINCE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 
 _MOST_STEPS = 255
@@ -16,7 +17,9 @@ _MOST_STEPS = 255
 
 def steps(needs: Sequence[str], known: Sequence[str]) -> forms.Check:
     """A list of steps, each at most once."""
+    form = {"type": "array", "items": provision_body.step_form(needs, known)}
 
+    @shape.like({**form, "minItems": 1, "maxItems": _MOST_STEPS})
     def check(name: str, value: Any) -> list[Any]:
         if not isinstance(value, list) or not 0 < len(value) <= _MOST_STEPS:
             raise Invalid(f"{name} must be a list of 1 to {_MOST_STEPS} steps.")

@@ -15,6 +15,7 @@ from siderite.baremetal.web import address
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.runbooks import TRAITS_SINCE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
 
 _LIST = forms.list_of(forms.trait, most=1000)
 SINCE = 37
+
+
+def _taken() -> shape.Json:
+    return shape.under("traits", {**shape.of(_LIST), "type": "array"})
+
+
+def _shown() -> shape.Json:
+    return shape.listed("traits", shape.text())
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +54,8 @@ class Traits:
         read, update = self.policies
         all_ = f"/{self.kind}/{{ident}}/traits"
         return (
-            Route("GET", all_, self.show, read, self.since),
-            Route("PUT", all_, self.put, update, self.since),
+            Route("GET", all_, self.show, read, self.since, gives=_shown),
+            Route("PUT", all_, self.put, update, self.since, takes=_taken),
             Route("DELETE", all_, self.clear, update, self.since),
             Route("PUT", f"{all_}/{{trait}}", self.add, update, self.since),
             Route("DELETE", f"{all_}/{{trait}}", self.remove, update, self.since),

@@ -14,9 +14,11 @@ from siderite.baremetal.domain import wire
 from siderite.baremetal.domain.fields import URL
 from siderite.baremetal.domain.fields import Fields
 from siderite.baremetal.domain.fields import links
+from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.web.listing import Listing
+from siderite.core import shape
 from siderite.core.microversion import OURS
 from siderite.core.store import Line
 
@@ -71,6 +73,13 @@ class View:
     def columns(self, ask: Listing) -> str:
         """The columns that `page` needs of each row."""
         return ", ".join(self.fields.brief) if ask.is_brief else "uuid, body"
+
+    def form(self, kind: type[Any], *more: Any) -> shape.Json:
+        """The form of one on the wire, in all versions: of made-up values of its type, and more."""
+        bodies = [self.fields.render(value) for value in (*shape.both(kind), *more)]
+        first = min(since for _, since in self.fields)
+        shown = [self.text(body, version, "") for body in bodies for version in (first, OURS)]
+        return shape.seen(*(msgspec.json.decode(text) for text in shown))
 
     def page(
         self, ask: Listing, rows: Sequence[Line], *, version: int, base: str, path: str
@@ -184,6 +193,14 @@ def _picker(fields: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.Struct]:
     """Reads some fields of a text, unparsed, and passes over the others."""
     names = dict.fromkeys((*fields, "links"))
     return msgspec.json.Decoder(msgspec.defstruct("Some", [(name, msgspec.Raw) for name in names]))
+
+
+def states_form() -> shape.Json:
+    """The form of a node's states."""
+    bodies = [wire.NODE_FIELDS.render(node) for node in shape.both(Node)]
+    bodies.append(wire.NODE_FIELDS.render(shape.made_up(Node, provision_state=P.AVAILABLE)))
+    shown = [states(body, version, "") for body in bodies for version in (1, OURS)]
+    return shape.seen(*(msgspec.json.decode(text) for text in shown))
 
 
 def states(body: str, version: int, base: str) -> bytes:

@@ -7,6 +7,7 @@ from siderite.baremetal.usecases.records import By
 from siderite.baremetal.web import address
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import Request
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
 SINCE = 28
 PLACE_SINCE = 67
 _PLACES = ("port_uuid", "portgroup_uuid")
+
+
+def form() -> shape.Json:
+    """The form of the body that attaches one."""
+    places = dict.fromkeys(_PLACES, shape.or_null(shape.UUID))
+    return shape.record({"id": shape.text(1, 255), **places}, ["id"], others=True)
+
+
+def shown() -> shape.Json:
+    """The form of the list."""
+    return shape.listed("vifs", shape.under("id", shape.text()))
 
 
 def _by(service: "Service", request: Request) -> By:

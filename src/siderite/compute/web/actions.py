@@ -12,12 +12,14 @@ from siderite.compute.usecases import pending
 from siderite.compute.usecases import resetting
 from siderite.compute.usecases import update
 from siderite.compute.usecases.acting import Ask
+from siderite.compute.web import action_keys
 from siderite.compute.web import forms
 from siderite.compute.web import larger_actions as larger
 from siderite.compute.web import policy
 from siderite.compute.web import shutdown_type
 from siderite.compute.web.forms import LATEST
-from siderite.compute.web.forms import Key
+from siderite.compute.web.forms import Keys
+from siderite.core import shape
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -48,6 +50,8 @@ class Action:
     policy: str = "servers:action"
     since: int = 1
     until: int = LATEST
+    keys: Keys | None = None
+    """Those of its value, if that matters."""
 
 
 def _simply(kind: str, status: int = 202) -> Does:
@@ -73,8 +77,7 @@ async def _stop(service: "Service", request: Request, value: Any) -> Response:
 
 
 async def _reboot(service: "Service", request: Request, value: Any) -> Response:
-    kinds = forms.one_of("HARD", "Hard", "hard", "SOFT", "Soft", "soft")
-    asked = forms.take(value, "reboot", {"type": Key(kinds, required=True)}, request.version)
+    asked = forms.take(value, "reboot", action_keys.REBOOT, request.version)
     kind = "reboot_hard" if asked["type"].upper() == "HARD" else "reboot"
     return await _simply(kind)(service, request, value)
 
@@ -82,8 +85,7 @@ async def _reboot(service: "Service", request: Request, value: Any) -> Response:
 async def _lock(service: "Service", request: Request, value: Any) -> Response:
     reason = None
     if request.version >= 73 and value is not None:  # noqa: PLR2004
-        keys = {"locked_reason": Key(forms.text(1, 255))}
-        reason = forms.take(value, "lock", keys, request.version).get("locked_reason")
+        reason = forms.take(value, "lock", action_keys.LOCK, request.version).get("locked_reason")
     await update.lock(
         service.ctx, request.params[0], on=True, reason=reason, who=request.who,
         cause=service.cause(request),
@@ -100,8 +102,7 @@ async def _unlock(service: "Service", request: Request, value: Any) -> Response:
 
 
 async def _reset_state(service: "Service", request: Request, value: Any) -> Response:
-    keys = {"state": Key(forms.one_of("active", "error"), required=True)}
-    asked = forms.take(value, "os-resetState", keys, request.version)
+    asked = forms.take(value, "os-resetState", action_keys.RESET_STATE, request.version)
     await resetting.reset(
         service.ctx, request.params[0], asked["state"], who=request.who,
         cause=service.cause(request),
@@ -110,11 +111,7 @@ async def _reset_state(service: "Service", request: Request, value: Any) -> Resp
 
 
 async def _claim_pending(service: "Service", request: Request, value: Any) -> Response:
-    keys = {
-        "keeper": Key(forms.text(1, 255), required=True),
-        "seconds": Key(forms.whole(1, 3600), required=True),
-    }
-    asked = forms.take(value, "siderite-claimPending", keys, request.version)
+    asked = forms.take(value, "siderite-claimPending", action_keys.CLAIM_PENDING, request.version)
     server = await pending.claim(
         service.ctx, request.params[0], keeper=asked["keeper"], seconds=asked["seconds"],
         who=request.who, cause=service.cause(request),
@@ -130,8 +127,7 @@ async def _force_delete(service: "Service", request: Request, value: Any) -> Res
 
 
 async def _change_password(service: "Service", request: Request, value: Any) -> Response:
-    keys = {"adminPass": Key(forms.text(0, 255), required=True)}
-    asked = forms.take(value, "changePassword", keys, request.version)
+    asked = forms.take(value, "changePassword", action_keys.CHANGE_PASSWORD, request.version)
     await acting.ask(
         service.ctx, request.params[0], Ask("change_password", {"password": asked["adminPass"]}),
         who=request.who, cause=service.cause(request),
@@ -149,8 +145,7 @@ async def _nothing_to_do(service: "Service", request: Request, value: Any) -> Re
 
 
 async def _security_group(service: "Service", request: Request, value: Any) -> Response:
-    keys = {"name": Key(forms.text(1, 255), required=True)}
-    asked = forms.take(value, "securityGroup", keys, request.version)
+    asked = forms.take(value, "securityGroup", action_keys.SECURITY_GROUP, request.version)
     raise NotFound(
         f"Security group {asked['name'][:80]} could not be found: there is no network service here"
         " that has any."
@@ -168,39 +163,45 @@ async def _no_network_service(service: "Service", request: Request, value: Any) 
 ACTIONS: dict[str, Action] = {
     "os-start": Action(_simply("start")),
     "os-stop": Action(_stop),
-    "reboot": Action(_reboot),
+    "reboot": Action(_reboot, keys=action_keys.REBOOT),
     "pause": Action(_simply("pause")),
     "unpause": Action(_simply("unpause")),
     "suspend": Action(_simply("suspend")),
     "resume": Action(_simply("resume")),
-    "rescue": Action(larger.rescue),
+    "rescue": Action(larger.rescue, keys=action_keys.RESCUE),
     "unrescue": Action(_simply("unrescue")),
-    "rebuild": Action(larger.rebuild),
-    "resize": Action(larger.resize),
+    "rebuild": Action(larger.rebuild, keys=action_keys.rebuild(LATEST)),
+    "resize": Action(larger.resize, keys=action_keys.RESIZE),
     "confirmResize": Action(_simply("confirm_resize", 204)),
     "revertResize": Action(_simply("revert_resize")),
-    "migrate": Action(larger.migrate, "servers:admin_action"),
-    "os-migrateLive": Action(larger.migrate_live, "servers:admin_action"),
-    "evacuate": Action(larger.evacuate, "servers:admin_action"),
-    "createImage": Action(larger.create_image),
-    "createBackup": Action(larger.create_backup),
+    "migrate": Action(larger.migrate, "servers:admin_action", keys=action_keys.MIGRATE),
+    "os-migrateLive": Action(
+        larger.migrate_live, "servers:admin_action", keys=action_keys.migrate_live(LATEST)
+    ),
+    "evacuate": Action(larger.evacuate, "servers:admin_action", keys=action_keys.EVACUATE),
+    "createImage": Action(larger.create_image, keys=action_keys.CREATE_IMAGE),
+    "createBackup": Action(larger.create_backup, keys=action_keys.CREATE_BACKUP),
     "shelve": Action(larger.shelve),
     "shelveOffload": Action(_simply("shelve_offload"), "servers:admin_action"),
-    "unshelve": Action(larger.unshelve),
-    "lock": Action(_lock),
+    "unshelve": Action(larger.unshelve, keys=action_keys.unshelve(LATEST)),
+    "lock": Action(_lock, keys=action_keys.LOCK),
     "unlock": Action(_unlock),
-    "changePassword": Action(_change_password),
+    "changePassword": Action(_change_password, keys=action_keys.CHANGE_PASSWORD),
     "restore": Action(_simply("restore")),
     "forceDelete": Action(_force_delete),
-    "os-resetState": Action(_reset_state, "servers:admin_action"),
-    "siderite-claimPending": Action(_claim_pending, "servers:admin_action", since=900),
+    "os-resetState": Action(_reset_state, "servers:admin_action", keys=action_keys.RESET_STATE),
+    "siderite-claimPending": Action(
+        _claim_pending, "servers:admin_action", since=900, keys=action_keys.CLAIM_PENDING
+    ),
     "trigger_crash_dump": Action(larger.crash_dump, since=17),
-    "os-getConsoleOutput": Action(larger.console_output, "servers:action"),
-    "os-getVNCConsole": Action(larger.old_console("vnc"), until=5),
-    "os-getSPICEConsole": Action(larger.old_console("spice"), until=5),
-    "os-getSerialConsole": Action(larger.old_console("serial"), until=5),
-    "addSecurityGroup": Action(_security_group),
-    "removeSecurityGroup": Action(_security_group),
+    "os-getConsoleOutput": Action(
+        larger.console_output, "servers:action", keys=action_keys.CONSOLE_OUTPUT
+    ),
+    "os-getVNCConsole": Action(larger.old_console("vnc"), until=5, keys=action_keys.CONSOLE),
+    "os-getSPICEConsole": Action(larger.old_console("spice"), until=5, keys=action_keys.CONSOLE),
+    "os-getSerialConsole": Action(larger.old_console("serial"), until=5, keys=action_keys.CONSOLE),
+    "addSecurityGroup": Action(_security_group, keys=action_keys.SECURITY_GROUP),
+    "removeSecurityGroup": Action(_security_group, keys=action_keys.SECURITY_GROUP),
     "injectNetworkInfo": Action(_nothing_to_do, "servers:admin_action"),
     "addFixedIp": Action(_no_network_service, until=43),
     "removeFixedIp": Action(_no_network_service, until=43),
@@ -209,6 +210,15 @@ ACTIONS: dict[str, Action] = {
     "resetNetwork": Action(_gone),
     "os-getRDPConsole": Action(_gone),
 }
+
+
+def form() -> shape.Json:
+    """The form of the body: one action, whose value matters to some."""
+    values = {
+        name: shape.ANYTHING if one.keys is None else shape.or_null(forms.form(one.keys))
+        for name, one in ACTIONS.items()
+    }
+    return {**shape.record(values), "minProperties": 1, "maxProperties": 1}
 
 
 async def act(service: "Service", request: Request) -> Response:
@@ -226,4 +236,4 @@ async def act(service: "Service", request: Request) -> Response:
     return await action.does(service, request, value)
 
 
-ROUTES = (Route("POST", "/v2.1/servers/{id}/action", act, "servers:action"),)
+ROUTES = (Route("POST", "/v2.1/servers/{id}/action", act, "servers:action", takes=form),)

@@ -9,6 +9,8 @@ from siderite.compute.domain.aggregate import Aggregate
 from siderite.compute.usecases import aggregates
 from siderite.compute.usecases import inventory
 from siderite.compute.web import checks
+from siderite.compute.web.versions import RANGE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -42,6 +44,32 @@ def _shown(number: int, one: Aggregate, version: int, *, whole: bool = True) -> 
     return shown
 
 
+_FIELDS = {"name": _NAME, "availability_zone": checks.optional(_ZONE)}
+
+
+_ZONED = {"availability_zone": "zone"}
+
+
+def _form() -> shape.Json:
+    shown = [
+        _shown(1, one, version, whole=whole)
+        for one in (*shape.both(Aggregate), shape.made_up(Aggregate, metadata=_ZONED))
+        for version in RANGE.every
+        for whole in (True, False)
+    ]
+    return shape.seen(*shown)
+
+
+def shown_form() -> shape.Json:
+    """The form of one on the wire."""
+    return shape.under("aggregate", _form())
+
+
+def new() -> shape.Json:
+    """The form of the body that makes one."""
+    return shape.under("aggregate", checks.form(_FIELDS, ["name"]))
+
+
 def _reply(found: tuple[int, Aggregate], request: Request, *, whole: bool = True) -> Response:
     return reply({"aggregate": _shown(*found, request.version, whole=whole)})
 
@@ -60,8 +88,7 @@ async def show(service: "Service", request: Request) -> Response:
 
 async def create(service: "Service", request: Request) -> Response:
     """POST /os-aggregates"""
-    fields = {"name": _NAME, "availability_zone": checks.optional(_ZONE)}
-    asked = checks.body(await request.json(), "aggregate", fields, ["name"])
+    asked = checks.body(await request.json(), "aggregate", _FIELDS, ["name"])
     zone, cause = asked.get("availability_zone"), service.cause(request)
     made = await aggregates.create(service.ctx, asked["name"], zone, cause=cause)
     return _reply(made, request, whole=False)
@@ -69,8 +96,7 @@ async def create(service: "Service", request: Request) -> Response:
 
 async def update(service: "Service", request: Request) -> Response:
     """PUT /os-aggregates/{id}"""
-    fields = {"name": _NAME, "availability_zone": checks.optional(_ZONE)}
-    asked = checks.body(await request.json(), "aggregate", fields)
+    asked = checks.body(await request.json(), "aggregate", _FIELDS)
     if not asked:
         raise Invalid("aggregate is empty; give it a name or an availability_zone.")
     changed = await aggregates.rename(
@@ -86,25 +112,28 @@ async def remove(service: "Service", request: Request) -> Response:
     return Response()
 
 
+_HOST = {"host": checks.free_text(255)}
+
+
 async def _add_host(service: "Service", request: Request, asked: Any) -> tuple[int, Aggregate]:
-    host = checks.body(asked, None, {"host": checks.free_text(255)}, ["host"])["host"]
+    host = checks.body(asked, None, _HOST, ["host"])["host"]
     cause = service.cause(request)
     return await aggregates.add_host(service.ctx, request.params[0], host, cause=cause)
 
 
 async def _remove_host(service: "Service", request: Request, asked: Any) -> tuple[int, Aggregate]:
-    host = checks.body(asked, None, {"host": checks.free_text(255)}, ["host"])["host"]
+    host = checks.body(asked, None, _HOST, ["host"])["host"]
     cause = service.cause(request)
     return await aggregates.remove_host(service.ctx, request.params[0], host, cause=cause)
 
 
 async def _set_metadata(service: "Service", request: Request, asked: Any) -> tuple[int, Aggregate]:
-    fields = {"metadata": _metadata}
-    metadata = checks.body(asked, None, fields, ["metadata"])["metadata"]
+    metadata = checks.body(asked, None, _METADATA, ["metadata"])["metadata"]
     cause = service.cause(request)
     return await aggregates.set_metadata(service.ctx, request.params[0], metadata, cause=cause)
 
 
+@shape.like(shape.record({}, others=shape.or_null(shape.text(0, 255))))
 def _metadata(name: str, value: Any) -> dict[str, str | None]:
     if not isinstance(value, dict) or len(value) > _MOST_METADATA:
         raise checks.wrong(name, value, f"It must be an object of up to {_MOST_METADATA} texts.")
@@ -116,12 +145,19 @@ def _metadata(name: str, value: Any) -> dict[str, str | None]:
     return made
 
 
+_METADATA = {"metadata": _metadata}
 _Action = Callable[["Service", Request, Any], Awaitable[tuple[int, Aggregate]]]
 _ACTIONS: dict[str, _Action] = {
     "add_host": _add_host,
     "remove_host": _remove_host,
     "set_metadata": _set_metadata,
 }
+
+
+def _action_form() -> shape.Json:
+    host = checks.form(_HOST, ["host"])
+    values = {**dict.fromkeys(_ACTIONS, host), "set_metadata": checks.form(_METADATA, ["metadata"])}
+    return {**shape.record(values), "minProperties": 1, "maxProperties": 1}
 
 
 async def action(service: "Service", request: Request) -> Response:
@@ -170,12 +206,27 @@ def _condition(one: inventory.Service) -> dict[str, Any]:
 _ONE = "/v2.1/os-aggregates/{id}"
 _ZONES = "/v2.1/os-availability-zone"
 ROUTES = (
-    Route("GET", "/v2.1/os-aggregates", index, "aggregates:manage"),
-    Route("POST", "/v2.1/os-aggregates", create, "aggregates:manage"),
-    Route("GET", _ONE, show, "aggregates:manage"),
-    Route("PUT", _ONE, update, "aggregates:manage"),
+    Route(
+        "GET",
+        "/v2.1/os-aggregates",
+        index,
+        "aggregates:manage",
+        gives=lambda: shape.listed("aggregates", _form()),
+    ),
+    Route("POST", "/v2.1/os-aggregates", create, "aggregates:manage", takes=new, gives=shown_form),
+    Route("GET", _ONE, show, "aggregates:manage", gives=shown_form),
+    Route(
+        "PUT",
+        _ONE,
+        update,
+        "aggregates:manage",
+        takes=lambda: shape.under("aggregate", checks.form(_FIELDS)),
+        gives=shown_form,
+    ),
     Route("DELETE", _ONE, remove, "aggregates:manage"),
-    Route("POST", _ONE + "/action", action, "aggregates:manage"),
+    Route(
+        "POST", _ONE + "/action", action, "aggregates:manage", takes=_action_form, gives=shown_form
+    ),
     Route("GET", _ZONES, zones, "zones:read"),
     Route("GET", _ZONES + "/detail", zones_detail, "zones:detail"),
 )

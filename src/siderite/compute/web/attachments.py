@@ -11,6 +11,7 @@ from siderite.compute.usecases import find
 from siderite.compute.usecases import interfaces
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -67,24 +68,34 @@ async def interface(service: "Service", request: Request) -> Response:
 _FIXED = {"ip_address": Key(forms.text(1, 45), required=True)}
 
 
+@shape.like({"type": "array", "items": forms.form(_FIXED), "maxItems": 1})
 def _fixed(name: str, value: Any) -> str:
     if not isinstance(value, list) or len(value) != 1:
         raise forms.wrong(name, value, "it must be a list with one address")
     return str(forms.take(value[0], name, _FIXED, 1)["ip_address"])
 
 
+_INTERFACE_KEYS = {
+    "net_id": Key(forms.text(1, 255)),
+    "port_id": Key(forms.uuid),
+    "fixed_ips": Key(_fixed),
+    "tag": Key(forms.tag, since=49),
+}
+
+
+def interface_form() -> shape.Json:
+    """The form of the body that attaches one."""
+    return shape.record({"interfaceAttachment": shape.or_null(forms.form(_INTERFACE_KEYS))})
+
+
 async def attach_interface(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers/{id}/os-interface"""
-    keys = {
-        "net_id": Key(forms.text(1, 255)),
-        "port_id": Key(forms.uuid),
-        "fixed_ips": Key(_fixed),
-        "tag": Key(forms.tag, since=49),
-    }
     found = await forms.document(request)
     inner = forms.take(found, "body", {"interfaceAttachment": Key(forms.anything)}, 1)
-    asked = forms.take(inner.get("interfaceAttachment") or {}, "interfaceAttachment", keys,
-                       request.version)  # fmt: skip
+    asked = forms.take(
+        inner.get("interfaceAttachment") or {}, "interfaceAttachment", _INTERFACE_KEYS,
+        request.version,
+    )  # fmt: skip
     if "port_id" in asked:
         raise NotFound(f"Port {asked['port_id']} could not be found; name a network instead.")
     if "fixed_ips" in asked and "net_id" not in asked:
@@ -163,7 +174,7 @@ _INTERFACE = "/v2.1/servers/{id}/os-interface"
 _VOLUME = "/v2.1/servers/{id}/os-volume_attachments"
 ROUTES = (
     Route("GET", _INTERFACE, interface_list, "servers:read"),
-    Route("POST", _INTERFACE, attach_interface, "servers:update"),
+    Route("POST", _INTERFACE, attach_interface, "servers:update", takes=interface_form),
     Route("GET", _INTERFACE + "/{port}", interface, "servers:read"),
     Route("DELETE", _INTERFACE + "/{port}", detach_interface, "servers:update"),
     Route("GET", _VOLUME, volumes, "servers:read"),

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 
@@ -35,6 +36,7 @@ def text(least: int = 1, most: int = 255, pattern: str | None = None) -> Check:
     """A text of printable characters, without blanks around it."""
     form = re.compile(pattern + r"\Z") if pattern else _PRINTABLE
 
+    @shape.like(shape.text(least, most, pattern))
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str):
             raise wrong(name, value, "It is not of type 'string'.")
@@ -50,6 +52,7 @@ def text(least: int = 1, most: int = 255, pattern: str | None = None) -> Check:
 def free_text(most: int) -> Check:
     """Any text up to a length."""
 
+    @shape.like(shape.text(0, most))
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str) or len(value) > most:
             raise wrong(name, value, f"It must be a text of up to {most} characters.")
@@ -61,6 +64,7 @@ def free_text(most: int) -> Check:
 def choice(*values: str) -> Check:
     """One of these texts."""
 
+    @shape.like(shape.words(values))
     def check(name: str, value: Any) -> str:
         if value not in values:
             raise wrong(name, value, f"It must be one of: {', '.join(values)}.")
@@ -69,6 +73,7 @@ def choice(*values: str) -> Check:
     return check
 
 
+@shape.like(shape.FLAG)
 def flag(name: str, value: Any) -> bool:
     """True or false, also as the words for them."""
     if isinstance(value, bool):
@@ -84,6 +89,7 @@ def flag(name: str, value: Any) -> bool:
 def whole(least: int, most: int = 0x7FFFFFFF) -> Check:
     """A whole number, also as text."""
 
+    @shape.like({"type": ["integer", "string"], "minimum": least, "maximum": most})
     def check(name: str, value: Any) -> int:
         if isinstance(value, str) and _WHOLE.match(value):
             value = int(value)
@@ -98,7 +104,17 @@ def whole(least: int, most: int = 0x7FFFFFFF) -> Check:
 
 def optional(check: Check) -> Check:
     """The same, or null."""
-    return lambda name, value: None if value is None else check(name, value)
+
+    @shape.like(shape.or_null(shape.of(check)))
+    def checked(name: str, value: Any) -> Any:
+        return None if value is None else check(name, value)
+
+    return checked
+
+
+def form(fields: Mapping[str, Check], required: Iterable[str] = ()) -> shape.Json:
+    """The form of an object with these fields, which `body` reads."""
+    return shape.record({name: shape.of(one) for name, one in fields.items()}, list(required))
 
 
 def body(

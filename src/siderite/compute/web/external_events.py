@@ -6,6 +6,7 @@ from typing import Any
 from siderite.compute.usecases import external_events
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -23,15 +24,31 @@ SINCE = {
 _ALL_WELL, _NOT_ALL = 200, 207
 
 
-def _event(value: Any, version: int) -> dict[str, Any]:
+def _keys(version: int) -> forms.Keys:
     names = [name for name, since in SINCE.items() if since <= version]
-    keys = {
+    return {
         "name": Key(forms.one_of(*names), required=True),
         "server_uuid": Key(forms.uuid, required=True),
         "status": Key(forms.one_of("failed", "completed", "in-progress")),
         "tag": Key(forms.text(0, 255)),
     }
-    return forms.take(value, "events", keys, version)
+
+
+def _event(value: Any, version: int) -> dict[str, Any]:
+    return forms.take(value, "events", _keys(version), version)
+
+
+def form() -> shape.Json:
+    """The form of the body."""
+    events = {"type": "array", "items": forms.form(_keys(forms.LATEST)), "minItems": 1}
+    return shape.under("events", events)
+
+
+def answer_form() -> shape.Json:
+    """The form of the answer: each event, and what became of it."""
+    event = forms.form(_keys(forms.LATEST))
+    code = {"type": "integer"}
+    return shape.listed("events", {**event, "properties": {**event["properties"], "code": code}})
 
 
 async def take(service: "Service", request: Request) -> Response:
@@ -51,4 +68,13 @@ async def take(service: "Service", request: Request) -> Response:
     return reply({"events": shown}, status)
 
 
-ROUTES = (Route("POST", "/v2.1/os-server-external-events", take, "servers:external_events"),)
+ROUTES = (
+    Route(
+        "POST",
+        "/v2.1/os-server-external-events",
+        take,
+        "servers:external_events",
+        takes=form,
+        gives=answer_form,
+    ),
+)

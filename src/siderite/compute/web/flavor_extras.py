@@ -7,6 +7,7 @@ from siderite.compute.domain.flavor import Flavor
 from siderite.compute.usecases import flavors
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
+from siderite.core import shape
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -22,6 +23,7 @@ _KEY = forms.text(1, 255, r"[a-zA-Z0-9-_:. ]{1,255}")
 _NO_ACCESS_FOR_PUBLIC = 7
 
 
+@shape.like(shape.record({}, others={"type": ["string", "number"]}))
 def _specs(name: str, value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise forms.wrong(name, value, "it must be an object")
@@ -32,6 +34,30 @@ def _specs(name: str, value: Any) -> dict[str, str]:
             raise forms.wrong(key, item, "it must be text or a number")
         found[key] = forms.text(0, 255)(key, str(item))
     return found
+
+
+_ADDED = {"extra_specs": Key(_specs, required=True)}
+_TENANT = {"tenant": Key(forms.text(1, 255), required=True)}
+_ACCESS = ("addTenantAccess", "removeTenantAccess")
+_SPECS = shape.record({}, others=shape.text())
+
+
+def _some() -> shape.Json:
+    return _SPECS
+
+
+def _all() -> shape.Json:
+    return shape.under("extra_specs", _SPECS)
+
+
+def _action() -> shape.Json:
+    names = dict.fromkeys(_ACCESS, forms.form(_TENANT))
+    return {**shape.record(names), "minProperties": 1, "maxProperties": 1}
+
+
+def _tenants() -> shape.Json:
+    item = shape.record({"flavor_id": shape.text(), "tenant_id": shape.text()})
+    return shape.listed("flavor_access", item)
 
 
 async def _flavor(service: "Service", request: Request) -> Flavor:
@@ -52,8 +78,7 @@ async def specs(service: "Service", request: Request) -> Response:
 
 async def add_specs(service: "Service", request: Request) -> Response:
     """POST /v2.1/flavors/{id}/os-extra_specs"""
-    keys = {"extra_specs": Key(_specs, required=True)}
-    asked = forms.take(await forms.document(request), "body", keys, request.version)
+    asked = forms.take(await forms.document(request), "body", _ADDED, request.version)
     await _set(service, request, asked["extra_specs"])
     return reply({"extra_specs": asked["extra_specs"]})
 
@@ -111,10 +136,10 @@ async def access(service: "Service", request: Request) -> Response:
 async def act(service: "Service", request: Request) -> Response:
     """POST /v2.1/flavors/{id}/action"""
     found = await forms.document(request)
-    if len(found) != 1 or next(iter(found)) not in ("addTenantAccess", "removeTenantAccess"):
+    if len(found) != 1 or next(iter(found)) not in _ACCESS:
         raise Invalid("There is no such action: use addTenantAccess or removeTenantAccess.")
     ((key, value),) = found.items()
-    tenant = forms.take(value, key, {"tenant": Key(forms.text(1, 255), required=True)}, 1)["tenant"]
+    tenant = forms.take(value, key, _TENANT, 1)["tenant"]
 
     def added(flavor: Flavor) -> dict[str, Any]:
         if flavor.is_public and request.version >= _NO_ACCESS_FOR_PUBLIC:
@@ -139,11 +164,27 @@ async def act(service: "Service", request: Request) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/v2.1/flavors/{id}/os-extra_specs", specs, "flavors:read"),
-    Route("POST", "/v2.1/flavors/{id}/os-extra_specs", add_specs, "flavors:manage"),
-    Route("GET", "/v2.1/flavors/{id}/os-extra_specs/{key}", spec, "flavors:read"),
-    Route("PUT", "/v2.1/flavors/{id}/os-extra_specs/{key}", put_spec, "flavors:manage"),
+    Route("GET", "/v2.1/flavors/{id}/os-extra_specs", specs, "flavors:read", gives=_all),
+    Route(
+        "POST",
+        "/v2.1/flavors/{id}/os-extra_specs",
+        add_specs,
+        "flavors:manage",
+        takes=lambda: forms.form(_ADDED),
+        gives=_all,
+    ),
+    Route("GET", "/v2.1/flavors/{id}/os-extra_specs/{key}", spec, "flavors:read", gives=_some),
+    Route(
+        "PUT",
+        "/v2.1/flavors/{id}/os-extra_specs/{key}",
+        put_spec,
+        "flavors:manage",
+        takes=lambda: shape.of(_specs),
+        gives=_some,
+    ),
     Route("DELETE", "/v2.1/flavors/{id}/os-extra_specs/{key}", remove_spec, "flavors:manage"),
-    Route("GET", "/v2.1/flavors/{id}/os-flavor-access", access, "flavors:manage"),
-    Route("POST", "/v2.1/flavors/{id}/action", act, "flavors:manage"),
+    Route("GET", "/v2.1/flavors/{id}/os-flavor-access", access, "flavors:manage", gives=_tenants),
+    Route(
+        "POST", "/v2.1/flavors/{id}/action", act, "flavors:manage", takes=_action, gives=_tenants
+    ),
 )

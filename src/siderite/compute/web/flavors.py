@@ -5,11 +5,14 @@ from typing import Any
 
 from siderite.compute.domain import flavor_wire
 from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.lines import cut
 from siderite.compute.usecases import flavors
 from siderite.compute.web import forms
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
 from siderite.compute.web.server_list import limit_of
+from siderite.compute.web.versions import RANGE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -141,6 +144,7 @@ def _public(query: dict[str, str]) -> bool | None:
     raise Invalid(f"Invalid is_public filter [{text[:40]}]")
 
 
+@shape.like({"type": ["string", "integer", "null"], "maxLength": 255})
 def _flavor_id(name: str, value: Any) -> str | None:
     if value is None:
         return None
@@ -152,6 +156,7 @@ def _flavor_id(name: str, value: Any) -> str | None:
     return found
 
 
+@shape.like({"type": ["number", "string"]})
 def _factor(name: str, value: Any) -> float:
     try:
         number = float(value)
@@ -162,6 +167,11 @@ def _factor(name: str, value: Any) -> float:
     return number
 
 
+@shape.like({"type": ["integer", "string"], "minimum": 0})
+def _swap(name: str, value: Any) -> Any:
+    return 0 if value == "" else forms.whole(0)(name, value)
+
+
 _CREATE = {
     "name": Key(forms.name, required=True),
     "id": Key(_flavor_id),
@@ -169,11 +179,43 @@ _CREATE = {
     "vcpus": Key(forms.whole(1), required=True),
     "disk": Key(forms.whole(0), required=True),
     "OS-FLV-EXT-DATA:ephemeral": Key(forms.whole(0)),
-    "swap": Key(lambda name, value: 0 if value == "" else forms.whole(0)(name, value)),
+    "swap": Key(_swap),
     "rxtx_factor": Key(_factor, until=101),
     "os-flavor-access:is_public": Key(forms.flag),
     "description": Key(forms.nullable(forms.text(0, 65535)), since=55),
 }
+
+
+_CHANGE = {"description": Key(forms.nullable(forms.text(0, 65535)), required=True)}
+
+
+def new() -> shape.Json:
+    """The form of the body that makes a flavor."""
+    return shape.under("flavor", forms.form(_CREATE))
+
+
+def changed() -> shape.Json:
+    """The form of the body that changes one."""
+    return shape.under("flavor", forms.form(_CHANGE))
+
+
+def _form() -> shape.Json:
+    def view(flavor: Flavor, version: int) -> Any:
+        text = cut(flavor_wire.render(flavor), flavor_wire.chosen(version))
+        return parse_json(text.replace(flavor_wire.URL, "").encode())
+
+    idle = shape.made_up(Flavor, swap_mib=0)
+    return shape.across(view, [*shape.both(Flavor), idle], RANGE.every)
+
+
+def shown() -> shape.Json:
+    """The form of a flavor on the wire."""
+    return shape.under("flavor", _form())
+
+
+def page_form() -> shape.Json:
+    """The form of a list of flavors, whole or in short."""
+    return shape.listed("flavors", shape.whole(_form()), "flavors_links")
 
 
 async def create(service: "Service", request: Request) -> Response:
@@ -203,8 +245,7 @@ async def put(service: "Service", request: Request) -> Response:
     """PUT /v2.1/flavors/{id}, from 2.55"""
     found = await forms.document(request)
     inner = forms.take(found, "body", {"flavor": Key(forms.anything, required=True)}, 1)["flavor"]
-    keys = {"description": Key(forms.nullable(forms.text(0, 65535)), required=True)}
-    asked = forms.take(inner, "flavor", keys, request.version)
+    asked = forms.take(inner, "flavor", _CHANGE, request.version)
     flavor = await flavors.change(
         service.ctx, request.params[0], lambda _: asked, who=request.who,
         cause=service.cause(request),
@@ -221,10 +262,10 @@ async def remove(service: "Service", request: Request) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/v2.1/flavors", index, "flavors:read"),
-    Route("GET", "/v2.1/flavors/detail", detail, "flavors:read"),
-    Route("POST", "/v2.1/flavors", create, "flavors:manage"),
-    Route("GET", "/v2.1/flavors/{id}", show, "flavors:read"),
-    Route("PUT", "/v2.1/flavors/{id}", put, "flavors:manage", since=55),
+    Route("GET", "/v2.1/flavors", index, "flavors:read", gives=page_form),
+    Route("GET", "/v2.1/flavors/detail", detail, "flavors:read", gives=page_form),
+    Route("POST", "/v2.1/flavors", create, "flavors:manage", takes=new, gives=shown),
+    Route("GET", "/v2.1/flavors/{id}", show, "flavors:read", gives=shown),
+    Route("PUT", "/v2.1/flavors/{id}", put, "flavors:manage", since=55, takes=changed, gives=shown),
     Route("DELETE", "/v2.1/flavors/{id}", remove, "flavors:manage"),
 )

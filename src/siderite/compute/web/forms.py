@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import SideriteError
 from siderite.core.http import Request
@@ -80,6 +81,12 @@ def take(found: Any, name: str, keys: Keys, version: int) -> dict[str, Any]:
     return {key: keys[key].check(key, value) for key, value in found.items()}
 
 
+def form(keys: Keys) -> shape.Json:
+    """The form of an object with these keys, in whichever version."""
+    needed = [name for name, key in keys.items() if key.required and key.until == LATEST]
+    return shape.record({name: shape.of(key.check) for name, key in keys.items()}, needed)
+
+
 # Checks
 
 
@@ -87,6 +94,7 @@ def text(least: int = 0, most: int = 255, pattern: str | None = None) -> Check:
     """Text of so many characters."""
     form = None if pattern is None else re.compile(pattern)
 
+    @shape.like(shape.text(least, most, pattern))
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str):
             raise wrong(name, value, f"{value!r} is not of type 'string'"[:200])
@@ -101,6 +109,7 @@ def text(least: int = 0, most: int = 255, pattern: str | None = None) -> Check:
     return check
 
 
+@shape.like(shape.text(1, 255))
 def name(what: str, value: Any) -> str:
     """A display name: printable, and no space at its ends."""
     found = text(1, 255)(what, value)
@@ -111,12 +120,18 @@ def name(what: str, value: Any) -> str:
 
 def nullable(check: Check) -> Check:
     """The same, or null."""
-    return lambda what, value: None if value is None else check(what, value)
+
+    @shape.like(shape.or_null(shape.of(check)))
+    def checked(what: str, value: Any) -> Any:
+        return None if value is None else check(what, value)
+
+    return checked
 
 
 def whole(least: int = 0, most: int = MAX_INT) -> Check:
     """A whole number, also as text."""
 
+    @shape.like({"type": ["integer", "string"], "minimum": least, "maximum": most})
     def check(what: str, value: Any) -> int:
         number = value
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value):
@@ -132,6 +147,7 @@ def whole(least: int = 0, most: int = MAX_INT) -> Check:
     return check
 
 
+@shape.like({"type": ["boolean", "string", "integer"]})
 def flag(what: str, value: Any) -> bool:
     """Yes or no, in the many spellings that this API takes."""
     if isinstance(value, bool | str | int):
@@ -145,6 +161,7 @@ def flag(what: str, value: Any) -> bool:
 def one_of(*words: Any) -> Check:
     """One of these."""
 
+    @shape.like(shape.words(words))
     def check(what: str, value: Any) -> Any:
         if not isinstance(value, str) or value not in words:
             raise wrong(what, value, f"{value!r} is not one of {list(words)}"[:300])
@@ -153,6 +170,7 @@ def one_of(*words: Any) -> Check:
     return check
 
 
+@shape.like(shape.UUID)
 def uuid(what: str, value: Any) -> str:
     """A UUID."""
     if not isinstance(value, str) or not is_uuid(value):
@@ -168,6 +186,7 @@ def anything(what: str, value: Any) -> Any:
 _META_KEY = re.compile(r"[a-zA-Z0-9-_:. ]{1,255}\Z")
 
 
+@shape.like(shape.record({}, others=shape.text(0, 255)))
 def metadata(what: str, value: Any) -> dict[str, str]:
     """Keys and values that are short texts."""
     if not isinstance(value, dict):
@@ -184,6 +203,7 @@ def metadata(what: str, value: Any) -> dict[str, str]:
 def base64_text(most: int) -> Check:
     """Base64 of so many characters."""
 
+    @shape.like({**shape.text(0, most), "contentEncoding": "base64"})
     def check(what: str, value: Any) -> str:
         found = text(0, most)(what, value)
         try:
@@ -198,6 +218,7 @@ def base64_text(most: int) -> Check:
 _TAG = re.compile(r"[^,/]{1,60}\Z")
 
 
+@shape.like(shape.text(1, 60, "[^,/]*"))
 def tag(what: str, value: Any) -> str:
     """One tag of a server."""
     if not isinstance(value, str) or not _TAG.match(value):
@@ -205,6 +226,7 @@ def tag(what: str, value: Any) -> str:
     return value
 
 
+@shape.like({"type": "array", "items": shape.of(tag), "maxItems": 50, "uniqueItems": True})
 def tags(what: str, value: Any) -> list[str]:
     """The tags of a server."""
     if not isinstance(value, list):
@@ -219,8 +241,10 @@ def tags(what: str, value: Any) -> list[str]:
 
 def ip(version: int) -> Check:
     """An IP address, or nothing."""
+    form = {"type": "string", "format": f"ipv{version}"}
     kind = ipaddress.IPv4Address if version == 4 else ipaddress.IPv6Address  # noqa: PLR2004
 
+    @shape.like({"anyOf": [form, {"type": ["string", "null"], "maxLength": 0}]})
     def check(what: str, value: Any) -> str | None:
         if value in (None, ""):
             return None

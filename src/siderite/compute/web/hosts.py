@@ -8,6 +8,7 @@ from siderite.compute.usecases import hosts
 from siderite.compute.usecases import listing
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
+from siderite.core import shape
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -32,10 +33,24 @@ def _shown(host: Host, statuses: dict[str, str]) -> dict[str, Any]:
     }
 
 
+@shape.like(shape.record({}, others=True))
 def _options(name: str, value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise forms.wrong(name, value, "it must be an object")
     return {str(key): str(item) for key, item in value.items()}
+
+
+_NEW = {
+    "name": Key(forms.text(1, 255, r"[a-zA-Z0-9-._]{1,255}"), required=True),
+    "uri": Key(forms.text(0, 500)),
+    "driver": Key(forms.text(1, 40)),
+    "options": Key(_options),
+}
+
+
+def _form() -> shape.Json:
+    shown = [_shown(host, {}) for host in shape.both(Host)]
+    return shape.seen(*shown, {**shown[0], "problem": None}, {**shown[0], "problem": ""})
 
 
 def _driver_of(uri: str) -> str:
@@ -58,13 +73,7 @@ async def add(service: "Service", request: Request) -> Response:
     """POST /v2.1/hosts"""
     found = await forms.document(request)
     inner = forms.take(found, "body", {"host": Key(forms.anything, required=True)}, 1)["host"]
-    keys = {
-        "name": Key(forms.text(1, 255, r"[a-zA-Z0-9-._]{1,255}"), required=True),
-        "uri": Key(forms.text(0, 500)),
-        "driver": Key(forms.text(1, 40)),
-        "options": Key(_options),
-    }
-    asked = forms.take(inner, "host", keys, request.version)
+    asked = forms.take(inner, "host", _NEW, request.version)
     uri = asked.get("uri", "")
     driver = asked.get("driver") or _driver_of(uri)
     host = await hosts.add(service.ctx, asked["name"], driver, uri, asked.get("options", {}))
@@ -101,9 +110,38 @@ async def remove(service: "Service", request: Request) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/v2.1/hosts", index, "hosts:manage", _SINCE),
-    Route("POST", "/v2.1/hosts", add, "hosts:manage", _SINCE),
-    Route("GET", "/v2.1/hosts/{name}", show, "hosts:manage", _SINCE),
+    Route(
+        "GET",
+        "/v2.1/hosts",
+        index,
+        "hosts:manage",
+        _SINCE,
+        gives=lambda: shape.listed("hosts", _form()),
+    ),
+    Route(
+        "POST",
+        "/v2.1/hosts",
+        add,
+        "hosts:manage",
+        _SINCE,
+        takes=lambda: shape.under("host", forms.form(_NEW)),
+        gives=lambda: shape.under("host", _form()),
+    ),
+    Route(
+        "GET",
+        "/v2.1/hosts/{name}",
+        show,
+        "hosts:manage",
+        _SINCE,
+        gives=lambda: shape.under("host", _form()),
+    ),
     Route("DELETE", "/v2.1/hosts/{name}", remove, "hosts:manage", _SINCE),
-    Route("POST", "/v2.1/hosts/{name}/check", check, "hosts:manage", _SINCE),
+    Route(
+        "POST",
+        "/v2.1/hosts/{name}/check",
+        check,
+        "hosts:manage",
+        _SINCE,
+        gives=lambda: shape.under("host", _form()),
+    ),
 )

@@ -1,14 +1,18 @@
 """The addresses of hypervisors."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
+from siderite.compute.domain.host import Hypervisor
 from siderite.compute.usecases import inventory
 from siderite.compute.usecases.inventory import Shown
 from siderite.compute.web import checks
+from siderite.compute.web.versions import RANGE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -95,6 +99,30 @@ def _statistics(found: Shown) -> dict[str, int]:
         "running_vms": one.servers,
         "current_workload": 0,
     }
+
+
+def _form(view: Callable[[Shown, int], dict[str, Any]]) -> shape.Json:
+    found = [
+        shape.made_up(Shown, bare=bare, servers=servers, hypervisor=_made_up(bare=bare))
+        for bare in (True, False)
+        for servers in (None, [], [(1, "x")])
+    ]
+    return shape.across(view, found, RANGE.every)
+
+
+def _made_up(*, bare: bool) -> Hypervisor:
+    made: Hypervisor = shape.made_up(Hypervisor, bare=bare, cpu_info="" if bare else "{}")
+    return made
+
+
+def page_form() -> shape.Json:
+    """The form of a list in short."""
+    return shape.listed("hypervisors", _form(_brief), "hypervisors_links")
+
+
+def detail_form() -> shape.Json:
+    """The form of a whole list."""
+    return shape.listed("hypervisors", _form(_full), "hypervisors_links")
 
 
 async def index(service: "Service", request: Request) -> Response:
@@ -211,10 +239,12 @@ def _below(request: Request, version: int) -> None:
 _ALL = "/v2.1/os-hypervisors"
 _POLICY = "hypervisors:read"
 ROUTES = (
-    Route("GET", _ALL, index, _POLICY),
-    Route("GET", _ALL + "/detail", detail, _POLICY),
+    Route("GET", _ALL, index, _POLICY, gives=page_form),
+    Route("GET", _ALL + "/detail", detail, _POLICY, gives=detail_form),
     Route("GET", _ALL + "/statistics", statistics, _POLICY),
-    Route("GET", _ALL + "/{id}", show, _POLICY),
+    Route(
+        "GET", _ALL + "/{id}", show, _POLICY, gives=lambda: shape.under("hypervisor", _form(_full))
+    ),
     Route("GET", _ALL + "/{id}/uptime", uptime, _POLICY),
     Route("GET", _ALL + "/{id}/search", search, _POLICY),
     Route("GET", _ALL + "/{id}/servers", servers, _POLICY),

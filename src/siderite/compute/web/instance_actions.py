@@ -11,6 +11,8 @@ from siderite.compute.usecases.history import Recorded
 from siderite.compute.web import views
 from siderite.compute.web.server_list import limit_of
 from siderite.compute.web.server_list import moment
+from siderite.compute.web.versions import RANGE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -61,6 +63,12 @@ def _event(event: ActionEvent, request: Request, project: str) -> dict[str, Any]
     if version >= _DETAILS:
         shown["details"] = event.details
     return shown
+
+
+def page_form() -> shape.Json:
+    """The form of the list of actions."""
+    item = shape.across(_action, shape.both(Recorded), RANGE.every)
+    return shape.listed("instanceActions", item, "links")
 
 
 async def index(service: "Service", request: Request) -> Response:
@@ -116,6 +124,6 @@ async def show(service: "Service", request: Request) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/v2.1/servers/{id}/os-instance-actions", index, "actions:read"),
+    Route("GET", "/v2.1/servers/{id}/os-instance-actions", index, "actions:read", gives=page_form),
     Route("GET", "/v2.1/servers/{id}/os-instance-actions/{request}", show, "actions:read"),
 )

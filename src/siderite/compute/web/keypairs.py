@@ -11,6 +11,8 @@ from siderite.compute.domain.keypair import KINDS
 from siderite.compute.domain.keypair import Keypair
 from siderite.compute.usecases import keypairs
 from siderite.compute.web import checks
+from siderite.compute.web.versions import RANGE
+from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import Unavailable
@@ -56,6 +58,62 @@ def _brief(key: Keypair, version: int) -> dict[str, Any]:
     return shown | ({"type": key.kind} if version >= TYPED else {})
 
 
+def _whole(number: int, key: Keypair, version: int) -> dict[str, Any]:
+    return {
+        **_brief(key, version),
+        "user_id": key.user_id,
+        "id": number,
+        "created_at": checks.instant(key.created_at),
+        "updated_at": None,
+        "deleted": False,
+        "deleted_at": None,
+    }
+
+
+def _fields(version: int) -> dict[str, checks.Check]:
+    """What may be said of a new one."""
+    letters = r"[A-Za-z0-9 ._@-]+" if version >= IMPORT_ONLY else r"[A-Za-z0-9 _-]+"
+    fields: dict[str, checks.Check] = {
+        "name": checks.text(1, 255, letters),
+        "public_key": checks.free_text(_MOST_KEY),
+    }
+    if version >= TYPED:
+        fields["type"] = checks.choice(*KINDS)
+    if version >= OF_OTHERS:
+        fields["user_id"] = checks.free_text(255)
+    return fields
+
+
+def new() -> shape.Json:
+    """The form of the body that makes one."""
+    return shape.under("keypair", checks.form(_fields(RANGE.high), ["name"]))
+
+
+def _form() -> shape.Json:
+    def view(key: Keypair, version: int) -> Any:
+        return _whole(1, key, version)
+
+    return shape.across(view, shape.both(Keypair), RANGE.every)
+
+
+def shown() -> shape.Json:
+    """The form of one on the wire."""
+    return shape.under("keypair", _form())
+
+
+def _made_form() -> shape.Json:
+    """The form of a new one: with its private key, if that was made here."""
+    found = shape.whole(_form())
+    keys = {**found["properties"], "private_key": shape.text()}
+    return shape.under("keypair", {**found, "properties": keys})
+
+
+def page_form() -> shape.Json:
+    """The form of a list."""
+    item = shape.under("keypair", shape.whole(_form()))
+    return shape.listed("keypairs", item, "keypairs_links")
+
+
 async def index(service: "Service", request: Request) -> Response:
     """GET /os-keypairs"""
     asked = _asked(request)
@@ -79,32 +137,14 @@ async def show(service: "Service", request: Request) -> Response:
     """GET /os-keypairs/{name}"""
     user = _user(request, _asked(request).get("user_id"))
     number, key = await keypairs.find(service.ctx, user, request.params[0])
-    shown = {
-        **_brief(key, request.version),
-        "user_id": key.user_id,
-        "id": number,
-        "created_at": checks.instant(key.created_at),
-        "updated_at": None,
-        "deleted": False,
-        "deleted_at": None,
-    }
-    return reply({"keypair": shown})
+    return reply({"keypair": _whole(number, key, request.version)})
 
 
 async def create(service: "Service", request: Request) -> Response:
     """POST /os-keypairs"""
     version = request.version
-    letters = r"[A-Za-z0-9 ._@-]+" if version >= IMPORT_ONLY else r"[A-Za-z0-9 _-]+"
-    fields: dict[str, checks.Check] = {
-        "name": checks.text(1, 255, letters),
-        "public_key": checks.free_text(_MOST_KEY),
-    }
-    if version >= TYPED:
-        fields["type"] = checks.choice(*KINDS)
-    if version >= OF_OTHERS:
-        fields["user_id"] = checks.free_text(255)
     needed = ("name", "public_key") if version >= IMPORT_ONLY else ("name",)
-    asked = checks.body(await request.json(), "keypair", fields, needed)
+    asked = checks.body(await request.json(), "keypair", _fields(version), needed)
     user = _user(request, asked.get("user_id"))
     name, kind = asked["name"], asked.get("type", "ssh")
     await keypairs.may_add(service.ctx, user, request.who.project_id, name)
@@ -152,8 +192,8 @@ async def _made(kind: str) -> tuple[str, str]:
 
 _POLICY = "keypairs:own"
 ROUTES = (
-    Route("GET", "/v2.1/os-keypairs", index, _POLICY),
-    Route("POST", "/v2.1/os-keypairs", create, _POLICY),
-    Route("GET", "/v2.1/os-keypairs/{name}", show, _POLICY),
+    Route("GET", "/v2.1/os-keypairs", index, _POLICY, gives=page_form),
+    Route("POST", "/v2.1/os-keypairs", create, _POLICY, takes=new, gives=_made_form),
+    Route("GET", "/v2.1/os-keypairs/{name}", show, _POLICY, gives=shown),
     Route("DELETE", "/v2.1/os-keypairs/{name}", remove, _POLICY),
 )

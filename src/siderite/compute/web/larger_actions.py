@@ -15,13 +15,11 @@ from siderite.compute.usecases import rebuilding
 from siderite.compute.usecases import resizing
 from siderite.compute.usecases import update
 from siderite.compute.usecases.acting import Ask
+from siderite.compute.web import action_keys
 from siderite.compute.web import forms
-from siderite.compute.web import server_schema
 from siderite.compute.web import servers
 from siderite.compute.web import shutdown_type
 from siderite.compute.web import views
-from siderite.compute.web.forms import Key
-from siderite.compute.web.versions import SHUTDOWN_TYPE
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
 _IMAGE_ID, _HOST_MIGRATE, _PASSWORD_UNTIL, _STOPPED = 45, 56, 13, 95
-_ZONE, _UNSHELVE_HOST = 77, 91
+_ZONE = 77
 
 
 async def _image(service: "Service", request: Request, ident: str) -> Image:
@@ -52,12 +50,9 @@ async def _ask(service: "Service", request: Request, wish: Ask) -> Server:
 
 async def rescue(service: "Service", request: Request, value: Any) -> Response:
     """rescue"""
-    keys = {
-        "adminPass": Key(forms.text(0, 255)),
-        "rescue_image_ref": Key(forms.uuid),
-        "shutdown_type": shutdown_type.KEY,
-    }
-    asked = forms.take({} if value is None else value, "rescue", keys, request.version)
+    asked = forms.take(
+        {} if value is None else value, "rescue", action_keys.RESCUE, request.version
+    )
     ref = asked.get("rescue_image_ref")
     if ref is not None:
         await _image(service, request, ref)
@@ -71,7 +66,7 @@ async def rescue(service: "Service", request: Request, value: Any) -> Response:
 async def rebuild(service: "Service", request: Request, value: Any) -> Response:
     """rebuild"""
     version = request.version
-    asked = forms.take(value, "rebuild", _rebuild_keys(version), version)
+    asked = forms.take(value, "rebuild", action_keys.rebuild(version), version)
     image = await _image(service, request, asked["imageRef"])
     password = asked.get("adminPass") or secrets.token_urlsafe(9)
     changes: dict[str, Any] = {"image": image}
@@ -108,41 +103,9 @@ async def rebuild(service: "Service", request: Request, value: Any) -> Response:
     return response
 
 
-def _rebuild_keys(version: int) -> dict[str, Key]:
-    return {
-        "imageRef": Key(
-            lambda name, value: forms.uuid(name, str(value).rstrip("/").rpartition("/")[2]),
-            required=True,
-        ),
-        "name": Key(forms.name),
-        "adminPass": Key(forms.text(0, 255)),
-        "metadata": Key(forms.metadata),
-        "preserve_ephemeral": Key(forms.flag),
-        "OS-DCF:diskConfig": Key(server_schema.DISK_CONFIG),
-        "accessIPv4": Key(forms.ip(4)),
-        "accessIPv6": Key(forms.ip(6)),
-        "personality": Key(forms.anything, until=56),
-        "description": Key(forms.nullable(forms.text(0, 255)), since=19),
-        "key_name": Key(forms.nullable(forms.text(1, 255)), since=54),
-        "user_data": Key(forms.nullable(forms.base64_text(65535)), since=57),
-        "trusted_image_certificates": Key(forms.anything, since=63),
-        "hostname": Key(server_schema.hostname(version), since=90),
-        "shutdown_type": shutdown_type.KEY,
-    }
-
-
 async def resize(service: "Service", request: Request, value: Any) -> Response:
     """resize"""
-    reference = forms.text(1, 500)
-    keys = {
-        "flavorRef": Key(
-            lambda name, value: reference(name, str(value) if isinstance(value, int) else value)
-        ),
-        "flavor_id": Key(reference, since=SHUTDOWN_TYPE),
-        "OS-DCF:diskConfig": Key(server_schema.DISK_CONFIG),
-        "shutdown_type": shutdown_type.KEY,
-    }
-    asked = forms.take(value, "resize", keys, request.version)
+    asked = forms.take(value, "resize", action_keys.RESIZE, request.version)
     ref = asked.get("flavorRef") or asked.get("flavor_id")
     if ref is None:
         raise Invalid(
@@ -160,8 +123,7 @@ async def migrate(service: "Service", request: Request, value: Any) -> Response:
     """migrate"""
     host, is_hard = None, False
     if request.version >= _HOST_MIGRATE and value is not None:
-        keys = {"host": Key(forms.nullable(forms.text(1, 255))), "shutdown_type": shutdown_type.KEY}
-        asked = forms.take(value, "migrate", keys, request.version)
+        asked = forms.take(value, "migrate", action_keys.MIGRATE, request.version)
         host, is_hard = asked.get("host"), asked.get("shutdown_type", False)
     await resizing.check_host(service.ctx, host)
     args = {} if host is None else {"host": host}
@@ -172,17 +134,7 @@ async def migrate(service: "Service", request: Request, value: Any) -> Response:
 async def migrate_live(service: "Service", request: Request, value: Any) -> Response:
     """os-migrateLive"""
     version = request.version
-
-    def block(name: str, value: Any) -> Any:
-        return value if version >= 25 and value == "auto" else forms.flag(name, value)  # noqa: PLR2004
-
-    keys = {
-        "host": Key(forms.nullable(forms.text(1, 255)), required=True),
-        "block_migration": Key(block, required=True),
-        "disk_over_commit": Key(forms.flag, until=24, required=True),
-        "force": Key(forms.flag, since=30, until=67),
-    }
-    asked = forms.take(value, "os-migrateLive", keys, version)
+    asked = forms.take(value, "os-migrateLive", action_keys.migrate_live(version), version)
     await resizing.check_host(service.ctx, asked["host"])
     args = {} if asked["host"] is None else {"host": asked["host"]}
     await _ask(service, request, Ask("live_migrate", args))
@@ -192,13 +144,7 @@ async def migrate_live(service: "Service", request: Request, value: Any) -> Resp
 async def evacuate(service: "Service", request: Request, value: Any) -> Response:
     """evacuate"""
     version = request.version
-    keys = {
-        "host": Key(forms.nullable(forms.text(1, 255))),
-        "adminPass": Key(forms.text(0, 255)),
-        "onSharedStorage": Key(forms.flag, until=13, required=True),
-        "force": Key(forms.flag, since=29, until=67),
-    }
-    asked = forms.take({} if value is None else value, "evacuate", keys, version)
+    asked = forms.take({} if value is None else value, "evacuate", action_keys.EVACUATE, version)
     host = asked.get("host")
     await resizing.check_host(service.ctx, host)
     server = await find.server(service.ctx, request.params[0], request.who)
@@ -247,20 +193,13 @@ async def _snapshot(
 
 async def create_image(service: "Service", request: Request, value: Any) -> Response:
     """createImage"""
-    keys = {"name": Key(forms.name, required=True), "metadata": Key(forms.metadata)}
-    asked = forms.take(value, "createImage", keys, request.version)
+    asked = forms.take(value, "createImage", action_keys.CREATE_IMAGE, request.version)
     return await _snapshot(service, request, "create_image", asked)
 
 
 async def create_backup(service: "Service", request: Request, value: Any) -> Response:
     """createBackup"""
-    keys = {
-        "name": Key(forms.name, required=True),
-        "backup_type": Key(forms.text(0, 255), required=True),
-        "rotation": Key(forms.whole(0), required=True),
-        "metadata": Key(forms.metadata),
-    }
-    asked = forms.take(value, "createBackup", keys, request.version)
+    asked = forms.take(value, "createBackup", action_keys.CREATE_BACKUP, request.version)
     more = {"image_type": "backup", "backup_type": asked["backup_type"]}
     return await _snapshot(service, request, "create_backup", asked, more)
 
@@ -299,15 +238,7 @@ async def unshelve(service: "Service", request: Request, value: Any) -> Response
     version = request.version
     asked: dict[str, Any] = {}
     if version >= _ZONE and value is not None:
-        zone = forms.text(1, 255)
-        keys = {
-            "availability_zone": Key(
-                forms.nullable(zone) if version >= _UNSHELVE_HOST else zone,
-                required=version < _UNSHELVE_HOST,
-            ),
-            "host": Key(forms.text(1, 255), since=_UNSHELVE_HOST),
-        }
-        asked = forms.take(value, "unshelve", keys, version)
+        asked = forms.take(value, "unshelve", action_keys.unshelve(version), version)
         if not asked:
             raise Invalid("Invalid input for field/attribute unshelve. {} is not valid")
     await resizing.check_host(service.ctx, asked.get("host"))
@@ -354,8 +285,12 @@ async def crash_dump(service: "Service", request: Request, value: Any) -> Respon
 
 async def console_output(service: "Service", request: Request, value: Any) -> Response:
     """os-getConsoleOutput"""
-    keys = {"length": Key(forms.nullable(forms.whole(-1)))}
-    asked = forms.take({} if value is None else value, "os-getConsoleOutput", keys, request.version)
+    asked = forms.take(
+        {} if value is None else value,
+        "os-getConsoleOutput",
+        action_keys.CONSOLE_OUTPUT,
+        request.version,
+    )
     server = await find.server(service.ctx, request.params[0], request.who)
     if server.host is None:
         raise Conflict(f"Instance {server.uuid} is not ready")
@@ -368,8 +303,7 @@ def old_console(protocol: str) -> Callable[["Service", Request, Any], Awaitable[
     """os-get…Console, up to 2.5"""
 
     async def does(service: "Service", request: Request, value: Any) -> Response:
-        keys = {"type": Key(forms.text(1, 40), required=True)}
-        asked = forms.take(value, "console", keys, request.version)
+        asked = forms.take(value, "console", action_keys.CONSOLE, request.version)
         url = await open_console(service, request, protocol, asked["type"])
         return reply({"console": {"type": asked["type"], "url": url}})
 

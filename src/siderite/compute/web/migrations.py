@@ -12,6 +12,7 @@ from siderite.compute.web import views
 from siderite.compute.web.forms import Key
 from siderite.compute.web.server_list import limit_of
 from siderite.compute.web.server_list import moment
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
@@ -149,6 +150,7 @@ def _ident(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else -1  # noqa: PLR2004
 
 
+@shape.like({"type": "null"})
 def _nothing(what: str, value: Any) -> None:
     if value is not None:
         raise forms.wrong(what, value, f"{value!r} is not None")
@@ -159,10 +161,13 @@ async def abort(service: "Service", request: Request) -> Response:
     return await _tell(service, request, migrations.ABORT)
 
 
+_ACTION = {"force_complete": Key(_nothing, required=True)}
+
+
 async def act(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers/{id}/migrations/{migration}/action"""
     found = await forms.document(request)
-    forms.take(found, "body", {"force_complete": Key(_nothing, required=True)}, 1)
+    forms.take(found, "body", _ACTION, 1)
     return await _tell(service, request, migrations.FORCE)
 
 
@@ -187,6 +192,6 @@ ROUTES = (
     ),
     Route(
         "POST", "/v2.1/servers/{id}/migrations/{migration}/action", act,
-        "server_migrations:manage", 22,
+        "server_migrations:manage", 22, lambda: forms.form(_ACTION),
     ),
 )  # fmt: skip

@@ -1,10 +1,12 @@
 """The addresses of quotas and limits."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.compute.usecases import quotas
 from siderite.compute.web import checks
+from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -74,14 +76,45 @@ async def detail(service: "Service", request: Request) -> Response:
     return reply({"quota_set": {"id": project, **shown}})
 
 
+def _fields(others: Iterable[str]) -> dict[str, checks.Check]:
+    return dict.fromkeys((*quotas.NAMES, *others), _LIMIT) | {"force": checks.flag}
+
+
+def changes() -> shape.Json:
+    """The form of the body that changes limits."""
+    return shape.under("quota_set", checks.form(_fields(_keys(1))))
+
+
+def _class_changes() -> shape.Json:
+    fields = dict.fromkeys((*quotas.NAMES, *_keys(1)), _LIMIT)
+    return shape.under("quota_class_set", checks.form(fields))
+
+
+def _set_form(item: shape.Json) -> shape.Json:
+    names = dict.fromkeys((*quotas.NAMES, *_keys(1)), item)
+    return shape.record({"id": shape.text(), **names}, ["instances", "cores", "ram"])
+
+
+def shown_form() -> shape.Json:
+    """The form of a project's limits."""
+    return shape.under("quota_set", _set_form({"type": "integer"}))
+
+
+def _detail_form() -> shape.Json:
+    return shape.under("quota_set", _set_form(shape.seen({"limit": 1, "in_use": 1, "reserved": 1})))
+
+
+def _class_form() -> shape.Json:
+    return shape.under("quota_class_set", _set_form({"type": "integer"}))
+
+
 async def update(service: "Service", request: Request) -> Response:
     """PUT /os-quota-sets/{project}"""
     project = _project(request)
     _own(request, project, change=True)
     checks.query(request, {"user_id": checks.free_text(255)})
     others = _keys(request.version)
-    fields = dict.fromkeys((*quotas.NAMES, *others), _LIMIT) | {"force": checks.flag}
-    asked = checks.body(await request.json(), "quota_set", fields)
+    asked = checks.body(await request.json(), "quota_set", _fields(others))
     force = asked.pop("force", False)
     values = {name: value for name, value in asked.items() if name in quotas.NAMES}
     cause = service.cause(request)
@@ -163,11 +196,11 @@ _SET = "/v2.1/os-quota-sets/{project}"
 _CLASS = "/v2.1/os-quota-class-sets/{name}"
 ROUTES = (
     Route("GET", "/v2.1/limits", limits, "limits:read"),
-    Route("GET", _SET, show, "quotas:read"),
-    Route("GET", _SET + "/defaults", defaults, "quotas:read"),
-    Route("GET", _SET + "/detail", detail, "quotas:read"),
-    Route("PUT", _SET, update, "quotas:manage"),
+    Route("GET", _SET, show, "quotas:read", gives=shown_form),
+    Route("GET", _SET + "/defaults", defaults, "quotas:read", gives=shown_form),
+    Route("GET", _SET + "/detail", detail, "quotas:read", gives=_detail_form),
+    Route("PUT", _SET, update, "quotas:manage", takes=changes, gives=shown_form),
     Route("DELETE", _SET, reset, "quotas:manage"),
-    Route("GET", _CLASS, show_class, "quotas:manage"),
-    Route("PUT", _CLASS, update_class, "quotas:manage"),
+    Route("GET", _CLASS, show_class, "quotas:manage", gives=_class_form),
+    Route("PUT", _CLASS, update_class, "quotas:manage", takes=_class_changes, gives=_class_form),
 )

@@ -5,8 +5,11 @@ from typing import Any
 
 from siderite.compute.domain.server_group import HARD
 from siderite.compute.domain.server_group import SOFT
+from siderite.compute.domain.server_group import ServerGroup
 from siderite.compute.usecases import server_groups
 from siderite.compute.web import checks
+from siderite.compute.web.versions import RANGE
+from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -84,7 +87,28 @@ async def create(service: "Service", request: Request) -> Response:
     return reply({"server_group": _shown(made, version)})
 
 
+def new() -> shape.Json:
+    """The form of the body that makes one, by either name of the policy."""
+    known = HARD + SOFT
+    fields = {
+        "name": _NAME, "policy": checks.choice(*known), "rules": _rules,
+        "policies": _policies(known),
+    }  # fmt: skip
+    return shape.under("server_group", checks.form(fields, ["name"]))
+
+
+def _form() -> shape.Json:
+    groups = [(group, members) for group in shape.both(ServerGroup) for members in ([], [""])]
+    return shape.across(_shown, groups, RANGE.every)
+
+
+def shown_form() -> shape.Json:
+    """The form of one on the wire."""
+    return shape.under("server_group", _form())
+
+
 def _policies(known: tuple[str, ...]) -> checks.Check:
+    @shape.like({"type": "array", "items": shape.words(known), "minItems": 1, "maxItems": 1})
     def check(name: str, value: Any) -> str:
         if not isinstance(value, list) or len(value) != 1:
             raise checks.wrong(name, value, "It must be a list with one policy.")
@@ -93,9 +117,12 @@ def _policies(known: tuple[str, ...]) -> checks.Check:
     return check
 
 
+_RULES = {"max_server_per_host": checks.whole(1)}
+
+
+@shape.like(checks.form(_RULES))
 def _rules(name: str, value: Any) -> dict[str, int]:
-    most = checks.whole(1)
-    return checks.body(value, None, {"max_server_per_host": most})
+    return checks.body(value, None, _RULES)
 
 
 async def remove(service: "Service", request: Request) -> Response:
@@ -107,8 +134,21 @@ async def remove(service: "Service", request: Request) -> Response:
 
 _ONE = "/v2.1/os-server-groups/{id}"
 ROUTES = (
-    Route("GET", "/v2.1/os-server-groups", index, "server_groups:read"),
-    Route("POST", "/v2.1/os-server-groups", create, "server_groups:manage"),
-    Route("GET", _ONE, show, "server_groups:read"),
+    Route(
+        "GET",
+        "/v2.1/os-server-groups",
+        index,
+        "server_groups:read",
+        gives=lambda: shape.listed("server_groups", _form()),
+    ),
+    Route(
+        "POST",
+        "/v2.1/os-server-groups",
+        create,
+        "server_groups:manage",
+        takes=new,
+        gives=shown_form,
+    ),
+    Route("GET", _ONE, show, "server_groups:read", gives=shown_form),
     Route("DELETE", _ONE, remove, "server_groups:manage"),
 )

@@ -11,6 +11,7 @@ from siderite.compute.usecases import update
 from siderite.compute.web import forms
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
+from siderite.core import shape
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -58,14 +59,33 @@ async def _meta(
     return server.metadata
 
 
+_METADATA = {"metadata": Key(forms.metadata, required=True)}
+_META = {"meta": Key(forms.metadata, required=True)}
+_TAG_LIST = {"tags": Key(forms.tags, required=True)}
+
+
+def metadata_form() -> shape.Json:
+    """The form of all metadata, asked for or shown."""
+    return forms.form(_METADATA)
+
+
+def meta_form() -> shape.Json:
+    """The form of one item of it."""
+    return forms.form(_META)
+
+
+def tags_form() -> shape.Json:
+    """The form of all tags."""
+    return forms.form(_TAG_LIST)
+
+
 async def metadata(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/metadata"""
     return reply({"metadata": (await _server(service, request)).metadata})
 
 
 async def _asked(request: Request) -> dict[str, str]:
-    keys = {"metadata": Key(forms.metadata, required=True)}
-    found = forms.take(await forms.document(request), "body", keys, request.version)
+    found = forms.take(await forms.document(request), "body", _METADATA, request.version)
     return dict(found["metadata"])
 
 
@@ -95,8 +115,7 @@ async def meta(service: "Service", request: Request) -> Response:
 
 async def put_meta(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}/metadata/{key}"""
-    keys = {"meta": Key(forms.metadata, required=True)}
-    asked = forms.take(await forms.document(request), "body", keys, request.version)["meta"]
+    asked = forms.take(await forms.document(request), "body", _META, request.version)["meta"]
     if list(asked) != [request.params[1]]:
         raise Invalid("Request body and URI mismatch")
     await _meta(service, request, lambda old: {**old, **asked})
@@ -133,8 +152,7 @@ async def tags(service: "Service", request: Request) -> Response:
 
 async def put_tags(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}/tags"""
-    keys = {"tags": Key(forms.tags, required=True)}
-    new = forms.take(await forms.document(request), "body", keys, request.version)["tags"]
+    new = forms.take(await forms.document(request), "body", _TAG_LIST, request.version)["tags"]
     server = await _set_tags(service, request, lambda _: new)
     return reply({"tags": server.tags})
 
@@ -212,14 +230,43 @@ async def ips_of(service: "Service", request: Request) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/v2.1/servers/{id}/metadata", metadata, "servers:read"),
-    Route("POST", "/v2.1/servers/{id}/metadata", add_metadata, "servers:update"),
-    Route("PUT", "/v2.1/servers/{id}/metadata", put_metadata, "servers:update"),
-    Route("GET", "/v2.1/servers/{id}/metadata/{key}", meta, "servers:read"),
-    Route("PUT", "/v2.1/servers/{id}/metadata/{key}", put_meta, "servers:update"),
+    Route("GET", "/v2.1/servers/{id}/metadata", metadata, "servers:read", gives=metadata_form),
+    Route(
+        "POST",
+        "/v2.1/servers/{id}/metadata",
+        add_metadata,
+        "servers:update",
+        takes=metadata_form,
+        gives=metadata_form,
+    ),
+    Route(
+        "PUT",
+        "/v2.1/servers/{id}/metadata",
+        put_metadata,
+        "servers:update",
+        takes=metadata_form,
+        gives=metadata_form,
+    ),
+    Route("GET", "/v2.1/servers/{id}/metadata/{key}", meta, "servers:read", gives=meta_form),
+    Route(
+        "PUT",
+        "/v2.1/servers/{id}/metadata/{key}",
+        put_meta,
+        "servers:update",
+        takes=meta_form,
+        gives=meta_form,
+    ),
     Route("DELETE", "/v2.1/servers/{id}/metadata/{key}", remove_meta, "servers:update"),
-    Route("GET", "/v2.1/servers/{id}/tags", tags, "servers:read", _TAGS),
-    Route("PUT", "/v2.1/servers/{id}/tags", put_tags, "servers:update", _TAGS),
+    Route("GET", "/v2.1/servers/{id}/tags", tags, "servers:read", _TAGS, gives=tags_form),
+    Route(
+        "PUT",
+        "/v2.1/servers/{id}/tags",
+        put_tags,
+        "servers:update",
+        _TAGS,
+        takes=tags_form,
+        gives=tags_form,
+    ),
     Route("DELETE", "/v2.1/servers/{id}/tags", remove_tags, "servers:update", _TAGS),
     Route("GET", "/v2.1/servers/{id}/tags/{tag}", tag, "servers:read", _TAGS),
     Route("PUT", "/v2.1/servers/{id}/tags/{tag}", put_tag, "servers:update", _TAGS),

@@ -7,6 +7,7 @@ from siderite.compute.domain.server import Request as Kept
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
 from siderite.compute.web.forms import wrong
+from siderite.core import shape
 from siderite.core.errors import Invalid
 
 DISK_CONFIG = forms.one_of("AUTO", "MANUAL")
@@ -17,6 +18,7 @@ _NETWORKS_REQUIRED = 37
 FQDN_SINCE = 94
 
 
+@shape.like({"type": ["string", "integer"]})
 def _reference(name: str, value: Any) -> str:
     """A flavor or image by its id, or by a URL that ends in it."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -25,6 +27,7 @@ def _reference(name: str, value: Any) -> str:
     return found.rstrip("/").rpartition("/")[2]
 
 
+@shape.like(shape.text(0, 500))
 def _image(name: str, value: Any) -> str | None:
     if value == "":
         return None
@@ -38,6 +41,7 @@ def _list(name: str, value: Any) -> list[Any]:
     return value
 
 
+@shape.like({"type": "array", "items": shape.under("name", shape.text(1, 255))})
 def _groups(name: str, value: Any) -> list[str]:
     found = []
     for item in _list(name, value):
@@ -47,6 +51,7 @@ def _groups(name: str, value: Any) -> list[str]:
     return found
 
 
+@shape.like({"type": ["array", "null"], "items": shape.text(1, 255), "maxItems": 50})
 def _certificates(name: str, value: Any) -> list[str] | None:
     if value is None:
         return None
@@ -56,18 +61,22 @@ def _certificates(name: str, value: Any) -> list[str] | None:
     return found
 
 
+_NETWORK = {
+    "uuid": Key(forms.text(1, 255)),
+    "port": Key(forms.nullable(forms.uuid)),
+    "fixed_ip": Key(forms.text(1, 45)),
+    "tag": Key(forms.tag),
+}
+_NETWORKS = {"type": "array", "items": forms.form(_NETWORK)}
+
+
+@shape.like({"anyOf": [shape.words(["none", "auto"]), _NETWORKS]})
 def _networks(name: str, value: Any) -> str | list[dict[str, Any]]:
     if value in ("none", "auto"):
         return str(value)
     found = []
     for item in _list(name, value):
-        keys = {
-            "uuid": Key(forms.text(1, 255)),
-            "port": Key(forms.nullable(forms.uuid)),
-            "fixed_ip": Key(forms.text(1, 45)),
-            "tag": Key(forms.tag),
-        }
-        one = forms.take(item, name, keys, 1)
+        one = forms.take(item, name, _NETWORK, 1)
         if one.get("port") is not None:
             raise Invalid(f"Port {one['port']} could not be found; name a network in its place.")
         if "uuid" not in one:
@@ -80,6 +89,7 @@ def hostname(version: int) -> forms.Check:
     """A host name: one label, or from 2.94 a whole domain name."""
     label = re.compile(_LABEL)
 
+    @shape.like(shape.text(2, 255))
     def check(name: str, value: Any) -> str:
         found: str = forms.text(2, 63 if version < FQDN_SINCE else 255)(name, value)
         parts = found.split(".") if version >= FQDN_SINCE else [found]
@@ -90,14 +100,18 @@ def hostname(version: int) -> forms.Check:
     return check
 
 
+_FILE = {
+    "path": Key(forms.text(1, 255), required=True),
+    "contents": Key(forms.base64_text(65536), required=True),
+}
+
+
+@shape.like({"type": "array", "items": forms.form(_FILE)})
 def _personality(name: str, value: Any) -> list[dict[str, str]]:
-    keys = {
-        "path": Key(forms.text(1, 255), required=True),
-        "contents": Key(forms.base64_text(65536), required=True),
-    }
-    return [forms.take(item, name, keys, 1) for item in _list(name, value)]
+    return [forms.take(item, name, _FILE, 1) for item in _list(name, value)]
 
 
+@shape.like({"type": "array", "items": shape.OBJECT})
 def _devices(name: str, value: Any) -> list[dict[str, Any]]:
     found = []
     for item in _list(name, value):
@@ -138,7 +152,32 @@ def _create_keys(version: int) -> dict[str, Key]:
     }
 
 
+def changes(version: int) -> dict[str, Key]:
+    """What may be changed of a server by PUT."""
+    return {
+        "name": Key(forms.name),
+        "OS-DCF:diskConfig": Key(DISK_CONFIG),
+        "accessIPv4": Key(forms.ip(4)),
+        "accessIPv6": Key(forms.ip(6)),
+        "description": Key(forms.nullable(forms.text(0, 255)), since=19),
+        "hostname": Key(hostname(version), since=90),
+        "pinned_availability_zone": Key(forms.nullable(forms.text(1, 255)), since=104),
+    }
+
+
 _CREATE: dict[int, dict[str, Key]] = {}
+
+
+def new() -> shape.Json:
+    """The form of a create request."""
+    server = forms.form(_create_keys(forms.LATEST))
+    hints = {key: {"type": ["object", "null"]} for key in _HINTS}
+    return shape.record({"server": server, **hints}, ["server"])
+
+
+def changed() -> shape.Json:
+    """The form of the body of PUT."""
+    return shape.under("server", forms.form(changes(forms.LATEST)))
 
 
 def creation(found: dict[str, Any], version: int) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -14,6 +14,7 @@ from siderite.compute.usecases import update
 from siderite.compute.usecases.create import Create
 from siderite.compute.web import forms
 from siderite.compute.web import policy
+from siderite.compute.web import server_forms
 from siderite.compute.web import server_list
 from siderite.compute.web import server_schema
 from siderite.compute.web import views
@@ -116,18 +117,7 @@ def _made(
     if asked.get("return_reservation_id"):
         return reply({"reservation_id": first.reservation_id}, 202)
     where = views.address(service, request, f"servers/{first.uuid}")
-    shown = {
-        "id": first.uuid,
-        "links": [
-            {"rel": "self", "href": where},
-            {"rel": "bookmark", "href": where.replace("/v2.1/", "/", 1)},
-        ],
-        "OS-DCF:diskConfig": first.disk_config,
-        "security_groups": [
-            {"name": name} for name in first.request.security_groups or ["default"]
-        ],
-        "adminPass": password,
-    }
+    shown = server_forms.made(first, where, password)
     return reply({"server": shown}, 202, [(b"location", where.encode())])
 
 
@@ -182,17 +172,8 @@ async def put(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}"""
     version = request.version
     found = await forms.document(request)
-    keys = {
-        "name": Key(forms.name),
-        "OS-DCF:diskConfig": Key(server_schema.DISK_CONFIG),
-        "accessIPv4": Key(forms.ip(4)),
-        "accessIPv6": Key(forms.ip(6)),
-        "description": Key(forms.nullable(forms.text(0, 255)), since=19),
-        "hostname": Key(server_schema.hostname(version), since=90),
-        "pinned_availability_zone": Key(forms.nullable(forms.text(1, 255)), since=104),
-    }
     inner = forms.take(found, "body", {"server": Key(forms.anything, required=True)}, version)
-    asked = forms.take(inner["server"], "server", keys, version)
+    asked = forms.take(inner["server"], "server", server_schema.changes(version), version)
     if not asked:
         raise Invalid(
             "Invalid input for field/attribute server. {} does not have enough properties"
@@ -245,10 +226,24 @@ async def remove(service: "Service", request: Request) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/v2.1/servers", index, "servers:read"),
-    Route("GET", "/v2.1/servers/detail", detail, "servers:read"),
-    Route("POST", "/v2.1/servers", make, "servers:create"),
-    Route("GET", "/v2.1/servers/{id}", show, "servers:read"),
-    Route("PUT", "/v2.1/servers/{id}", put, "servers:update"),
+    Route("GET", "/v2.1/servers", index, "servers:read", gives=server_forms.page),
+    Route("GET", "/v2.1/servers/detail", detail, "servers:read", gives=server_forms.page),
+    Route(
+        "POST",
+        "/v2.1/servers",
+        make,
+        "servers:create",
+        takes=server_schema.new,
+        gives=server_forms.made_form,
+    ),
+    Route("GET", "/v2.1/servers/{id}", show, "servers:read", gives=server_forms.one),
+    Route(
+        "PUT",
+        "/v2.1/servers/{id}",
+        put,
+        "servers:update",
+        takes=server_schema.changed,
+        gives=server_forms.changed,
+    ),
     Route("DELETE", "/v2.1/servers/{id}", remove, "servers:delete"),
 )

@@ -7,6 +7,8 @@ from siderite.compute.usecases import hosts
 from siderite.compute.usecases import inventory
 from siderite.compute.usecases.inventory import Service as Found
 from siderite.compute.web import checks
+from siderite.compute.web.versions import RANGE
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -57,17 +59,28 @@ async def index(service: "Service", request: Request) -> Response:
     return reply({"services": found})
 
 
+_CHANGES = {
+    "status": checks.choice("enabled", "disabled"),
+    "disabled_reason": _REASON,
+    "forced_down": checks.flag,
+}
+
+
+def changes() -> shape.Json:
+    """The form of the body that changes one, by either address."""
+    return checks.form({**_CHANGES, "host": _TEXT, "binary": _TEXT})
+
+
+def _form() -> shape.Json:
+    return shape.across(_shown, shape.both(Found), RANGE.every)
+
+
 async def update(service: "Service", request: Request) -> Response:
     """PUT /os-services/{id}; below 2.53 the last word says what to do to which host."""
     word, document = request.params[0], await request.json()
     if request.version < UUIDS:
         return await _by_word(service, request, word, document)
-    fields = {
-        "status": checks.choice("enabled", "disabled"),
-        "disabled_reason": _REASON,
-        "forced_down": checks.flag,
-    }
-    asked = checks.body(document, None, fields)
+    asked = checks.body(document, None, _CHANGES)
     if not asked:
         raise Invalid("No updates were requested. Fields 'status' or 'forced_down' should be"
                       " specified.")  # fmt: skip
@@ -124,7 +137,20 @@ async def remove(service: "Service", request: Request) -> Response:
 
 _ONE = "/v2.1/os-services/{id}"
 ROUTES = (
-    Route("GET", "/v2.1/os-services", index, "services:manage"),
-    Route("PUT", _ONE, update, "services:manage"),
+    Route(
+        "GET",
+        "/v2.1/os-services",
+        index,
+        "services:manage",
+        gives=lambda: shape.listed("services", _form()),
+    ),
+    Route(
+        "PUT",
+        _ONE,
+        update,
+        "services:manage",
+        takes=changes,
+        gives=lambda: shape.under("service", shape.whole(_form())),
+    ),
     Route("DELETE", _ONE, remove, "services:manage"),
 )

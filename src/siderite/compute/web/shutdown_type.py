@@ -5,8 +5,10 @@ from typing import Any
 from siderite.compute.web.forms import Key
 from siderite.compute.web.forms import wrong
 from siderite.compute.web.versions import SHUTDOWN_TYPE
+from siderite.core import shape
 
 
+@shape.like({**shape.text(), "pattern": "^([Ss][Oo][Ff][Tt]|[Hh][Aa][Rr][Dd])$"})
 def check(name: str, value: Any) -> bool:
     """Whether a hard shutdown is asked for."""
     if not isinstance(value, str) or value.upper() not in ("SOFT", "HARD"):

@@ -66,6 +66,7 @@ class Table(Generic[R]):
         numbers: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self.kind = kind
         self.columns = tuple(columns)
         self._values = _getter(self.columns)
         self._numbers = frozenset(numbers)

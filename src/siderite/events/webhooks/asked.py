@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.ids import is_uuid
@@ -22,6 +23,29 @@ _LONGEST = 255
 _LONGEST_URL = 2000
 _SECRET_BYTES = range(24, 65)
 _PORTS = range(1, 65536)
+
+
+_TEXT = shape.or_null(shape.text())
+_FORMS = {
+    "name": shape.or_null(shape.text(1, _LONGEST)), "url": shape.text(1, _LONGEST_URL),
+    "type": _TEXT, "resource": shape.or_null(shape.UUID), "project": _TEXT, "secret": _TEXT,
+    "enabled": {"type": "boolean"}, "after": {"type": "integer", "minimum": 0},
+}  # fmt: skip
+
+
+def new() -> shape.Json:
+    """The form of the body that makes a webhook."""
+    return shape.record({name: _FORMS[name] for name in MAKEABLE}, ["url"])
+
+
+def change() -> shape.Json:
+    """The form of the body that changes one."""
+    return shape.record({name: _FORMS[name] for name in CHANGEABLE})
+
+
+def place() -> shape.Json:
+    """The form of the body that says where to begin."""
+    return shape.under("after", _FORMS["after"])
 
 
 async def fields(

@@ -1,12 +1,14 @@
 """Webhooks over HTTP."""
 
 import re
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from typing import Protocol
 
 from siderite.core import eventlog
+from siderite.core import shape
 from siderite.core.clock import now as wall_clock
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
@@ -64,11 +66,20 @@ class Webhooks:
         shown = []
         for webhook in webhooks:
             seq, lost = places.get(webhook.uuid, (0, 0))
-            some = counts.get(webhook.uuid, {})
-            more = {"at": seq, "lost": lost}
-            more |= {"pending": some.get("pending", 0), "dead": some.get("dead", 0)}
-            shown.append(visible(webhook) | more)
+            shown.append(_shown(webhook, seq, lost, counts.get(webhook.uuid, {})))
         return shown
+
+
+def _shown(webhook: Webhook, seq: int, lost: int, some: Mapping[str, int]) -> dict[str, Any]:
+    more = {"at": seq, "lost": lost}
+    more |= {"pending": some.get("pending", 0), "dead": some.get("dead", 0)}
+    return visible(webhook) | more
+
+
+def shown_form() -> shape.Json:
+    """The form of a webhook on the wire; a new one tells its secret."""
+    found = [_shown(one, 1, 1, {}) for one in shape.both(Webhook)]
+    return shape.seen(*found, found[0] | {"secret": ""})
 
 
 class Home(Protocol):
@@ -233,13 +244,19 @@ def _no_arguments(request: Request) -> None:
 
 _ONE = "/v1/webhooks/{id}"
 ROUTES = (
-    Route("GET", "/v1/webhooks", list_all, "reader"),
-    Route("POST", "/v1/webhooks", create, "member"),
-    Route("GET", _ONE, show, "reader"),
-    Route("PATCH", _ONE, update, "member"),
+    Route(
+        "GET",
+        "/v1/webhooks",
+        list_all,
+        "reader",
+        gives=lambda: shape.listed("webhooks", shown_form()),
+    ),
+    Route("POST", "/v1/webhooks", create, "member", takes=asked.new, gives=shown_form),
+    Route("GET", _ONE, show, "reader", gives=shown_form),
+    Route("PATCH", _ONE, update, "member", takes=asked.change, gives=shown_form),
     Route("DELETE", _ONE, delete, "member"),
     Route("POST", _ONE + "/test", test, "member"),
-    Route("POST", _ONE + "/replay", replay, "member"),
+    Route("POST", _ONE + "/replay", replay, "member", takes=asked.place),
     Route("GET", _ONE + "/deliveries", history, "reader"),
     Route("POST", _ONE + "/deliveries/{n}/retry", retry, "member"),
 )

@@ -44,7 +44,9 @@ class _Given(msgspec.Struct):
     access_rules: list[Any] | None = None
 
 
-class _Body(msgspec.Struct):
+class Body(msgspec.Struct):
+    """The body that makes one."""
+
     application_credential: _Given
 
 
@@ -91,7 +93,7 @@ async def _session(service: "IdentityService", request: Request) -> Session:
 
 
 def _wanted(body: object, known: Sequence[Role]) -> Wanted:
-    given = convert(body, _Body, _EXAMPLE).application_credential
+    given = convert(body, Body, _EXAMPLE).application_credential
     if not given.name.strip() or len(given.name) > MAX_NAME:
         raise Invalid(f"The name must have 1 to {MAX_NAME} characters and not only blanks.")
     if given.description is not None and len(given.description) > MAX_DESCRIPTION:

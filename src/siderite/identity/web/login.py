@@ -85,13 +85,15 @@ class _Auth(msgspec.Struct):
     scope: _Scope | str | None = None
 
 
-class _Body(msgspec.Struct):
+class Body(msgspec.Struct):
+    """The whole body."""
+
     auth: _Auth
 
 
 def parse(body: object) -> Login:
     """The command that a login body stands for."""
-    auth = convert(body, _Body, _EXAMPLE).auth
+    auth = convert(body, Body, _EXAMPLE).auth
     return Login(_proof(auth.identity), _scope(auth.scope))
 
 

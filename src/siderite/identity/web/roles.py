@@ -27,7 +27,9 @@ class _Given(msgspec.Struct):
     domain_id: str | None = None
 
 
-class _Body(msgspec.Struct):
+class Body(msgspec.Struct):
+    """The body that makes or changes a role."""
+
     role: _Given
 
 
@@ -69,7 +71,7 @@ async def delete(service: "IdentityService", request: Request) -> Response:
 
 
 def _given(body: object) -> _Given:
-    given = convert(body, _Body, _EXAMPLE).role
+    given = convert(body, Body, _EXAMPLE).role
     name = given.name
     if name is not None and (not name or len(name) > MAX_NAME or len(name.split()) != 1):
         raise Invalid(f"A role's name has 1 to {MAX_NAME} characters and no blanks.")

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.identity import passwords
 from siderite.identity.domain import DEFAULT
@@ -24,6 +25,7 @@ MAX_DESCRIPTION = 4096
 
 T = TypeVar("T")
 Check = Callable[[str, object], None]
+View = Callable[..., dict[str, Any]]
 
 
 def convert(value: object, kind: type[T], example: str) -> T:
@@ -39,19 +41,22 @@ class _NewPassword(msgspec.Struct):
     original_password: str
 
 
-class _PasswordBody(msgspec.Struct):
+class PasswordBody(msgspec.Struct):
+    """The body that changes a password."""
+
     user: _NewPassword
 
 
 def password_change(body: object) -> tuple[str, str]:
     """The old and the new password."""
     example = '{"user": {"original_password": "…", "password": "…"}}'
-    given = convert(body, _PasswordBody, example).user
+    given = convert(body, PasswordBody, example).user
     _password("password", given.password)
     return given.original_password, given.password
 
 
 def _text(limit: int, *, is_empty_fine: bool = True) -> Check:
+    @shape.like(shape.text(0 if is_empty_fine else 1, limit))
     def check(name: str, value: object) -> None:
         if not isinstance(value, str):
             raise Invalid(f"{name} must be a text.")
@@ -61,11 +66,13 @@ def _text(limit: int, *, is_empty_fine: bool = True) -> Check:
     return check
 
 
+@shape.like({"type": "boolean"})
 def _flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
         raise Invalid(f"{name} must be true or false.")
 
 
+@shape.like(shape.text(1, passwords.MAX_LENGTH))
 def _password(name: str, value: object) -> None:
     _text(passwords.MAX_LENGTH)(name, value)
     if not value:
@@ -73,14 +80,22 @@ def _password(name: str, value: object) -> None:
 
 
 def _nullable(check: Check) -> Check:
-    return lambda name, value: None if value is None else check(name, value)
+
+    @shape.like(shape.or_null(shape.of(check)))
+    def checked(name: str, value: object) -> None:
+        if value is not None:
+            check(name, value)
+
+    return checked
 
 
+@shape.like(shape.or_null(shape.words([DEFAULT.id])))
 def _the_domain(name: str, value: object) -> None:
     if value is not None and value != DEFAULT.id:
         raise Invalid(f"{name} must be {DEFAULT.id!r}: there is one domain here, and no nesting.")
 
 
+@shape.like({"type": "boolean", "enum": [False]})
 def _false(name: str, value: object) -> None:
     if value is not False:
         raise Invalid(f"{name} must be false: projects that act as domains are not supported.")
@@ -105,6 +120,38 @@ _FIXED_OF_PROJECT: dict[str, Check] = {
     "is_domain": _false,
 }
 _SHOWN_ONLY = frozenset({"id", "links", "password_expires_at", "original_password"})
+
+
+def form(noun: str, *, is_new: bool = False) -> shape.Shape:
+    """The form of the body that makes or changes a user or a project."""
+
+    def told() -> shape.Json:
+        checks = _USER | _FIXED_OF_USER if noun == "user" else _PROJECT | _FIXED_OF_PROJECT
+        fields = {name: shape.of(check) for name, check in checks.items()}
+        if noun == "project":
+            fields["description"] = shape.or_null(fields["description"])
+        return shape.under(noun, shape.record(fields, ["name"] if is_new else [], others=True))
+
+    return told
+
+
+def shown(noun: str, view: View, kind: type[Any]) -> shape.Shape:
+    """The form of one on the wire."""
+    return lambda: shape.under(noun, _seen(view, kind))
+
+
+def listed(noun: str, view: View, kind: type[Any]) -> shape.Shape:
+    """The form of a list of them."""
+
+    def told() -> shape.Json:
+        items = {"type": "array", "items": _seen(view, kind)}
+        return shape.record({noun: items, "links": shape.OBJECT}, [noun, "links"])
+
+    return told
+
+
+def _seen(view: View, kind: type[Any]) -> shape.Json:
+    return shape.seen(*(view("", one) for one in shape.both(kind)))
 
 
 def new_user(body: object) -> tuple[UserFields, dict[str, Any]]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from siderite.core import jsonpatch
+from siderite.core import shape
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -15,6 +16,7 @@ from siderite.image.domain.image import MADE
 from siderite.image.domain.image import SHOWN
 from siderite.image.domain.image import Image
 from siderite.image.domain.image import Visibility
+from siderite.image.domain.image import view
 from siderite.image.usecases.change import MAX_TAGS
 
 MAX_TEXT = 255
@@ -25,6 +27,7 @@ _LARGEST = 2**31 - 1
 Check = Callable[[str, Any], Any]
 
 
+@shape.like(shape.or_null(shape.text(0, MAX_TEXT)))
 def _text(name: str, value: Any) -> str | None:
     if value is None:
         return None
@@ -34,6 +37,9 @@ def _text(name: str, value: Any) -> str | None:
 
 
 def _choice(values: tuple[str, ...], *, null: bool) -> Check:
+    form = shape.words(values)
+
+    @shape.like(shape.or_null(form) if null else form)
     def check(name: str, value: Any) -> str | None:
         if value is None and null:
             return None
@@ -44,18 +50,21 @@ def _choice(values: tuple[str, ...], *, null: bool) -> Check:
     return check
 
 
+@shape.like({"type": "boolean"})
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise Invalid(f"{name} must be true or false, not {_short(value)}.")
     return value
 
 
+@shape.like({"type": "integer", "minimum": 0, "maximum": _LARGEST})
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
         raise Invalid(f"{name} must be a whole number from 0 on, not {_short(value)}.")
     return value
 
 
+@shape.like(shape.text(1, MAX_TEXT))
 def tag(name: str, value: Any) -> str:
     """A tag."""
     if not isinstance(value, str) or not value or len(value) > MAX_TEXT:
@@ -63,6 +72,7 @@ def tag(name: str, value: Any) -> str:
     return value
 
 
+@shape.like({"type": "array", "items": shape.of(tag), "maxItems": MAX_TAGS})
 def _tags(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise Invalid(f"{name} must be a list of texts.")
@@ -85,6 +95,27 @@ FIELDS: dict[str, Check] = {
     "tags": _tags,
 }
 _READ_ONLY = frozenset({*SHOWN, *MADE, "direct_url", "locations"}) - set(FIELDS)
+
+
+def new() -> shape.Json:
+    """The form of the body that makes an image; what is none of its fields is a property."""
+    fields = {"id": shape.UUID} | {name: shape.of(check) for name, check in FIELDS.items()}
+    return shape.record(fields, others=shape.text(0, MAX_PROPERTY))
+
+
+def patch() -> shape.Json:
+    """The form of a patch."""
+    return shape.patches([*FIELDS, "[A-Za-z0-9_]+"], deep=False)
+
+
+def shown() -> shape.Json:
+    """The form of an image on the wire."""
+    return shape.seen(*(view(image) for image in shape.both(Image)))
+
+
+def page() -> shape.Json:
+    """The form of a list."""
+    return shape.listed("images", shown(), "schema", "first", "next")
 
 
 def created(document: Any) -> dict[str, Any]:

@@ -3,16 +3,38 @@
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
 from siderite.image.domain.image import MEMBER_STATUSES
+from siderite.image.domain.image import Member
 from siderite.image.usecases import members
 from siderite.image.web.forms import MAX_TEXT
 
 if TYPE_CHECKING:
     from siderite.image.web.service import ImageService as Service
+
+
+def shown() -> shape.Json:
+    """The form of a member on the wire."""
+    return shape.seen(*(one.view() for one in shape.both(Member)))
+
+
+def listed() -> shape.Json:
+    """The form of the list."""
+    return shape.listed("members", shown(), "schema")
+
+
+def new() -> shape.Json:
+    """The form of the body that adds one."""
+    return shape.record({"member": shape.text(1, MAX_TEXT)}, ["member"], others=True)
+
+
+def decision() -> shape.Json:
+    """The form of the body with which a member decides."""
+    return shape.record({"status": shape.words(MEMBER_STATUSES)}, ["status"], others=True)
 
 
 async def index(service: "Service", request: Request) -> Response:

@@ -3,6 +3,7 @@
 from siderite.core.http import Route
 from siderite.image.web import data
 from siderite.image.web import documents
+from siderite.image.web import forms
 from siderite.image.web import images
 from siderite.image.web import members
 
@@ -13,10 +14,10 @@ ROUTES = (
     Route("GET", "/", documents.choices),
     Route("GET", "/versions", documents.versions),
     Route("GET", "/v2", documents.versions),
-    Route("GET", "/v2/images", images.index, "image:read"),
-    Route("POST", "/v2/images", images.create, "image:create"),
-    Route("GET", _IMAGE, images.show, "image:read"),
-    Route("PATCH", _IMAGE, images.patch, "image:update"),
+    Route("GET", "/v2/images", images.index, "image:read", gives=forms.page),
+    Route("POST", "/v2/images", images.create, "image:create", takes=forms.new, gives=forms.shown),
+    Route("GET", _IMAGE, images.show, "image:read", gives=forms.shown),
+    Route("PATCH", _IMAGE, images.patch, "image:update", takes=forms.patch, gives=forms.shown),
     Route("DELETE", _IMAGE, images.remove, "image:delete"),
     Route("PUT", _IMAGE + "/file", data.upload, "image:upload"),
     Route("GET", _IMAGE + "/file", data.download, "image:download"),
@@ -26,10 +27,19 @@ ROUTES = (
     Route("DELETE", _IMAGE + "/tags/{tag}", images.untag, "image:update"),
     Route("POST", _IMAGE + "/actions/deactivate", images.deactivate, "image:update"),
     Route("POST", _IMAGE + "/actions/reactivate", images.reactivate, "image:update"),
-    Route("GET", _IMAGE + "/members", members.index, "image:read"),
-    Route("POST", _IMAGE + "/members", members.add, "image:share"),
-    Route("GET", _MEMBER, members.show, "image:read"),
-    Route("PUT", _MEMBER, members.decide, "image:accept"),
+    Route("GET", _IMAGE + "/members", members.index, "image:read", gives=members.listed),
+    Route(
+        "POST",
+        _IMAGE + "/members",
+        members.add,
+        "image:share",
+        takes=members.new,
+        gives=members.shown,
+    ),
+    Route("GET", _MEMBER, members.show, "image:read", gives=members.shown),
+    Route(
+        "PUT", _MEMBER, members.decide, "image:accept", takes=members.decision, gives=members.shown
+    ),
     Route("DELETE", _MEMBER, members.remove, "image:share"),
     Route("GET", "/v2/info/import", documents.import_methods, "image:read"),
     Route("GET", "/v2/schemas/{name}", documents.schema, "image:read"),
