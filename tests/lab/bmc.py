@@ -37,24 +37,6 @@ _VBMC = """
 from virtualbmc.vbmc import VirtualBMC
 VirtualBMC({username!r}, {password!r}, {port}, "127.0.0.1", {name!r}, {uri!r}).listen(timeout=1)
 """
-# Serial over LAN, which virtualbmc has not; `sol info` asks for parameters, any will do.
-_SERIAL = """
-from pyghmi.ipmi import bmc
-class Serial(bmc.Bmc):
-    def is_active(self):
-        return True
-    def activate_payload(self, request, session):
-        super().activate_payload(request, session)
-        self.sol.send_data(b"machine login: ")
-    def iohandler(self, data):
-        self.sol.send_data(b"[" + bytes(data) + b"]")
-    def handle_raw_request(self, request, session):
-        if (request["netfn"], request["command"]) != (0x0C, 0x22):
-            return super().handle_raw_request(request, session)
-        size = 2 if request["data"][1] in (3, 4, 8) else 1
-        session.send_ipmi_response(data=[0x11] + [1] * size)
-Serial({{{username!r}: {password!r}}}, port={port}, address="127.0.0.1").listen(timeout=1)
-"""
 _POOL = """
 <pool type='dir'><name>bmc</name><target><path>{path}</path></target></pool>
 """
@@ -174,23 +156,12 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 @contextmanager
 def ipmi_bmc(folder: Path, guest: Guest) -> Iterator[dict[str, str | int]]:
     """virtualbmc in front of a guest; gives the node's `driver_info`."""
-    with _ipmi(folder, _VBMC, name=guest.name, uri=guest.host.uri) as info:
-        yield info
-
-
-@contextmanager
-def serial_bmc(folder: Path) -> Iterator[dict[str, str | int]]:
-    """A BMC with a serial line that asks for a login and puts what is typed in brackets."""
-    with _ipmi(folder, _SERIAL) as info:
-        yield info
-
-
-@contextmanager
-def _ipmi(folder: Path, program: str, **values: str) -> Iterator[dict[str, str | int]]:
     folder.mkdir(parents=True, exist_ok=True)
     port, log = free_port(socket.SOCK_DGRAM), folder / "bmc.log"
-    known = {"username": USERNAME, "password": PASSWORD, "port": port, **values}
-    process = spawn(["python", "-c", program.format(**known)], log)
+    program = _VBMC.format(
+        username=USERNAME, password=PASSWORD, port=port, name=guest.name, uri=guest.host.uri
+    )
+    process = spawn(["python", "-c", program], log)
     info: dict[str, str | int] = {
         "ipmi_address": "127.0.0.1",
         "ipmi_port": port,
@@ -200,7 +171,7 @@ def _ipmi(folder: Path, program: str, **values: str) -> Iterator[dict[str, str |
     }
     try:
         wait_until(
-            lambda: process.poll() is not None or _listens(port),
+            lambda: process.poll() is not None or listens(port),
             lambda: f"the BMC did not start:\n{log.read_text(errors='replace')[-2000:]}",
         )
         yield info
@@ -209,7 +180,7 @@ def _ipmi(folder: Path, program: str, **values: str) -> Iterator[dict[str, str |
         process.wait()
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
     """Whether somebody has this UDP port."""
     return any(f":{port:04X} " in line for line in Path("/proc/net/udp").read_text().splitlines())
 

@@ -116,6 +116,10 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
             f"Driver {node.driver} does not support {kind} (disabled or not implemented): node"
             f" {node.uuid} has {kind}_interface {getattr(node, kind + '_interface')}."
         )
+    if event is Event.INSPECT:
+        problem = card.shortcoming(node, "inspect")
+        if problem is not None:
+            raise Invalid(f"Node {node.uuid} cannot be inspected: {problem.rstrip('.')}.")
     if event in (Event.DEPLOY, Event.REBUILD):
         _check_deployable(node, card.shortcoming(node, "deploy"))
 

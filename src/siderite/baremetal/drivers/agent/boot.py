@@ -46,8 +46,12 @@ class Booter:
         """Whether the node boots from virtual media, not by network."""
         return self._media is not None and at.interfaces.get("boot") != "ipxe"
 
-    async def boot(self, at: Endpoint, token: str, iso: str = "") -> Outcome:
-        """Boot the ramdisk (or this ISO image), and wait until it calls (or has power)."""
+    async def boot(
+        self, at: Endpoint, token: str, iso: str = "", *, inspects: bool = False
+    ) -> Outcome:
+        """Boot the ramdisk (or this ISO image), and wait until it calls (or has power). One that
+        inspects sends what it found, which ends the wait from outside.
+        """
         memory = _memory(at, token)
         if memory is None:
             fresh = {"token": token, "phase": "off", "secret": secrets.token_urlsafe(18)}
@@ -57,13 +61,13 @@ class Booter:
             waiting = await self._switch.toward(at, PowerOrder.OFF, token)
             if waiting is not None:
                 return waiting
-            record = await self._prepare(at, memory["secret"], iso)
+            record = await self._prepare(at, memory["secret"], iso, inspects=inspects)
             after = {**memory, **record, "phase": "on"}
             return Wait("the machine is to boot the ramdisk", 0.0, remember={MEMORY: after})
         called = at.driver_internal_info.get("agent_url") and at.driver_internal_info.get(
             "agent_last_heartbeat"
         )
-        if not called:
+        if inspects or not called:
             waiting = await self._switch.toward(at, PowerOrder.ON, f"{token}/on")
             if waiting is not None:
                 return waiting
@@ -71,13 +75,17 @@ class Booter:
                 return Wait("the ramdisk boots and will call", SILENT_S, callback=True)
         return Done({"power_state": "power on"}, {MEMORY: {**memory, "phase": "up"}})
 
-    async def _prepare(self, at: Endpoint, secret: str, iso: str) -> dict[str, Any]:
+    async def _prepare(
+        self, at: Endpoint, secret: str, iso: str, *, inspects: bool
+    ) -> dict[str, Any]:
         if self._media is None or not self.uses_media(at):
-            pair = await self.ramdisks.pair(at, secret)
+            pair = await self.ramdisks.pair(at, secret, inspects=inspects)
             await self._boot_devices.set_boot_device(at, BootDevice.PXE, persistent=False)
             return {"boot": pair}
         url = await (
-            self.ramdisks.given_iso(at, iso, secret) if iso else self.ramdisks.iso(at, secret)
+            self.ramdisks.given_iso(at, iso, secret)
+            if iso
+            else self.ramdisks.iso(at, secret, inspects=inspects)
         )
         await self._media.insert(at, MediaDevice.CDROM, url)
         await self._boot_devices.set_boot_device(at, BootDevice.CDROM, persistent=False)

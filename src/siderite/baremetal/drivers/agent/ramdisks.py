@@ -76,16 +76,18 @@ class Ramdisks:
         either = "deploy_kernel and deploy_ramdisk" + (", or deploy_iso" if media else "")
         return f"there is no ramdisk to boot: set {either} in driver_info or in the configuration"
 
-    def params(self, at: Endpoint) -> str:
+    def params(self, at: Endpoint, *, inspects: bool = False) -> str:
         """The kernel's parameters: where the ramdisk finds us, and what the operator adds."""
+        api = f"{self._settings.api_url}/baremetal"
         words = [
-            f"ipa-api-url={self._settings.api_url}/baremetal",
+            f"ipa-api-url={api}",
+            f"ipa-inspection-callback-url={api}/v1/continue_inspection" if inspects else "",
             "ipa-insecure=1" if self._settings.api_url.startswith("http://") else "",
             str(at.driver_info.get("kernel_append_params") or self._settings.params),
         ]
         return " ".join(word for word in words if word)
 
-    async def iso(self, at: Endpoint, secret: str) -> str:
+    async def iso(self, at: Endpoint, secret: str, *, inspects: bool = False) -> str:
         """The address of an ISO image that boots the node's ramdisk, for its BMC."""
         given = at.driver_info.get("deploy_iso")
         if not given and not at.driver_info.get("deploy_kernel"):
@@ -95,7 +97,7 @@ class Ramdisks:
         folder = self._folder(at, secret)
         if not (folder / "boot.iso").exists():
             await self._fetch_pair(at, folder)
-            await iso.bootable(folder, self.params(at))
+            await iso.bootable(folder, self.params(at, inspects=inspects))
         return self._address(self._settings.media_url, at, secret, "boot.iso")
 
     async def given_iso(self, at: Endpoint, source: str, secret: str) -> str:
@@ -106,14 +108,14 @@ class Ramdisks:
         await self._fetch(at, source, folder / "boot.iso")
         return self._address(self._settings.media_url, at, secret, "boot.iso")
 
-    async def pair(self, at: Endpoint, secret: str) -> dict[str, str]:
+    async def pair(self, at: Endpoint, secret: str, *, inspects: bool = False) -> dict[str, str]:
         """Kernel, ramdisk and parameters, for a machine that boots by iPXE."""
         await self._fetch_pair(at, self._folder(at, secret))
         base = self._settings.api_url
         return {
             "kernel": self._address(base, at, secret, "vmlinuz"),
             "ramdisk": self._address(base, at, secret, "initrd"),
-            "params": self.params(at),
+            "params": self.params(at, inspects=inspects),
         }
 
     async def remove(self, node: str) -> None:

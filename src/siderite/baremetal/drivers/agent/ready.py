@@ -6,15 +6,17 @@ from siderite.baremetal.drivers.agent.ramdisks import Ramdisks
 
 
 class Ready:
-    """Checks nodes for the deploys of `AgentSteps`."""
+    """Checks nodes for the deploys and inspections of `AgentSteps`."""
 
     def __init__(self, ramdisks: Ramdisks) -> None:
         self._ramdisks = ramdisks
 
     def lacks(self, node: Node, kind: str) -> str | None:
-        """What the interface of this kind (`boot` or `deploy`) lacks on a node."""
+        """What the interface of this kind (`boot`, `deploy` or `inspect`) lacks on a node."""
         media = node.boot_interface != "ipxe"
-        if kind == "boot" and node.deploy_interface == "direct":
+        if kind == "inspect" and node.inspect_interface != "agent":
+            return None
+        if kind == "inspect" or (kind == "boot" and node.deploy_interface == "direct"):
             return self._ramdisks.lacks(node.driver_info, media=media)
         if kind != "deploy" or node.deploy_interface == "noop":
             return None

@@ -36,6 +36,9 @@ log = get_logger("agent")
 
 Extra = Mapping[str, Callable[[Endpoint, Step, str], Awaitable[Outcome]]]
 
+INSPECT = Step("inspect", "inspect", 100)
+"""Inspection by the BMC alone, for drivers that can."""
+_LOOK = Step("inspect", "inspect", 100, abortable=True, in_band=True)
 _BOOT = Step("deploy", "boot_ramdisk")
 _LEAVE = Step("deploy", "tear_down_agent")
 _START = Step("deploy", "boot_instance")
@@ -94,6 +97,8 @@ class AgentSteps:
 
     async def steps(self, at: Endpoint, family: Family) -> list[Step]:
         """What can be done for this kind of work."""
+        if family is Family.INSPECT and at.interfaces.get("inspect") == "agent":
+            return [_LOOK]
         kind = at.interfaces.get("deploy") or "direct"
         return [*_STEPS.get((kind, family), []), *self._own.get(family, [])]
 
@@ -105,6 +110,8 @@ class AgentSteps:
             chosen = [*chosen, _LEAVE] if not any(step.in_band for step in chosen) else chosen
         if family is Family.DEPLOY or not any(step.in_band for step in chosen):
             return chosen
+        if family is Family.INSPECT:
+            return [*chosen, _LEAVE]  # its one step is the ramdisk's boot
         after = [_LEAVE, _START] if family is Family.SERVICE else [_LEAVE]
         return [_BOOT, *chosen, *after]
 
@@ -121,6 +128,8 @@ class AgentSteps:
         name = f"{step.interface}.{step.step}"
         own = self._around.get(name) or self._extra.get(name)
         try:
+            if family is Family.INSPECT and step.in_band:
+                return await self._booter.boot(at, token, inspects=True)
             if own is not None:
                 return await own(at, step, token)
             return await self._agent.step(at, family, step, token)

@@ -1,7 +1,7 @@
 """Machines whose BMC speaks IPMI: `ipmi` on the wire, on the program ipmitool.
 
-`tool` runs it, `board` is what it is used for, `console` is the serial line, `driver` puts them
-together.
+`tool` runs it, `board` is what it is used for, `inside` is inspection, `console` is the serial
+line, `driver` puts them together.
 """
 
 from siderite.baremetal.drivers.ipmi.console import SerialOverLan

@@ -7,10 +7,12 @@ terminal; it gets one of its own for as long as somebody is connected.
 import asyncio
 import contextlib
 import os
+import tty
 from dataclasses import dataclass
 from functools import partial
 
 from siderite.baremetal.domain.hardware import ConsoleInfo
+from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.drivers.console_ports import ConsolePorts
 from siderite.baremetal.drivers.console_ports import where
@@ -69,7 +71,7 @@ class SerialOverLan:
         if console.talk is not None:
             console.talk.cancel()
             await asyncio.gather(console.talk, return_exceptions=True)
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(HardwareError):
             await self._tool.run(at, "console start", "sol", "deactivate")
         console.talk = asyncio.create_task(self._talk(at, reader, writer))
 
@@ -79,6 +81,7 @@ class SerialOverLan:
         account = self._tool.account(at, "its console")
         ours, theirs = os.openpty()
         os.set_blocking(ours, False)
+        tty.setraw(theirs)  # what is typed before ipmitool does so is for the machine, too
         process = await asyncio.create_subprocess_exec(
             "ipmitool", *account.words, "-E", "sol", "activate",
             env={**environment(account), "TERM": "dumb"},

@@ -10,6 +10,7 @@ from siderite.baremetal.drivers.agent import AgentSteps
 from siderite.baremetal.drivers.agent import Booter
 from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent.ready import Ready
+from siderite.baremetal.drivers.agent.steps import INSPECT
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.properties import REDFISH
@@ -28,7 +29,7 @@ _INTERFACES: dict[str, tuple[str, ...]] = {
     "console": ("no-console",),
     "deploy": ("direct", "ramdisk", "noop"),
     "firmware": ("redfish", "no-firmware"),
-    "inspect": ("redfish", "no-inspect"),
+    "inspect": ("redfish", "agent", "no-inspect"),
     "management": ("redfish",),
     "network": ("noop", "flat"),
     "power": ("redfish",),
@@ -54,7 +55,7 @@ def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent) -> Driver:
         Booter(switch, board, media, ramdisks),
         agent,
         own={
-            Family.INSPECT: [Step("inspect", "inspect", 100)],
+            Family.INSPECT: [INSPECT],
             **dict.fromkeys((Family.CLEAN, Family.DEPLOY, Family.SERVICE), STEPS),
         },
         extra={
