@@ -101,10 +101,10 @@ class SerialOverLan:
             loop.remove_reader(ours)
             typing.cancel()
             os.close(ours)
+            writer.close()  # before the wait, during which the console may be stopped
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-            writer.close()
 
 
 def _port(at: Endpoint) -> int:
