@@ -111,6 +111,12 @@ def _compare(
     for n, stream in enumerate(streams):
         if list(stream) != list(log):
             problems.append(f"stream {n} has {len(stream)} events that are not those of the log")
+    return problems + compare(log, told)
+
+
+def compare(log: Sequence[dict[str, Any]], told: Sequence[dict[str, Any]]) -> list[str]:
+    """What the bus left out, made up, changed or mixed up of the log."""
+    problems = []
     known = {event["message_id"]: event for event in log}
     heard = {said["message_id"] for said in told}
     if heard != set(known):

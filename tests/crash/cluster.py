@@ -1,49 +1,66 @@
 """Several machines, one PostgreSQL, and accidents: processes killed, a cable pulled, a restart.
 
 Network namespaces are the machines: a database, two that answer requests, four that work, joined by
-a bridge, in a namespace of this run's own. Clients lead nodes through whole lives and take each 202
-as a promise. Afterwards the promises, the event log and the BMCs' own notes must agree: nothing
-lost, nothing doubled, and no machine was told what to do under a lease that had been taken over.
+a bridge, in a namespace of this run's own. Clients lead nodes through whole lives and servers
+through mixed actions, and take each 202 as a promise; others follow the event stream and the
+message bus. Afterwards the promises, the event log, what was heard of it and the BMCs' own notes
+must agree: nothing lost, nothing doubled, and no machine was told what to do under a lease that had
+been taken over.
 
-    python -m tests.crash.cluster --nodes 60 --seconds 180        (scripts/soak; needs root)
+    python -m tests.crash.cluster --nodes 60 --servers 20 --seconds 180    (scripts/soak; as root)
 """
 
 import argparse
 import asyncio
-import os
+import itertools
+import json
 import random
-import secrets
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import httpx
 
-from tests.crash.storm import LOG
-from tests.crash.storm import STATES
-from tests.crash.storm import Node
-from tests.crash.storm import Storm
-from tests.crash.storm import check_log
-from tests.crash.storm import lead
-from tests.support import postgres
+from tests.crash import bus_storm
+from tests.crash import server_storm
+from tests.crash import storm
+from tests.crash.lan import HERE
+from tests.crash.lan import Cluster
+from tests.crash.lan import Front
+from tests.crash.lan import lay_bridge
+from tests.events.listening import Heard
+from tests.events.listening import listening
+from tests.events.log import ADDRESS
+from tests.events.log import Parser
+from tests.events.test_process import log_of
+from tests.support.rabbitmq import TOPICS
+from tests.support.rabbitmq import Rabbit
+from tests.support.rabbitmq import running_rabbitmq
 
-PASSWORD = "a cluster's pass phrase"
 SCRIPT = {
     "latency_s": {"deploy.write_image": [0.0, 1.0], "clean": [0.0, 0.5], "*": [0.0, 0.1]},
     "audit": True,
 }
-PORT = 8770
-PATIENCE_S = 180.0
+OPTIONS = {
+    "power_watch_interval_s": "0", "compute_endpoint": "",
+    "quota_instances": "-1", "quota_cores": "-1", "quota_ram_mib": "-1",
+}  # fmt: skip
+PATIENCE_S = 240.0
+FOR_EVER = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,169 +68,28 @@ class Weather:
     """How large the fleet is, and how bad it gets."""
 
     nodes: int
+    servers: int
     seconds: float
     seed: int
     cable: bool
-
-
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
-class Host:
-    """A machine: a namespace with a cable to the bridge."""
-
-    def __init__(self, name: str, number: int) -> None:
-        self.name = name
-        self.address = f"10.99.0.{number}"
-        self.inside = ["ip", "netns", "exec", name]
-        ip("netns", "add", name)
-        ip("link", "add", f"to-{name}", "type", "veth", "peer", "name", "lan0", "netns", name)
-        ip("link", "set", f"to-{name}", "master", "lan", "up")
-        for words in (
-            ("addr", "add", f"{self.address}/24", "dev", "lan0"),
-            ("link", "set", "lan0", "up"),
-            ("link", "set", "lo", "up"),
-        ):
-            ip("-n", name, *words)
-
-    def plugged(self, *, on: bool) -> None:
-        """Pull the cable, or put it back."""
-        ip("link", "set", f"to-{self.name}", "up" if on else "down")
-
-
-class Database:
-    """PostgreSQL on a machine of its own."""
-
-    def __init__(self, host: Host, home: Path) -> None:
-        self.host = host
-        self._home = home
-        self._bin = postgres.find_binaries()
-        self._password = secrets.token_hex(8)
-        shutil.chown(home, postgres.ACCOUNT, postgres.ACCOUNT)
-        postgres.init(self._bin, home, password=self._password)
-        with (home / "data" / "pg_hba.conf").open("a") as rules:
-            rules.write("host all all 10.99.0.0/24 scram-sha-256\n")
-        self.process = self.start()
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://siderite:{self._password}@{self.host.address}/postgres"
-
-    def start(self) -> "subprocess.Popen[bytes]":
-        command = [
-            *self.host.inside, *postgres.unprivileged(), self._bin / "postgres",
-            "-D", self._home / "data", "-k", self._home, "-h", "*",
-            "-c", "max_connections=200",
-        ]  # fmt: skip
-        with (self._home / "log").open("ab") as out:
-            process = subprocess.Popen(command, cwd=self._home, stdout=out, stderr=out)
-        deadline = time.monotonic() + 60
-        ready = [self._bin / "pg_isready", "-q", "-h", self.host.address]
-        while subprocess.run(ready, check=False).returncode:
-            assert time.monotonic() < deadline, (self._home / "log").read_text()[-2000:]
-            time.sleep(0.05)
-        return process
-
-    def restart(self) -> None:
-        """As after a power failure."""
-        self.process.send_signal(signal.SIGQUIT)
-        self.process.wait(30)
-        time.sleep(1.0)
-        self.process = self.start()
+    apis: int
+    workers: int
 
 
 @dataclass
-class Member:
-    """A process of the service, on a machine."""
+class Run:
+    """What is led through the accidents, and who follows."""
 
-    host: Host
-    word: str
-    cluster: "Cluster"
-    process: "subprocess.Popen[bytes]" = field(init=False)
+    iron: storm.Storm
+    stars: server_storm.Storm
+    told: list[str] = field(default_factory=list)
+    """The accidents."""
+    stream: list[dict[str, Any]] = field(default_factory=list)
+    """The event log as a reader of the stream got it."""
 
-    def __post_init__(self) -> None:
-        self.start()
-
-    def start(self) -> None:
-        data = self.cluster.place / self.host.name
-        listen = ["--listen", f"{self.host.address}:{PORT}"] if self.word == "api" else []
-        program = Path(sys.executable).with_name("siderite")
-        environment = {
-            **os.environ,
-            "SIDERITE_ADMIN_PASSWORD": PASSWORD,
-            "SIDERITE_HOST": self.host.name,
-            "SIDERITE_SIMULATED_DB": str(self.cluster.place / "simulated.db"),
-            "SIDERITE_POWER_WATCH_INTERVAL_S": "0",
-            "SIDERITE_LOG_LEVEL": "warning",
-        }
-        with (self.cluster.place / f"{self.host.name}.log").open("ab") as out:
-            self.process = subprocess.Popen(
-                [*self.host.inside, program, self.word, "--data", data,
-                 "--db", self.cluster.database.url, *listen],
-                env=environment, stdout=out, stderr=out,
-            )  # fmt: skip
-
-    def keep_up(self) -> None:
-        """Start it again if it has ended, as an init system does: at its start it needs the
-        database.
-        """
-        if self.process.poll() is not None:
-            self.start()
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-
-class Cluster:
-    """All of it."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        # The kernel ends the database with the thread that started it: one that stays.
-        self.hand = ThreadPoolExecutor(1)
-        ip("link", "set", "lo", "up")
-        ip("link", "add", "lan", "type", "bridge")
-        ip("addr", "add", "10.99.0.1/24", "dev", "lan")
-        ip("link", "set", "lan", "up")
-        home = place / "postgres"
-        home.mkdir()
-        place.chmod(0o755)
-        self.database = Database(Host("db", 2), home)
-        self.apis = [Member(Host(f"api{n}", 10 + n), "api", self) for n in (1, 2)]
-        self.workers = [Member(Host(f"worker{n}", 20 + n), "worker", self) for n in range(1, 5)]
-
-    def urls(self) -> list[str]:
-        return [f"http://{member.host.address}:{PORT}" for member in self.apis]
-
-    async def ready(self) -> None:
-        async with httpx.AsyncClient() as client, asyncio.timeout(60):
-            for url in self.urls():
-                while True:
-                    try:
-                        if (await client.get(url + "/healthz")).status_code == 200:
-                            break
-                    except httpx.TransportError:
-                        await asyncio.sleep(0.1)
-
-    async def token(self) -> str:
-        user = {"name": "admin", "password": PASSWORD, "domain": {"id": "default"}}
-        where = {"project": {"name": "admin", "domain": {"id": "default"}}}
-        auth = {
-            "identity": {"methods": ["password"], "password": {"user": user}},
-            "scope": where,
-        }
-        async with httpx.AsyncClient() as client:
-            url = self.urls()[0] + "/identity/v3/auth/tokens"
-            return (await client.post(url, json={"auth": auth})).headers["x-subject-token"]
-
-    def stop(self) -> dict[str, int]:
-        """Clean stop of all; exit codes."""
-        members = [*self.apis, *self.workers]
-        for member in members:
-            member.process.terminate()
-        return {member.host.name: member.process.wait(90) for member in members}
+    @property
+    def promises(self) -> int:
+        return len(self.iron.promised) + len(self.stars.promised)
 
 
 async def accidents(cluster: Cluster, how: Weather, told: list[str]) -> None:
@@ -229,7 +105,7 @@ async def accidents(cluster: Cluster, how: Weather, told: list[str]) -> None:
             victim = rng.choice(cluster.workers)
             told.append(f"{passed:.0f} s: cable of {victim.host.name} pulled")
             victim.host.plugged(on=False)
-            await asyncio.sleep(14.0)  # longer than a lease
+            await asyncio.sleep(14.0)  # longer than a lease; its machines it still reaches
             victim.host.plugged(on=True)
         elif due:
             told.append(f"{passed:.0f} s: database restarted")
@@ -243,49 +119,104 @@ async def accidents(cluster: Cluster, how: Weather, told: list[str]) -> None:
             victim.start()
 
 
-async def blow(cluster: Cluster, run: Storm, how: Weather, told: list[str]) -> None:
+async def follow(urls: list[str], headers: dict[str, str], events: list[dict[str, Any]]) -> None:
+    """A reader of the stream that remembers one number, and asks the next when one is away."""
+    async with httpx.AsyncClient(timeout=10, trust_env=False) as client:
+        for url in itertools.cycle(urls):
+            known = headers | {"Accept": "text/event-stream"}
+            if events:
+                known["Last-Event-ID"] = str(events[-1]["seq"])
+            try:
+                async with client.stream("GET", url + ADDRESS, headers=known) as answer:
+                    parser = Parser()
+                    async for line in answer.aiter_lines():
+                        if answer.status_code != 200:
+                            break
+                        event = parser.line(line)
+                        if event is not None and event.data:
+                            events.append(json.loads(event.data))
+            except httpx.TransportError:
+                pass
+            await asyncio.sleep(0.1)
+
+
+def prepare(cluster: Cluster, front: Front, run: Run, how: Weather) -> None:
+    """The fleet, and servers on simulated hosts."""
+    front.ask("PUT", "/simulator/v1/scripts/all", SCRIPT)
+    run.stars.server = front  # type: ignore[assignment]  # it is asked in the same way
+    if how.servers:
+        server_storm.prepare(run.stars)
+    time.sleep(1.5)  # the others look at scripts once a second
+    for _ in range(how.nodes):
+        made = front.ask("POST", "/baremetal/v1/nodes", {"driver": "fake-hardware"})
+        run.iron.nodes.append(storm.Node(made.json()["uuid"]))
+
+
+async def blow(cluster: Cluster, run: Run, how: Weather) -> Front:
     """Make the fleet, and let the storm loose on it."""
     await cluster.ready()
-    headers = {
-        "X-Auth-Token": await cluster.token(),
-        "X-OpenStack-Ironic-API-Version": "1.109",
-    }
-    limits = httpx.Limits(max_connections=20)
+    front = cluster.front()
+    prepare(cluster, front, run, how)
+    limits, rng = httpx.Limits(max_connections=20), random.Random(how.seed)
+    headers = front.headers("1.109") | server_storm.VERSION
     clients = [
         httpx.AsyncClient(base_url=url, headers=headers, timeout=30, limits=limits)
         for url in cluster.urls()
     ]
-    for client in clients:
-        scripts = await client.put("/simulator/v1/scripts/all", json=SCRIPT)
-        assert scripts.status_code == 200, scripts.text
-    await asyncio.sleep(1.5)  # the others look at the script once a second
-    for number in range(how.nodes):
-        body = {"driver": "fake-hardware"}
-        made = await clients[number % 2].post("/baremetal/v1/nodes", json=body)
-        run.nodes.append(Node(made.json()["uuid"]))
+    turns = itertools.cycle(clients)
+    await server_storm.boot(run.stars, clients[0], how.servers, FOR_EVER)
+    reader = asyncio.create_task(follow(cluster.urls(), front.headers(), run.stream))
     leaders = asyncio.gather(
-        *(lead(run, node, clients[number % 2]) for number, node in enumerate(run.nodes))
+        *(storm.lead(run.iron, node, next(turns)) for node in run.iron.nodes),
+        *(server_storm.lead(run.stars, life, next(turns), rng) for life in run.stars.lives),
     )
-    await accidents(cluster, how, told)
-    run.cycles = 0  # each node rests at its next `available`
+    await accidents(cluster, how, run.told)
+    run.iron.cycles = 0  # each node rests at its next `available`
+    for life in run.stars.lives:
+        life.left = 0
     async with asyncio.timeout(PATIENCE_S):
         await leaders
+        await settled(cluster)
+        front = await calm(cluster)
+        log = len(log_of(front))
+        while len(run.stream) < log:
+            await asyncio.sleep(0.1)
+    reader.cancel()
     for client in clients:
         await client.aclose()
+    return front
 
 
-async def reckon(cluster: Cluster, run: Storm) -> list[str]:
-    """What does not add up."""
-    problems = list(run.problems)
+async def settled(cluster: Cluster) -> None:
+    """Wait until no work is left, and all facts have their place."""
     connection = await asyncpg.connect(cluster.database.url)
+    busy = "SELECT (SELECT count(*) FROM work) + (SELECT count(*) FROM events WHERE seq IS NULL)"
     try:
-        rows = [tuple(row) for row in await connection.fetch(LOG)]
-        final = {row[0]: row[1] for row in await connection.fetch(STATES)}
-        left = await connection.fetch("SELECT lane, kind, reason FROM work")
+        while await connection.fetchval(busy):
+            await asyncio.sleep(0.2)
     finally:
         await connection.close()
-    problems += check_log(rows, final, run)
-    problems += [f"work was left over: {tuple(row)}" for row in left if row[0] == "provision"]
+
+
+async def calm(cluster: Cluster) -> Front:
+    """All that were killed last are back."""
+    await cluster.ready()
+    return cluster.front()
+
+
+async def reckon(cluster: Cluster, run: Run, how: Weather) -> list[str]:
+    """What does not add up."""
+    problems = run.iron.problems + run.stars.problems
+    connection = await asyncpg.connect(cluster.database.url)
+    try:
+        facts = [tuple(row) for row in await connection.fetch(storm.LOG)]
+        final = {row[0]: row[1] for row in await connection.fetch(storm.STATES)}
+        found = {name: await connection.fetch(sql) for name, sql in server_storm.QUESTIONS.items()}
+    finally:
+        await connection.close()
+    problems += storm.check_log(facts, final, run.iron)
+    problems += server_storm.records(found, run.stars)
+    problems += server_storm.guests(found, cluster.place / "simulated-guests.db")
     with sqlite3.connect(cluster.place / "simulated.db") as db:
         problems += two_at_once(db)
     return problems
@@ -304,35 +235,93 @@ def two_at_once(db: sqlite3.Connection) -> list[str]:
     return problems
 
 
-def cluster_storm(place: Path, how: Weather) -> tuple[Storm, list[str], list[str]]:
-    """A whole storm: the run, what happened, and what does not add up."""
-    cluster = Cluster(place)
-    run: Any = Storm(server=None, cycles=10**9)  # type: ignore[arg-type]
-    told: list[str] = []
-    try:
-        asyncio.run(blow(cluster, run, how, told))
-        time.sleep(2.0)  # the last facts get their place
-        problems = asyncio.run(reckon(cluster, run))
-        codes = cluster.stop()
+def compare(front: Front, run: Run, heard: Mapping[str, Heard]) -> list[str]:
+    """Whether the stream and the bus told the whole log, once and in order."""
+    log = log_of(front)
+    problems = []
+    if run.stream != log:
+        problems.append(f"the stream told {len(run.stream)} events, the log has {len(log)}")
+    for exchange, consumer in heard.items():
+        want = [event for event in log if _exchange(event["event_type"]) == exchange]
+        told = consumer.until(partial(_enough, len(want)), PATIENCE_S)
+        problems += bus_storm.compare(want, told)
+    return problems
+
+
+def _enough(wanted: int, said: Sequence[object]) -> bool:
+    return len(said) >= wanted
+
+
+def _exchange(event_type: str) -> str | None:
+    """Where on the bus a fact is told; images have no place there."""
+    if event_type.startswith("image."):
+        return None
+    return "ironic" if event_type.startswith("baremetal.") else "nova"
+
+
+def cluster_storm(place: Path, how: Weather, rabbit: Rabbit | None) -> tuple[Run, list[str]]:
+    """A whole storm: the run, and what does not add up."""
+    options = OPTIONS | ({"notification_url": rabbit.url()} if rabbit else {})
+    run = Run(
+        storm.Storm(server=None, cycles=FOR_EVER),  # type: ignore[arg-type]  # leads by clients
+        server_storm.Storm(server=None),  # type: ignore[arg-type]
+    )
+    with ExitStack() as stack:
+        heard = {
+            exchange: stack.enter_context(
+                listening(rabbit.url("rabbit"), exchange=exchange, topic=topic)
+            )
+            for exchange, topic in (TOPICS.items() if rabbit else ())
+        }
+        cluster = stack.enter_context(running_cluster(place, options, how))
+        front = asyncio.run(blow(cluster, run, how))
+        problems = asyncio.run(reckon(cluster, run, how)) + compare(front, run, heard)
         # One that is just starting ends by the signal itself.
         fine = (0, -signal.SIGTERM)
         problems += [
-            f"{name} ended with {code}" for name, code in codes.items() if code not in fine
+            f"{name} ended with {code}" for name, code in cluster.stop().items() if code not in fine
         ]
+    return run, problems
+
+
+@contextmanager
+def running_cluster(place: Path, options: dict[str, str], how: Weather) -> Iterator[Cluster]:
+    """All machines; ended whatever happens."""
+    cluster = Cluster(place, options, apis=how.apis, workers=how.workers)
+    try:
+        yield cluster
     finally:
         for member in (*cluster.apis, *cluster.workers):
             member.process.kill()
         cluster.database.process.send_signal(signal.SIGQUIT)
         cluster.database.process.wait(30)
-    return run, told, problems
+
+
+def inside(said: argparse.Namespace) -> tuple[Run, list[str]]:
+    """The run, in namespaces that are ours."""
+    Path("/run/netns").mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run/netns"], check=True)
+    lay_bridge()
+    how = Weather(
+        said.nodes, said.servers, said.seconds, said.seed, cable=not said.no_cable,
+        apis=said.apis, workers=said.workers,
+    )  # fmt: skip
+    with ExitStack() as stack:
+        place = stack.enter_context(tempfile.TemporaryDirectory())
+        rabbit = None if said.no_bus else stack.enter_context(running_rabbitmq(HERE))
+        return cluster_storm(Path(place), how, rabbit)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Accidents on several machines.")
     parser.add_argument("--nodes", type=int, default=60)
+    parser.add_argument("--servers", type=int, default=20)
+    parser.add_argument("--apis", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=180)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--no-cable", action="store_true", help="pull no cable: it takes long")
+    parser.add_argument("--no-bus", action="store_true", help="without a message broker")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     said = parser.parse_args()
     if not said.inside:
@@ -342,17 +331,14 @@ def main() -> int:
             sys.executable, "-m", "tests.crash.cluster", *sys.argv[1:], "--inside",
         ]  # fmt: skip
         return subprocess.run(command, check=False).returncode
-    Path("/run/netns").mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run/netns"], check=True)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as place:
-        how = Weather(said.nodes, said.seconds, said.seed, cable=not said.no_cable)
-        run, told, problems = cluster_storm(Path(place), how)
-    for line in told:
+    run, problems = inside(said)
+    for line in run.told:
         print(f"  {line}")
     print(
-        f"{said.nodes} nodes, {len(told)} accidents, {len(run.promised)} promises,"
-        f" seed {said.seed}, {time.monotonic() - began:.0f} s"
+        f"{said.nodes} nodes, {said.servers} servers, {len(run.told)} accidents,"
+        f" {run.promises} promises, {len(run.stream)} events, seed {said.seed},"
+        f" {time.monotonic() - began:.0f} s"
     )
     for problem in problems[:20]:
         print(f"  {problem}")

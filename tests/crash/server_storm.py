@@ -14,6 +14,9 @@ import random
 import sqlite3
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from dataclasses import field
@@ -85,6 +88,8 @@ async def lead(storm: Storm, life: Life, client: httpx.AsyncClient, rng: random.
             answer = await client.get(path)
             if answer.status_code == 404 and life.gone:
                 return
+            if answer.status_code == 503:
+                continue
             if answer.status_code != 200:
                 storm.problems.append(f"{life.uuid}: {answer.status_code} {answer.text}")
                 return
@@ -167,6 +172,18 @@ def prepare(storm: Storm) -> None:
     assert put.status_code == 204, put.text
 
 
+async def boot(storm: Storm, client: httpx.AsyncClient, count: int, actions: int) -> None:
+    """Ask for the servers; each is to be led through so many actions."""
+    for number in range(count):
+        body = {"server": {"name": f"s{number}", "flavorRef": storm.flavors[0],
+                           "imageRef": storm.image, "networks": "auto"}}  # fmt: skip
+        made = await client.post("/compute/v2.1/servers", json=body)
+        assert made.status_code == 202, made.text
+        uuid = made.json()["server"]["id"]
+        storm.promised.add((uuid, made.headers["x-compute-request-id"]))
+        storm.lives.append(Life(uuid, actions))
+
+
 async def blow(storm: Storm, count: int, actions: int, kills: int, rng: random.Random) -> None:
     """Make the servers, and let the storm loose on them."""
     server = storm.server
@@ -176,76 +193,69 @@ async def blow(storm: Storm, count: int, actions: int, kills: int, rng: random.R
         base_url=server.url, headers={**server.headers(), **VERSION}, timeout=30, limits=limits,
         trust_env=False,
     ) as client:  # fmt: skip
-        for number in range(count):
-            body = {"server": {"name": f"s{number}", "flavorRef": storm.flavors[0],
-                               "imageRef": storm.image, "networks": "auto"}}  # fmt: skip
-            made = await client.post("/compute/v2.1/servers", json=body)
-            assert made.status_code == 202, made.text
-            uuid = made.json()["server"]["id"]
-            storm.promised.add((uuid, made.headers["x-compute-request-id"]))
-            storm.lives.append(Life(uuid, actions))
+        await boot(storm, client, count, actions)
         leaders = asyncio.gather(*(lead(storm, life, client, rng) for life in storm.lives))
         await kill(storm, kills, rng)
         async with asyncio.timeout(300):
             await leaders
 
 
+QUESTIONS = {
+    "work": "SELECT machine, lane, kind, reason FROM work",
+    "claims": "SELECT server, host FROM claims",
+    "claimed": "SELECT host, sum(vcpus), sum(ram_mib), sum(disk_gib), count(*) FROM claims"
+    " GROUP BY host",
+    "used": "SELECT host, vcpus_used, ram_used, disk_used, servers FROM hypervisors"
+    " WHERE servers > 0",
+    "living": "SELECT count(*), sum(vcpus), sum(ram_mib) FROM servers WHERE deleted = 0",
+    "counted": "SELECT sum(instances), sum(cores), sum(ram_mib) FROM project_usage",
+    "servers": "SELECT uuid, host, vm_state, task_state FROM servers WHERE deleted = 0",
+    "actions": "SELECT server, request_id, events FROM instance_actions",
+    "log": "SELECT seq FROM events ORDER BY seq",
+}
+Found = Mapping[str, Sequence[Sequence[Any]]]
+"""The rows that each question had."""
+
+
 def reckon(storm: Storm) -> list[str]:
     """What does not add up, read from the files of the stopped service."""
-    problems = list(storm.problems)
     data = storm.server.data
     with sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True) as db:
-        problems += _records(db, storm)
-        expected = _expected(db)
-    with sqlite3.connect(f"file:{data}/simulated-guests.db?mode=ro", uri=True) as db:
-        guests = {(row[0], row[1]) for row in db.execute("SELECT server, host FROM guests")}
-    problems += [f"guest {one} is there, but nobody's" for one in sorted(guests - expected)]
-    problems += [f"guest {one} is missing" for one in sorted(expected - guests)]
-    return problems
+        found = {name: db.execute(sql).fetchall() for name, sql in QUESTIONS.items()}
+    return storm.problems + records(found, storm) + guests(found, data / "simulated-guests.db")
 
 
-def _expected(db: sqlite3.Connection) -> set[tuple[str, str]]:
-    return {(row[0], row[1]) for row in db.execute("SELECT server, host FROM claims")}
+def guests(found: Found, file: Path) -> list[str]:
+    """Every claim has its guest, and every guest its claim."""
+    expected = {(row[0], row[1]) for row in found["claims"]}
+    with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as db:
+        there = {(row[0], row[1]) for row in db.execute("SELECT server, host FROM guests")}
+    problems = [f"guest {one} is there, but nobody's" for one in sorted(there - expected)]
+    return problems + [f"guest {one} is missing" for one in sorted(expected - there)]
 
 
-def _records(db: sqlite3.Connection, storm: Storm) -> list[str]:
-    problems = []
-    left = db.execute("SELECT count(*) FROM work").fetchone()[0]
-    if left:
-        problems.append(f"{left} pieces of work were left over")
-    claimed = db.execute(
-        "SELECT host, sum(vcpus), sum(ram_mib), sum(disk_gib), count(*) FROM claims GROUP BY host"
-    ).fetchall()
-    used = db.execute(
-        "SELECT host, vcpus_used, ram_used, disk_used, servers FROM hypervisors WHERE servers > 0"
-    ).fetchall()
-    if sorted(claimed) != sorted(used):
-        problems.append(f"claims {sorted(claimed)} are not what hosts count: {sorted(used)}")
-    living = db.execute(
-        "SELECT count(*), sum(vcpus), sum(ram_mib) FROM servers WHERE deleted = 0"
-    ).fetchone()
-    counted = db.execute("SELECT sum(instances), sum(cores), sum(ram_mib) FROM project_usage")
-    if tuple(living) != tuple(counted.fetchone()):
+def records(found: Found, storm: Storm) -> list[str]:
+    """All servers rest, claims and quotas count them, and every promise has its action, ended."""
+    problems = [f"work was left over: {tuple(row)}" for row in found["work"]]
+    claimed, used = (sorted(tuple(row) for row in found[name]) for name in ("claimed", "used"))
+    if claimed != used:
+        problems.append(f"claims {claimed} are not what hosts count: {used}")
+    living, counted = (tuple(found[name][0]) for name in ("living", "counted"))
+    if living[0] and living != counted:
         problems.append(f"the quota does not count {living}")
-    claims = dict(db.execute("SELECT server, count(*) FROM claims GROUP BY server"))
-    for uuid, host, vm_state, task in db.execute(
-        "SELECT uuid, host, vm_state, task_state FROM servers WHERE deleted = 0"
-    ):
+    claims = Counter(row[0] for row in found["claims"])
+    for uuid, host, vm_state, task in found["servers"]:
         wanted = 2 if vm_state == "resized" else 1 if host else 0
-        if claims.get(uuid, 0) != wanted or task is not None:
-            problems.append(f"{uuid} is {vm_state} {task} with {claims.get(uuid, 0)} claims")
-    actions = {
-        (row[0], row[1]): json.loads(row[2])
-        for row in db.execute("SELECT server, request_id, events FROM instance_actions")
-    }
+        if claims[uuid] != wanted or task is not None:
+            problems.append(f"{uuid} is {vm_state} {task} with {claims[uuid]} claims")
+    actions = {(row[0], row[1]): json.loads(row[2]) for row in found["actions"]}
     problems += [f"{one} left no action" for one in storm.promised - set(actions)]
     problems += [
         f"action {one} did not end: {events}"
         for one, events in actions.items()
         if events and events[-1]["result"] is None
     ]
-    numbers = [row[0] for row in db.execute("SELECT seq FROM events ORDER BY seq")]
-    if numbers != list(range(1, len(numbers) + 1)):
+    if [row[0] for row in found["log"]] != list(range(1, len(found["log"]) + 1)):
         problems.append("the log has a gap")
     return problems
 

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,7 +188,9 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def is_ready(process: subprocess.Popen[bytes], pid_file: Path) -> bool:
+def is_ready(
+    process: subprocess.Popen[bytes], pid_file: Path, words: Sequence[str] = ("ready",)
+) -> bool:
     """Wait until the server says in its pid file (last line) that it takes connections."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while process.poll() is None and time.monotonic() < deadline:
@@ -195,7 +198,7 @@ def is_ready(process: subprocess.Popen[bytes], pid_file: Path) -> bool:
             lines = pid_file.read_text().split("\n")
         except FileNotFoundError:
             lines = []
-        if lines[:1] == [str(process.pid)] and lines[7:8] and lines[7].strip() == "ready":
+        if lines[:1] == [str(process.pid)] and lines[7:8] and lines[7].strip() in words:
             return True
         time.sleep(0.02)
     return False

@@ -28,7 +28,7 @@ TOPICS = {"ironic": "ironic_versioned_notifications", "nova": "versioned_notific
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 30.0
 _CONFIG = """\
-listeners.tcp.default = 127.0.0.1:{port}
+listeners.tcp.default = {address}:{port}
 default_user = siderite
 default_pass = {password}
 loopback_users = none
@@ -47,14 +47,15 @@ class RabbitUnavailable(Exception):
 class Rabbit:
     """One broker: its data folder and its address, and the processes while it runs."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, address: str) -> None:
         self._home = home
+        self._address = address
         self._password = secrets.token_hex(12)
         self._port, self._epmd_port, self._dist_port = _free_ports(3)
         self._epmd: subprocess.Popen[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         config = home / "rabbitmq.conf"
-        config.write_text(_CONFIG.format(port=self._port, password=self._password))
+        config.write_text(_CONFIG.format(address=address, port=self._port, password=self._password))
         (home / "enabled_plugins").write_text("[].\n")
         (home / "env.conf").write_text("")
         if os.geteuid() == 0:
@@ -63,7 +64,7 @@ class Rabbit:
 
     def url(self, scheme: str = "amqp") -> str:
         """Its address; stays the same over restarts."""
-        return f"{scheme}://siderite:{self._password}@127.0.0.1:{self._port}/"
+        return f"{scheme}://siderite:{self._password}@{self._address}:{self._port}/"
 
     def start(self) -> None:
         """Start it and wait until it speaks AMQP."""
@@ -142,7 +143,7 @@ class Rabbit:
 
     def _speaks(self) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", self._port), timeout=2.0) as client:
+            with socket.create_connection((self._address, self._port), timeout=2.0) as client:
                 client.sendall(b"AMQP\x00\x00\x09\x01")
                 return client.recv(1) == b"\x01"
         except OSError:
@@ -163,12 +164,12 @@ class Rabbit:
 
 
 @contextmanager
-def running_rabbitmq() -> Iterator[Rabbit]:
+def running_rabbitmq(address: str = "127.0.0.1") -> Iterator[Rabbit]:
     """Start a broker in a scratch folder; end it and remove the folder whatever happens."""
     if not SERVER.exists():
         raise RabbitUnavailable(f"RabbitMQ is not installed; {REMEDY}")
     home = Path(tempfile.mkdtemp(prefix="siderite-mq-"))
-    rabbit = Rabbit(home)
+    rabbit = Rabbit(home, address)
     try:
         rabbit.start()
         yield rabbit

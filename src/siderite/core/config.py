@@ -70,7 +70,8 @@ class Config:
     )
     drain_s: float = _option(60.0, "How long a process that stops waits for steps under way.")
     simulated_db: str = _option(
-        "", "File of the simulated machines; empty: simulated.db in the data directory."
+        "",
+        "File of the simulated machines, with guests beside it; empty: in the data directory.",
     )
     automated_clean: bool = _option(True, "Clean nodes on provide and after delete.")
     allow_deleting_available_nodes: bool = _option(

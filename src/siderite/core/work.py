@@ -97,6 +97,13 @@ def _new_fence() -> int:
     return int.from_bytes(os.urandom(8)) >> 2
 
 
+def _step() -> int:
+    """By how much a claim raises fences: by chance, so that a claim which a database lost when it
+    went back to an earlier moment is not mistaken for one that was made after it.
+    """
+    return 1 + int.from_bytes(os.urandom(4))
+
+
 def add(
     machine: str,
     lane: str,
@@ -252,7 +259,7 @@ much may their clocks differ before a machine has two drivers at once.
 """
 
 _CLAIM = f"""
-UPDATE work SET owner = ?, lease_until = ?, fence = fence + 1 WHERE id IN (
+UPDATE work SET owner = ?, lease_until = ?, fence = fence + ? WHERE id IN (
   SELECT w.id FROM work w
   WHERE w.due <= ? AND (w.owner IS NULL OR w.lease_until < ?)%s
     AND NOT EXISTS (SELECT 1 FROM work x WHERE x.machine = w.machine AND x.id <> w.id
@@ -283,7 +290,7 @@ async def claim(
         ours = f" AND (w.pool IS NULL OR w.pool IN ({marks}) OR w.deadline < ?)"
     sql = _CLAIM % (ours, _LOCKED[store.dialect])
     mine: tuple[Value, ...] = (*pools, now) if pools else ()
-    args = (owner, now + lease_s, now, now - GRACE_S, *mine, now, limit)
+    args = (owner, now + lease_s, _step(), now, now - GRACE_S, *mine, now, limit)
     try:
         rows = await store.write(sql, args)
     except Duplicate:

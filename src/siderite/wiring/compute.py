@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from siderite.compute.domain import network
@@ -90,7 +91,7 @@ class Images(ImageSource, ImageFiles, Protocol):
 def compute(base: Base, images: Images) -> Compute:
     """Servers, flavors, hosts; their API, drivers and workers."""
     config = base.config
-    guests = Guests(str(base.data / "simulated-guests.db"))
+    guests = Guests(_guests_file(base), shared=base.store.dialect != "sqlite")
     drivers: Drivers = {
         "simulated": simulated_driver(guests, images),
         "libvirt": libvirt_driver(images, base.data / "snapshots"),
@@ -132,8 +133,8 @@ def compute(base: Base, images: Images) -> Compute:
         topic=("nova", "versioned_notifications"),
         handlers=handlers,
         jobs=[
-            watch.run,
-            Tidying(hands).run,
+            Singleton(base.store, "compute.host_watch", watch.run).run,
+            Singleton(base.store, "compute.tidying", Tidying(hands).run).run,
             Singleton(base.store, "compute.power_sync", sync.run).run,
             Singleton(base.store, "compute.lifecycle", Lifecycle(hands, sync).run).run,
         ],
@@ -141,6 +142,13 @@ def compute(base: Base, images: Images) -> Compute:
         close=partial(_close, drivers),
     )
     return Compute(part, ctx, guests, watch, sync)
+
+
+def _guests_file(base: Base) -> str:
+    """Simulated guests are kept beside the simulated machines."""
+    machines = base.config.simulated_db
+    folder = Path(machines).parent if machines else base.data
+    return str(folder / "simulated-guests.db")
 
 
 def _close(drivers: Drivers) -> None:

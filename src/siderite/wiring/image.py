@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from siderite.core.singleton import Singleton
 from siderite.identity import CatalogEntry
 from siderite.image import Images
 from siderite.image import ImageService
@@ -43,7 +44,7 @@ def image(base: Base) -> ImageRoom:
     part = Part(
         services={"image": ImageService(ctx, transfer, base.identity)},
         catalog=(CatalogEntry("image", "siderite-image", config.image_url or "/image"),),
-        jobs=(transfer.sweep,),
+        jobs=(Singleton(base.store, "image.sweep", transfer.sweep).run,),
         serving=() if other is None else (other.run,),
         event_types=("image.*",),
     )

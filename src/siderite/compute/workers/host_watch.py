@@ -34,6 +34,7 @@ class HostWatch:
 
     async def run(self) -> None:
         """For ever."""
+        self._known.clear()  # another process may have written down something else meanwhile
         while True:
             self._again.clear()
             try:
@@ -52,12 +53,16 @@ class HostWatch:
 
         async def one(host: Host) -> None:
             async with turns:
-                await self.ask(host)
+                await self._ask(host)
 
         await asyncio.gather(*(one(host) for host in await hosts.every(self._hands.ctx)))
 
     async def ask(self, host: Host) -> str | None:
-        """Ask one host; why it cannot be used, if it cannot."""
+        """Ask one host and write down what it says; why it cannot be used, if it cannot."""
+        self._known.pop(host.uuid, None)
+        return await self._ask(host)
+
+    async def _ask(self, host: Host) -> str | None:
         driver = self._hands.drivers.get(host.driver)
         if driver is None:
             return f"driver {host.driver} is not there"

@@ -21,6 +21,8 @@ from siderite.core.store import Line
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Value
+from siderite.core.store.postgres_connect import Connection
+from siderite.core.store.postgres_connect import Connector
 
 log = get_logger("postgres")
 
@@ -56,8 +58,8 @@ class PostgresStore:
 
     dialect = "postgresql"
 
-    def __init__(self, url: str, pool: Any) -> None:
-        self._url = url
+    def __init__(self, connector: Connector, pool: Any) -> None:
+        self._connector = connector
         self.pool = pool
         self._signals: set[str] = set()
         self._signalling: asyncio.Task[None] | None = None
@@ -67,9 +69,11 @@ class PostgresStore:
     @classmethod
     async def open(cls, url: str) -> "PostgresStore":
         """Connect; a server that cannot be reached is said with the remedy."""
+        connector = Connector(url)
         try:
             pool = await asyncpg.create_pool(
-                url,
+                connect=connector.connect,
+                connection_class=Connection,
                 min_size=1,
                 max_size=12,
                 command_timeout=60,
@@ -79,11 +83,11 @@ class PostgresStore:
             )
             async with pool.acquire() as connection:
                 await connection.execute(EXPECT)
-        except (OSError, asyncpg.PostgresError) as why:
+        except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as why:
             raise RuntimeError(
                 f"cannot use the PostgreSQL database: {why}; check --db and that it runs."
             ) from why
-        return cls(url, pool)
+        return cls(connector, pool)
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         return await self._ask(self._number(sql), args)
@@ -132,7 +136,7 @@ class PostgresStore:
             await asyncio.sleep(1.0)
 
     async def _hear(self, heard: Mapping[str, Callable[[], None]]) -> None:
-        connection = await asyncpg.connect(self._url, timeout=10)
+        connection = await self._connector.connect()
         try:
             lost = asyncio.Event()
             connection.add_termination_listener(lambda *_: lost.set())
@@ -158,6 +162,8 @@ class PostgresStore:
                 rows: Sequence[Line] = await connection.fetch(sql, *args)
                 return rows
         except _GONE as why:
+            if isinstance(why, asyncpg.ReadOnlySQLTransactionError):
+                await self.pool.expire_connections()  # it was the primary: look for the new one
             raise Unavailable("The database cannot be reached; try again in a moment.") from why
 
     def _number(self, sql: str) -> str:

@@ -22,6 +22,9 @@ CREATE INDEX IF NOT EXISTS guests_host ON guests (host);
 CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, server TEXT, call TEXT, ends REAL);
 """
 
+_LOOK_S = 1.0
+"""How often scripts that another process may have set are read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -38,13 +41,21 @@ class Seen:
 class Guests:
     """All simulated guests there are."""
 
-    def __init__(self, path: str = ":memory:", *, clock: Callable[[], float] = wall_clock) -> None:
+    def __init__(
+        self,
+        path: str = ":memory:",
+        *,
+        shared: bool = False,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
+        self._shared = shared  # other processes act on the same guests
         self._db = sqlite3.connect(path, isolation_level=None, cached_statements=64)
-        for pragma in ("journal_mode=WAL", "synchronous=OFF", "busy_timeout=5000"):
+        for pragma in ("journal_mode=WAL", "synchronous=OFF", "busy_timeout=10000"):
             self._db.execute(f"PRAGMA {pragma}")
         self._db.executescript(_SCHEMA)
         self.clock = clock
         self.scripts = Scripts(self._db, Script)
+        self._looked = clock()
         self.listeners: list[Callable[[str, str, Power], None]] = []
         """Called with server, host and power when a guest changes by itself."""
 
@@ -56,6 +67,9 @@ class Guests:
 
     def script(self, host: str, server: str) -> Script:
         """The script that holds for a guest on a host: those of all, its host and itself."""
+        if self._shared and self.clock() >= self._looked + _LOOK_S:
+            self._looked = self.clock()
+            self.scripts.load()
         return self.scripts.of(f"host:{host}", f"server:{server}")
 
     def chance(self) -> float:
@@ -73,7 +87,7 @@ class Guests:
         if row is not None:
             return max(0.0, float(row[0]) - now)
         self._db.execute(
-            "INSERT INTO runs VALUES (?, ?, ?, ?)", (token, server, call, now + latency_s)
+            "INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", (token, server, call, now + latency_s)
         )
         return latency_s
 

@@ -1,0 +1,96 @@
+"""Connections to PostgreSQL, wherever its primary is now.
+
+A URL may name several servers (`postgresql://user@a,b/name`). All are asked at once, and the first
+that takes writes is the one: a machine without power answers nothing, and waiting for it first
+would keep us from its successor. For the same reason a connection whose other end is silent is
+given up soon.
+"""
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+
+TIMEOUT_S = 5.0
+"""For one attempt to connect."""
+SILENT_S = 8
+"""After how long without a sign of life from the other end a connection is lost."""
+PAUSE_S = 0.5
+"""How long after an attempt failed the next ones fail as well, untried: nobody queues up."""
+
+
+class Connection(asyncpg.Connection):
+    """A connection that notices when the other end is gone without a word."""
+
+    def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
+        super().__init__(protocol, transport, *rest)
+        _stay_awake(transport.get_extra_info("socket"))
+
+
+def _stay_awake(used: socket.socket) -> None:
+    if used.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    used.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    used.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, SILENT_S // 2)
+    used.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
+    used.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, SILENT_S // 2)
+    used.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_S * 1000)
+
+
+def servers(url: str) -> list[str]:
+    """The URL of each server that a URL names."""
+    where = urlsplit(url).netloc
+    account, at, places = where.rpartition("@")
+    if "," not in places:
+        return [url]
+    return [url.replace(where, account + at + place, 1) for place in places.split(",")]
+
+
+class Connector:
+    """Makes the connections of one store."""
+
+    def __init__(self, url: str) -> None:
+        self._servers = servers(url)
+        self._failed_at = -PAUSE_S
+        self._why: Exception | None = None
+
+    async def connect(self, *_: object, **options: Any) -> Any:
+        """A connection to the server that takes writes; whoever comes just after a failure gets the
+        same again.
+        """
+        if self._why is not None and time.monotonic() < self._failed_at + PAUSE_S:
+            raise self._why.with_traceback(None)
+        known = {"timeout": TIMEOUT_S, "target_session_attrs": "read-write", **options}
+        known["connection_class"] = Connection
+        try:
+            made = await _first([asyncpg.connect(url, **known) for url in self._servers])
+        except Exception as why:
+            self._failed_at, self._why = time.monotonic(), why
+            raise
+        self._why = None
+        return made
+
+
+async def _first(attempts: Sequence[Any]) -> Any:
+    """What the first attempt gives that succeeds; if none does, why the first in order failed."""
+    if len(attempts) == 1:
+        return await attempts[0]
+    tasks = [asyncio.ensure_future(attempt) for attempt in attempts]
+    chosen = None
+    try:
+        for done in asyncio.as_completed(tasks):
+            with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InternalClientError):
+                chosen = await done
+                return chosen
+        return await tasks[0]
+    finally:
+        for task in tasks:
+            task.cancel()
+        for other in await asyncio.gather(*tasks, return_exceptions=True):
+            if not isinstance(other, BaseException) and other is not chosen:
+                other.terminate()
