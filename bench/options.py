@@ -63,7 +63,8 @@ def parse(words: Sequence[str]) -> Options:
     possible = [
         one.name
         for one in WORKLOADS
-        if not (found.endpoint and one.of_process) and (found.db or not one.of_postgres)
+        if not (found.endpoint and (one.of_process or one.of_siderite))
+        and (found.db or not one.of_postgres)
     ]
     if found.growth:
         possible = list(CURVES)

@@ -9,12 +9,9 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
-from typing import Self
 
 from bench import load
 from bench.address import Address
@@ -22,6 +19,7 @@ from bench.client import Client
 from bench.figure import Figure
 from bench.figure import Measured
 from bench.figure import Unit
+from bench.polling import Polling
 from bench.stage import Stage
 
 HOSTS = 20
@@ -29,8 +27,6 @@ LISTED = 1000
 CROWD = 1000
 _PATIENCE_S = 300.0
 _OCTETS = "application/octet-stream"
-_PAUSE_FACTOR = 3
-_PAUSE_MIN_S, _PAUSE_MAX_S = 0.005, 1.0
 
 
 class ServerFailed(Exception):
@@ -102,36 +98,18 @@ def is_gone(seen: dict[str, Any] | None) -> bool:
     return seen is None
 
 
-class Watch:
+class Watch(Polling[dict[str, Any] | None]):
     """Lists the servers of a name while it is open."""
 
     def __init__(self, address: Address, name: str) -> None:
+        super().__init__()
         self._address = address
         self._name = name
-        self._waiting: dict[str, tuple[Reached, asyncio.Future[None]]] = {}
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._poll())
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._task is not None
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
 
     async def until(self, uuid: str, reached: Reached) -> None:
         """Back when the server is there; raises ServerFailed when it is in error."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[uuid] = (reached, future)
         async with asyncio.timeout(_PATIENCE_S):
-            await future
+            await super().until(uuid, reached)
 
     async def _poll(self) -> None:
         async with Client(self._address) as client:
@@ -139,7 +117,7 @@ class Watch:
                 begin = time.perf_counter()
                 asked = set(self._waiting)
                 if not asked:
-                    await asyncio.sleep(_PAUSE_MIN_S)
+                    await self._rest()
                     continue
                 reply = await client.send("GET", f"/servers/detail?limit=1000&name=^{self._name}-")
                 took_s = time.perf_counter() - begin
@@ -147,17 +125,12 @@ class Watch:
                     found = {one["id"]: one for one in json.loads(reply.body)["servers"]}
                     for uuid in asked & set(self._waiting):
                         self._look(uuid, found.get(uuid))
-                pause_s = min(max(took_s * _PAUSE_FACTOR, _PAUSE_MIN_S), _PAUSE_MAX_S)
-                await asyncio.sleep(pause_s)
+                await self._rest(took_s)
 
-    def _look(self, uuid: str, seen: dict[str, Any] | None) -> None:
-        reached, future = self._waiting[uuid]
-        if reached(seen):
-            del self._waiting[uuid]
-            future.set_result(None)
-        elif seen is not None and seen["status"] == "ERROR":
-            del self._waiting[uuid]
-            future.set_exception(ServerFailed(f"{uuid}: {seen.get('fault')}"))
+    def _failure(self, uuid: str, seen: dict[str, Any] | None) -> Exception | None:
+        if seen is None or seen["status"] != "ERROR":
+            return None
+        return ServerFailed(f"{uuid}: {seen.get('fault')}")
 
 
 async def create(client: Client, place: Site, name: str) -> str:

@@ -1,25 +1,18 @@
 """Waiting for nodes: one poller lists all nodes of a fleet, as Nova's driver does, for all waiters.
-
-So that polling is neither the load nor the brake, it pauses three times as long as its last request
-took (between 5 ms and 1 s): a quarter of one connection's time, whoever answers. Used by `cycle`
-and `power`.
+Used by `cycle` and `power`.
 """
 
 import asyncio
 import json
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from bench.address import Address
 from bench.client import Client
 from bench.fleet import Fleet
+from bench.polling import Polling
 
-_PAUSE_FACTOR = 3
-_PAUSE_MIN_S, _PAUSE_MAX_S = 0.005, 1.0
 # What real clients do on "locked" and "no free worker": ask again.
 _BUSY = {409, 503}
 _FIELDS = "provision_state,target_provision_state,power_state,target_power_state,last_error"
@@ -62,36 +55,14 @@ def has_power(state: str) -> Reached:
     return lambda seen: seen.power_state == state and seen.target_power_state is None
 
 
-class Watch:
+class Watch(Polling[Seen]):
     """Polls a fleet while it is open."""
 
     def __init__(self, address: Address, fleet: Fleet) -> None:
+        super().__init__()
         self._address = address
         self._fleet = fleet
-        self._waiting: dict[str, tuple[Reached, asyncio.Future[None]]] = {}
-        self._task: asyncio.Task[None] | None = None
         self.polls = 0
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._poll())
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._task is not None
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-
-    async def until(self, uuid: str, reached: Reached) -> None:
-        """Back when the node is there; raises NodeFailed when it is stuck elsewhere."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[uuid] = (reached, future)
-        await future
 
     async def _poll(self) -> None:
         path = (
@@ -106,22 +77,15 @@ class Watch:
                 self.polls += 1
                 if reply.status == 200:
                     for node in json.loads(reply.body)["nodes"]:
-                        self._look(node)
-                pause_s = min(max(took_s * _PAUSE_FACTOR, _PAUSE_MIN_S), _PAUSE_MAX_S)
-                await asyncio.sleep(pause_s)
+                        if node["uuid"] in self._waiting:
+                            seen = Seen(**{name: node[name] for name in _FIELDS.split(",")})
+                            self._look(node["uuid"], seen)
+                await self._rest(took_s)
 
-    def _look(self, node: dict[str, str | None]) -> None:
-        uuid = node["uuid"] or ""
-        if uuid not in self._waiting:
-            return
-        reached, future = self._waiting[uuid]
-        seen = Seen(**{name: node[name] for name in _FIELDS.split(",")})
-        if reached(seen):
-            del self._waiting[uuid]
-            future.set_result(None)
-        elif seen.has_failed:
-            del self._waiting[uuid]
-            future.set_exception(NodeFailed(f"{uuid} is {seen.provision_state}: {seen.last_error}"))
+    def _failure(self, uuid: str, seen: Seen) -> Exception | None:
+        if not seen.has_failed:
+            return None
+        return NodeFailed(f"{uuid} is {seen.provision_state}: {seen.last_error}")
 
 
 async def ask(client: Client, uuid: str, what: str, target: str) -> None:

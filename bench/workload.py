@@ -31,7 +31,7 @@ class Workload:
     bar_on_postgres: Bar | None = None
     #: Whether the subject's process must be ours.
     of_process: bool = False
-    #: Whether only Siderite has it.
+    #: Whether only Siderite has it; then its process must be ours too.
     of_siderite: bool = False
     #: Whether it needs PostgreSQL.
     of_postgres: bool = False
@@ -93,7 +93,6 @@ WORKLOADS = (
         cluster.one_worker,
         None,
         Bar(Against.PEER, 100),
-        of_process=True,
         of_siderite=True,
         of_postgres=True,
         against="cycle",
@@ -104,7 +103,6 @@ WORKLOADS = (
         cluster.four_workers,
         None,
         Bar(Against.PEER, 100),
-        of_process=True,
         of_siderite=True,
         of_postgres=True,
         against="cycle",
@@ -128,7 +126,6 @@ WORKLOADS = (
         server_reads.one_server,
         Bar(Against.LIMIT_AT_LEAST, 0.3),
         Bar(Against.LIMIT_AT_LEAST, 0.05),
-        of_process=True,
         of_siderite=True,
     ),
     Workload(
@@ -137,7 +134,6 @@ WORKLOADS = (
         server_reads.detail_list,
         Bar(Against.LIMIT_AT_MOST, 10),
         Bar(Against.LIMIT_AT_MOST, 20),
-        of_process=True,
         of_siderite=True,
     ),
     Workload(
@@ -145,7 +141,6 @@ WORKLOADS = (
         "boot to ACTIVE and delete, 50 at once",
         servers.boot,
         Bar(Against.ITSELF_AT_LEAST, 100, "/s"),
-        of_process=True,
         of_siderite=True,
     ),
     Workload(
@@ -153,7 +148,6 @@ WORKLOADS = (
         "stop/start servers, 50 at once",
         servers.switch,
         Bar(Against.ITSELF_AT_LEAST, 200, "/s"),
-        of_process=True,
         of_siderite=True,
     ),
     Workload(
@@ -162,7 +156,6 @@ WORKLOADS = (
         servers.crowd,
         Bar(Against.LIMIT_AT_MOST, 10),
         Bar(Against.LIMIT_AT_MOST, 20),
-        of_process=True,
         of_siderite=True,
     ),
     Workload(
@@ -171,7 +164,6 @@ WORKLOADS = (
         transitions,
         Bar(Against.LIMIT_AT_LEAST, 0.8),
         Bar(Against.LIMIT_AT_LEAST, 0.8),
-        of_process=True,
         of_siderite=True,
     ),
     Workload(
@@ -180,7 +172,6 @@ WORKLOADS = (
         relay,
         Bar(Against.LIMIT_AT_LEAST, 0.7),
         Bar(Against.LIMIT_AT_LEAST, 0.7),
-        of_process=True,
         of_siderite=True,
     ),
     Workload(
@@ -189,7 +180,6 @@ WORKLOADS = (
         streams,
         Bar(Against.ITSELF, 1.0, "s"),
         Bar(Against.ITSELF, 1.0, "s"),
-        of_process=True,
         of_siderite=True,
     ),
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from siderite.identity import passwords
 from tests.lab import LabHost
 from tests.lab import lab_host
 from tests.support.lending import Lending
@@ -20,6 +21,14 @@ keep_in_memory()
 # How long one example takes depends on the machine, so no deadline; a failure prints its recipe.
 hypothesis.settings.register_profile("siderite", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("siderite")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_scrypt() -> Iterator[None]:
+    """Hashing is cheap except where it is the point: the real cost is 50 ms for each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_LOG2_N", 4)
+        yield
 
 
 @pytest.fixture(scope="session")

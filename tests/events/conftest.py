@@ -1,15 +1,20 @@
 """The program for tests of this room, on each database."""
 
 import asyncio
+from collections.abc import Awaitable
+from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.events.log import fact
 from tests.events.log import tell
+from tests.support.app import Application
 from tests.support.app import Standing
+from tests.support.app import running
 from tests.support.app import standing
 from tests.support.rabbitmq import Rabbit
 
@@ -19,6 +24,20 @@ def app(tmp_path: Path, database_url: str) -> Iterator[Standing]:
     """The program, with nothing going on beside requests."""
     with standing(tmp_path, database_url) as app:
         yield app
+
+
+@pytest.fixture
+def run(tmp_path: Path, database_url: str) -> Callable[..., None]:
+    """Run a story with the whole program at work."""
+
+    def begin(story: Callable[[Application], Awaitable[None]], **options: Any) -> None:
+        async def all_of_it() -> None:
+            async with running(tmp_path, database_url, work=True, **options) as app:
+                await story(app)
+
+        asyncio.run(all_of_it())
+
+    return begin
 
 
 @pytest.fixture

@@ -9,21 +9,8 @@ from tests.events.log import NODE
 from tests.events.log import OTHER
 from tests.events.log import fact
 from tests.events.log import tell
-from tests.support.app import running
 
 ADDRESS = "/events/v1/monitor"
-
-
-@pytest.fixture
-def run(tmp_path, database_url):
-    def begin(story, **options):
-        async def all_of_it():
-            async with running(tmp_path, database_url, work=True, **options) as app:
-                await story(app)
-
-        asyncio.run(all_of_it())
-
-    return begin
 
 
 async def report(app, newest):

@@ -2,26 +2,11 @@
 
 import asyncio
 
-import pytest
-
 from siderite.core.store import Op
 from siderite.events import words
 from tests.events.log import tell
-from tests.support.app import running
 
 ADDRESS = "/events/v1/search"
-
-
-@pytest.fixture
-def run(tmp_path, database_url):
-    def begin(story, **options):
-        async def all_of_it():
-            async with running(tmp_path, database_url, work=True, **options) as app:
-                await story(app)
-
-        asyncio.run(all_of_it())
-
-    return begin
 
 
 async def current(app):

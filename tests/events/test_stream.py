@@ -20,20 +20,6 @@ from tests.events.log import tell
 from tests.support.app import running
 
 
-@pytest.fixture
-def run(tmp_path, database_url):
-    """Run a story with the whole program at work."""
-
-    def begin(story, **options):
-        async def all_of_it():
-            async with running(tmp_path, database_url, work=True, **options) as app:
-                await story(app)
-
-        asyncio.run(all_of_it())
-
-    return begin
-
-
 def open_streams():
     return metrics.registry.get_sample_value("siderite_streams")
 

@@ -5,7 +5,13 @@ import time
 
 import pytest
 
+from siderite.identity import passwords as module
 from siderite.identity.passwords import Passwords
+
+
+@pytest.fixture(autouse=True)
+def real_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOG2_N", 14)
 
 
 def test_the_right_password_matches_and_no_other() -> None:

@@ -13,11 +13,11 @@ from siderite.core.store import Store
 from siderite.core.transition import Cause
 from siderite.image.files import PIECE
 from siderite.image.store import IMAGES
-from tests.image.conftest import Tell
 from tests.image.world import DATA
 from tests.image.world import World
 from tests.image.world import world
 from tests.support.app import scope
+from tests.support.stories import Tell
 
 
 def test_what_is_uploaded_comes_back_with_its_checksums(tell: Tell) -> None:

@@ -1,7 +1,7 @@
 """Image records: made, shown, changed, deleted."""
 
-from tests.image.conftest import Tell
 from tests.image.world import World
+from tests.support.stories import Tell
 
 KEYS = {
     "id", "name", "status", "visibility", "protected", "owner", "container_format", "disk_format",

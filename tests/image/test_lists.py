@@ -2,8 +2,8 @@
 
 from urllib.parse import quote
 
-from tests.image.conftest import Tell
 from tests.image.world import World
+from tests.support.stories import Tell
 
 
 def test_a_project_sees_its_own_the_public_and_what_it_accepted(tell: Tell) -> None:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from siderite.image.web.routes import ROUTES
-from tests.image.conftest import Tell
 from tests.image.world import DATA
 from tests.image.world import PATCH
 from tests.image.world import World
+from tests.support.stories import Tell
 
 BODIES: dict[str, Any] = {
     "POST /v2/images": {"name": "x"},

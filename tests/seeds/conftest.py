@@ -1,7 +1,6 @@
 """The compute tests' installations."""
 
 from tests.compute.conftest import both
-from tests.compute.conftest import cheap_scrypt
 from tests.compute.conftest import lite
 
-__all__ = ["both", "cheap_scrypt", "lite"]
+__all__ = ["both", "lite"]

@@ -22,7 +22,7 @@ LAST_OLD = 104
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def full(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, cheap_scrypt: None
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cloud]:
     """A cloud without a host, whose operator wants PENDING."""
     data = tmp_path_factory.mktemp("data")
@@ -47,7 +47,7 @@ def test_the_option_defaults_to_false() -> None:
     assert Config().use_pending_state is False
 
 
-def test_without_the_option_the_server_is_an_error(tmp_path, cheap_scrypt) -> None:
+def test_without_the_option_the_server_is_an_error(tmp_path) -> None:
     with cloud(tmp_path, hosts=0) as made:
         uuid = made.create()
         made.wait(uuid, lambda server: server["status"] == "ERROR")
@@ -264,7 +264,7 @@ def test_the_notification_of_the_scheduler_has_the_request(full: Cloud) -> None:
     assert "refusals" in spec
 
 
-def test_after_the_timeout_it_is_an_error(tmp_path: Path, cheap_scrypt: None) -> None:
+def test_after_the_timeout_it_is_an_error(tmp_path: Path) -> None:
     with cloud(tmp_path, hosts=0, use_pending_state=True, pending_timeout_s=0.05) as made:
         uuid = made.create()
         made.wait(uuid, lambda server: server["status"] in ("PENDING", "ERROR"))
@@ -276,7 +276,7 @@ def test_after_the_timeout_it_is_an_error(tmp_path: Path, cheap_scrypt: None) ->
 
 
 def test_if_that_is_wanted_it_is_built_when_room_appears_unless_somebody_cares_for_it(
-    tmp_path: Path, cheap_scrypt: None
+    tmp_path: Path,
 ) -> None:
     with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
         kept, free = waiting(made), waiting(made)

@@ -32,14 +32,14 @@ OURS = 901
 
 
 @pytest.fixture(scope="module")
-def patient(tmp_path_factory: pytest.TempPathFactory, cheap_scrypt: None) -> Iterator[Cloud]:
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     """A cloud whose shutdowns take as long as the default: nobody here waits for their end."""
     with cloud(tmp_path_factory.mktemp("data")) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory, cheap_scrypt: None) -> Iterator[Cloud]:
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     """A cloud that gives up after two seconds, and signals every second."""
     data = tmp_path_factory.mktemp("data")
     with cloud(data, shutdown_timeout_s=2, shutdown_retry_interval_s=1) as made:
@@ -242,9 +242,7 @@ def test_rebuild_shuts_down_cleanly_too_or_hard_if_asked(patient: Cloud, hasty: 
     assert ended(patient, uuid) == "powered off without a signal"
 
 
-def test_shelve_offload_shuts_down_what_somebody_switched_on(
-    tmp_path: Path, cheap_scrypt: None
-) -> None:
+def test_shelve_offload_shuts_down_what_somebody_switched_on(tmp_path: Path) -> None:
     with cloud(tmp_path, shelved_offload_time_s=3600) as made:
         uuid = made.boot()
         made.act(uuid, "shelve")

@@ -4,22 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from siderite.identity import passwords
 from tests.support.app import Standing
 from tests.support.app import standing
 
 
-@pytest.fixture(scope="module")
-def cheap_scrypt() -> Iterator[None]:
-    """The real cost is 50 ms for each hash."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "_LOG2_N", 4)
-        yield
-
-
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def app(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, cheap_scrypt: None
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Standing]:
     """The program on each database; nothing goes on beside the requests."""
     data = tmp_path_factory.mktemp("data")
@@ -33,7 +24,7 @@ def app(
 
 
 @pytest.fixture(scope="module")
-def lite(tmp_path_factory: pytest.TempPathFactory, cheap_scrypt: None) -> Iterator[Standing]:
+def lite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
     """The program on SQLite only, where the database makes no difference."""
     with standing(tmp_path_factory.mktemp("data")) as made:
         yield made

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from tests.compute.records.conftest import Tell
 from tests.compute.records.world import World
+from tests.support.stories import Tell
 
 OLD = {"server_group": {"name": "g", "policies": ["anti-affinity"]}}
 NEW = {

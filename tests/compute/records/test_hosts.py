@@ -1,7 +1,7 @@
 """Aggregates, zones, hypervisors, services: hosts as administrators see them."""
 
-from tests.compute.records.conftest import Tell
 from tests.compute.records.world import World
+from tests.support.stories import Tell
 
 AGGREGATE = {
     "id", "name", "availability_zone", "created_at", "updated_at", "deleted", "deleted_at",

@@ -4,8 +4,8 @@ import base64
 import subprocess
 from pathlib import Path
 
-from tests.compute.records.conftest import Tell
 from tests.compute.records.world import World
+from tests.support.stories import Tell
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHQ9dGh1bWJzIHVwIGZvciB0ZXN0IGtleXMgMTIz someone@here"
 CERTIFICATE = (

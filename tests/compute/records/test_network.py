@@ -6,10 +6,10 @@ from typing import Any
 
 from siderite.compute.domain.network import Port
 from siderite.compute.web.network import ROUTES
-from tests.compute.records.conftest import Tell
 from tests.compute.records.world import World
 from tests.compute.records.world import world
 from tests.support.app import Answer
+from tests.support.stories import Tell
 
 
 async def _ask(here: World, path: str, token: str | None = None, method: str = "GET") -> Answer:

@@ -11,8 +11,8 @@ from siderite.compute.web import server_groups
 from siderite.compute.web import services
 from siderite.compute.web import usage
 from siderite.core.http import Route
-from tests.compute.records.conftest import Tell
 from tests.compute.records.world import World
+from tests.support.stories import Tell
 
 ROOMS = (keypairs, quotas, server_groups, aggregates, hypervisors, services, usage)
 ROUTES: tuple[Route, ...] = tuple(route for room in ROOMS for route in room.ROUTES)

@@ -1,7 +1,7 @@
 """Quotas and limits."""
 
-from tests.compute.records.conftest import Tell
 from tests.compute.records.world import World
+from tests.support.stories import Tell
 
 OURS = {
     "instances", "cores", "ram", "key_pairs", "metadata_items", "server_groups",
