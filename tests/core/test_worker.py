@@ -222,3 +222,63 @@ def test_a_machine_leased_elsewhere_is_not_begun_here(database_url):
         await store.close()
 
     asyncio.run(story())
+
+
+def test_a_draining_worker_ends_what_is_under_way_and_takes_nothing_new():
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    ended = []
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+
+        async def step(item):
+            begun.set()
+            await go_on.wait()
+            await store.commit([work.done(item)])
+            ended.append(item.machine)
+
+        worker = Worker(store, {"count": step}, owner="me", slots=10, drain_s=3600)
+        task = asyncio.create_task(worker.run())
+        await store.commit([job("m")])
+        worker.kick()
+        await begun.wait()
+        task.cancel()
+        await asyncio.sleep(0.05)
+        assert worker.is_draining
+        await store.commit([job("later")])
+        worker.kick()
+        await asyncio.sleep(0.05)
+        assert not task.done(), "the step is still under way"
+        go_on.set()
+        await asyncio.gather(task, return_exceptions=True)
+        assert ended == ["m"]
+        assert await work.depth(store) == (1, 0), "the new one is left to others"
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_worker_drains_no_longer_than_it_may():
+    begun = asyncio.Event()
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+
+        async def for_ever(item):
+            begun.set()
+            await asyncio.sleep(3600)
+
+        worker = Worker(store, {"count": for_ever}, owner="me", slots=1, drain_s=0.1)
+        task = asyncio.create_task(worker.run())
+        await store.commit([job("m")])
+        worker.kick()
+        await begun.wait()
+        task.cancel()
+        async with asyncio.timeout(20):
+            await asyncio.gather(task, return_exceptions=True)
+        assert await work.depth(store) == (1, 0)
+        await store.close()
+
+    asyncio.run(story())

@@ -44,7 +44,7 @@ class Singleton:
         clock: Callable[[], float] = wall_clock,
     ) -> None:
         self._store = store
-        self._name = name
+        self.name = name
         self._job = job
         self._lease_s = lease_s
         self._clock = clock
@@ -74,9 +74,9 @@ class Singleton:
                 if taken:
                     until = self._clock() + self._lease_s
                 elif taken is False:
-                    log.info("another process has taken over", job=self._name)
+                    log.info("another process has taken over", job=self.name)
                     return
-            log.warning("the lease could not be renewed in time", job=self._name)
+            log.warning("the lease could not be renewed in time", job=self.name)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -88,19 +88,19 @@ class Singleton:
                 await self._job()
                 return
             except Exception as why:
-                log.error("job failed unexpectedly", job=self._name, error=repr(why), trace=why)
+                log.error("job failed unexpectedly", job=self.name, error=repr(why), trace=why)
                 await asyncio.sleep(BACK_OFF_S)
 
     async def _take(self) -> bool | None:
         """Whether the lease is ours now; None if the database cannot say."""
         now = self._clock()
-        args = (self._name, self._owner, now + self._lease_s, now)
+        args = (self.name, self._owner, now + self._lease_s, now)
         try:
             return bool(await self._store.write(_TAKE, args))
         except Exception as why:
-            log.warning("cannot ask for the lease", job=self._name, error=repr(why))
+            log.warning("cannot ask for the lease", job=self.name, error=repr(why))
             return None
 
     async def _let_go(self) -> None:
         gone = "DELETE FROM leases WHERE name = ? AND owner = ?"
-        await self._store.commit([Op(gone, (self._name, self._owner))])
+        await self._store.commit([Op(gone, (self.name, self._owner))])

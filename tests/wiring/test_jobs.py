@@ -1,0 +1,75 @@
+"""Everything that goes on by itself, by name: what runs once however many processes there are, and
+what each process does without harm to the others. A new job has to be put into one of the lists.
+"""
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from siderite import wiring
+from siderite.core.config import Config
+from siderite.core.singleton import Singleton
+from siderite.wiring import Role
+
+ONCE = {
+    "power watch",
+    "compute.host_watch",
+    "compute.lifecycle",
+    "compute.power_sync",
+    "compute.tidying",
+    "events.bus",
+    "events.monitor",
+    "events.retention",
+    "events.search",
+    "events.webhooks",
+    "image.sweep",
+}
+"""Under a lease; another process takes over when it ends (tests/crash/test_takeover.py)."""
+
+EVERYWHERE = {
+    "Worker.run": "claims are leases: a machine has one worker at a time",
+    "Machines.call_back": "a call back of a simulated ramdisk only wakes work that waits",
+    "Consoles.run": "each process carries consoles of its own, and takes those of homes that died",
+    "stay": "each process says of itself that it is there",
+    "ComputeApi.keep_open": "a connection of its own to the compute API",
+    "_place_facts": "a lock on the log's head lets one at a time give out numbers",
+    "Hub.run": "reads the log for streams of its own clients",
+    "Keystone.run": "a memory of its own of tokens that are good",
+    "GlanceImages.run": "a cache of its own of images from elsewhere",
+    "PostgresStore.listen": "hears the others",
+}
+"""And why that does no harm."""
+
+
+def _name(job):
+    owner = getattr(job, "__self__", None)
+    if isinstance(owner, Singleton):
+        return owner.name
+    if isinstance(job, partial):
+        return _name(job.func)
+    return job.__qualname__
+
+
+@pytest.mark.parametrize("role", Role)
+def test_every_job_runs_once_or_does_no_harm_in_each_process(role, tmp_path, postgres_url):
+    async def names():
+        config = Config(
+            data=str(tmp_path), db=postgres_url, admin_password="x", listen="127.0.0.1:1",
+            notification_url="rabbit://u:p@127.0.0.1:1/", image_url="http://127.0.0.1:1",
+            keystone_url="http://127.0.0.1:1/v3", keystone_user="u", keystone_password="p",
+        )  # fmt: skip
+        program = await wiring.build(config, role)
+        found = [_name(job) for job in program.jobs]
+        await program.close()
+        return found
+
+    found = asyncio.run(names())
+    assert len(found) == len(set(found))
+    serving = {"Hub.run", "GlanceImages.run"}
+    expected = {
+        Role.ALL: ONCE | set(EVERYWHERE),
+        Role.WORKER: (ONCE | set(EVERYWHERE)) - serving,
+        Role.API: serving | {"_place_facts", "Keystone.run", "PostgresStore.listen"},
+    }
+    assert set(found) == expected[role]
