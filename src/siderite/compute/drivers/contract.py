@@ -289,6 +289,16 @@ class CrashDump(Protocol):
     async def crash_dump(self, at: At, guest: Guest, token: str) -> Outcome: ...
 
 
+class Cache(Protocol):
+    """Images that a host keeps for its guests."""
+
+    async def prune(self, at: At, keep_s: float, now: float) -> list[str]:
+        """Remove those that no guest has stood on for so many seconds, as seen by calls like this
+        one; what was removed.
+        """
+        ...
+
+
 Tell = Callable[[str, Power], Awaitable[None]]
 """A guest, by its server's UUID, is now in this power state."""
 
@@ -320,6 +330,7 @@ class Driver:
     password: Password | None = None
     crash_dump: CrashDump | None = None
     diagnostics: Diagnostics | None = None
+    cache: Cache | None = None
     watch: Watch | None = None
     close: Callable[[], None] | None = None
 

@@ -45,6 +45,7 @@ class Settings:
     soft_reboot_timeout_s: int = 120
     shelved_offload_time_s: int = 0
     reclaim_interval_s: int = 0
+    image_cache_keep_s: int = 0
     use_pending_state: bool = False
     pending_timeout_s: float = 0.0
     wake_pending: bool = False

@@ -9,7 +9,9 @@ import msgspec
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.drivers.contract import At
 from siderite.compute.usecases import due
+from siderite.compute.usecases import hosts
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import progress
 from siderite.compute.usecases.migrations import Evicted
@@ -25,6 +27,7 @@ log = get_logger("tidying")
 EVERY_S = 30.0
 _AGAIN_S = 30.0
 _ROUNDS = 20
+_PRUNE_EVERY_S = 3600.0
 
 
 class Tidying:
@@ -32,6 +35,7 @@ class Tidying:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
+        self._prune_after = 0.0
 
     async def run(self) -> None:
         """For ever."""
@@ -56,6 +60,24 @@ class Tidying:
         for _ in range(_ROUNDS):
             if not await due.forget_old(ctx):
                 break
+
+        await self._prune()
+
+    async def _prune(self) -> None:
+        """Images that no guest needs any more leave their hosts."""
+        ctx = self._hands.ctx
+        keep_s, now = ctx.settings.image_cache_keep_s, ctx.door.clock()
+        if keep_s <= 0 or now < self._prune_after:
+            return
+        self._prune_after = now + min(keep_s / 4, _PRUNE_EVERY_S)
+        for host in await hosts.every(ctx):
+            driver = self._hands.drivers.get(host.driver)
+            if driver is None or driver.cache is None:
+                continue
+            at = At(host.name, host.uri, host.options)
+            removed = await driver.cache.prune(at, keep_s, now)
+            if removed:
+                log.info("removed cached images", host=host.name, images=removed)
 
     async def _try(self, asked: Awaitable[object]) -> None:
         try:

@@ -3,6 +3,7 @@ live.
 """
 
 import asyncio
+import subprocess
 from collections.abc import Awaitable
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,8 @@ from siderite.compute.drivers.contract import Guest
 from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import at_lab
 from tests.lab import LabHost
+
+_SLOW_MIB = 60
 
 
 @pytest.fixture
@@ -131,15 +134,22 @@ def test_a_live_migration_is_watched_aborted_and_then_hurried(
 ) -> None:
     live = world.driver.live_migrate
     assert live is not None
-    guest = world.spawn(at, ram_mib=256, disk_gib=1)
+    guest = world.spawn(at, disk_gib=1, ephemeral_gib=1, is_running=False)
+    (disk,) = (lab.folder / "lib" / "siderite").glob(f"{guest.uuid}.ephemeral.qcow2")
+    write = ["qemu-io", "-c", f"write -P 7 1M {_SLOW_MIB}M", str(disk)]
+    subprocess.run(write, check=True, capture_output=True)
+    guest = replace(guest, is_running=True)
+    world.done(world.driver.power.on, at, guest)
     world.wait_for_words(at, guest, "armed")
-    lab.connection().lookupByUUIDString(guest.uuid).migrateSetMaxSpeed(1)  # MiB/s
+    domain = lab.connection().lookupByUUIDString(guest.uuid)
+    domain.migrateSetMaxSpeed(1)  # MiB/s
     _under_way(world, at, guest, to, "first")
     ended = world.run(_until_over(live.abort, at, guest, to, "first"))
     assert ended.found == {"arrived": False}
     assert world.state(at, guest) is Power.RUNNING
     assert world.state(to, guest) is None
     assert _files(far, guest.uuid) == []
+    domain.migrateSetMaxSpeed(_SLOW_MIB // 3)
     _under_way(world, at, guest, to, "second")
     world.run(_until_over(live.force, at, guest, "second"))
     world.run(_until_over(live.live_migrate, at, guest, to, "second"))
@@ -148,7 +158,7 @@ def test_a_live_migration_is_watched_aborted_and_then_hurried(
     assert world.driver.diagnostics is not None
     used = world.run(world.driver.diagnostics.diagnostics(to, guest))
     assert isinstance(used, Usage)
-    assert (used.state, used.memory_max_mib, len(used.disks)) == ("running", 256, 2)
+    assert (used.state, used.memory_max_mib, len(used.disks)) == ("running", 16, 3)
     assert len(used.cpu_times_ns) == 1
     world.done(world.driver.life.destroy, to, guest)
 
@@ -164,7 +174,7 @@ def _under_way(world: World, at: At, guest: Guest, to: At, token: str) -> None:
             answers.append(world.run(asyncio.wait_for(live.live_migrate(at, guest, to, token), 60)))
         assert isinstance(answers[-1], Wait), answers
         far = world.run(live.progress(at, guest))
-        return far is not None and far.memory[0] > 0
+        return far is not None and far.disk[0] > 0
 
     world.until(begun, lambda: f"{answers}")
 

@@ -6,6 +6,7 @@ guests to), `address` (as shown), `keyfile` and `known_hosts` (over ssh), `pkipa
 
     library.py  hosts.py  dialling.py  runs.py  trouble.py     connections, runs by token, errors
     site.py  volumes.py  domains.py  copying.py   images, storage pools, domains, between two hosts
+    cache.py                                      images that no guest needs any more
     names.py  domain_xml.py  config_drive.py  iso.py  image_file.py          pure
     life.py  power.py  rescue.py  resize.py  migrate.py  snapshot.py
     console.py  interfaces.py  watch.py  capacity.py  diagnostics.py        the contract
@@ -16,6 +17,7 @@ from pathlib import Path
 from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import ImageFiles
+from siderite.compute.drivers.libvirt.cache import LibvirtCache
 from siderite.compute.drivers.libvirt.console import LibvirtConsole
 from siderite.compute.drivers.libvirt.diagnostics import LibvirtDiagnostics
 from siderite.compute.drivers.libvirt.interfaces import LibvirtInterfaces
@@ -69,6 +71,7 @@ def libvirt_driver(images: ImageFiles, scratch: Path) -> Driver:
         password=interfaces,
         crash_dump=power,
         diagnostics=LibvirtDiagnostics(site),
+        cache=LibvirtCache(site),
         watch=LibvirtWatch(site),
         close=site.close,
     )

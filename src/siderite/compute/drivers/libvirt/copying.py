@@ -5,7 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.cache import must_stand
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.names import Base
 from siderite.compute.drivers.libvirt.trouble import Refused
@@ -58,6 +61,19 @@ class Pair:
         self.target.delete(base.name)
         self.copy(base.name, tell, mode="0644")
         self.target.create(base.seal, 0)
+
+    def copy_image(self, image: str | None, tell: Told) -> None:
+        """A cached image that a guest boots directly."""
+        base = names.sealed(image, self.source.names()) if image else None
+        if base is not None and self.target.find(base.seal) is None:
+            self.copy(base.name, tell, mode="0644")
+            self.target.create(base.seal, 0)
+
+    def must_stand_there(self, guest: Guest) -> None:
+        """The cached images below the copies were not just being removed there."""
+        base = self.base_below(names.disk(guest.uuid, 1))
+        bases = domains.booted_bases(self.source, guest)
+        must_stand(self.target, [*bases, *([] if base is None else [base])])
 
     def base_below(self, disk: str) -> Base | None:
         """The cached image that a server's first disk stands on."""

@@ -7,6 +7,7 @@ from typing import Any
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.cache import disk_on
 from siderite.compute.drivers.libvirt.capacity import traits
 from siderite.compute.drivers.libvirt.config_drive import config_drive
 from siderite.compute.drivers.libvirt.domain_xml import Files
@@ -90,7 +91,11 @@ def _boot_file(
     if not image or as_marked.is_rescued:
         return None
     base = names.sealed(image, list(volumes))
-    return pool.path(base.name) if base else None
+    if base is None:
+        raise Refused(
+            f"the {what} of server {guest.uuid}, image {image}, is not on its host; rebuild it"
+        )
+    return pool.path(base.name)
 
 
 def make_files(
@@ -105,13 +110,23 @@ def make_files(
             f" {guest.disk_gib}; take a larger flavor",
             elsewhere=False,
         )
-    pool.create_disk(names.disk(guest.uuid, generation), size, (pool.path(base.name), base.format))
+    disk_on(pool, names.disk(guest.uuid, generation), size, base)
     if guest.ephemeral_gib:
         pool.create_disk(names.further_disk(guest.uuid, "ephemeral"), guest.ephemeral_gib * GIB)
     if guest.swap_mib:
         pool.create_disk(names.further_disk(guest.uuid, "swap"), guest.swap_mib * MIB)
+    for name in booted_bases(pool, guest):
+        pool.create(names.boots(guest.uuid, name), 0)
     write_config_drive(pool, guest)
     pool.create(names.console(guest.uuid), 0)
+
+
+def booted_bases(pool: Pool, guest: Guest) -> list[names.Base]:
+    """The cached images that it boots directly: its kernel and ramdisk."""
+    volumes = pool.names()
+    images = (guest.image_properties.get(f"{what}_id") for what in ("kernel", "ramdisk"))
+    found = (names.sealed(image, volumes) for image in images if image)
+    return [base for base in found if base is not None]
 
 
 def write_config_drive(pool: Pool, guest: Guest) -> None:

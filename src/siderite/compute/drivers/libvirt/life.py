@@ -14,6 +14,8 @@ from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.contract import Inventory
 from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.cache import booted
+from siderite.compute.drivers.libvirt.cache import must_stand
 from siderite.compute.drivers.libvirt.capacity import inventory
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.library import library
@@ -108,10 +110,21 @@ def _build(connection: Any, host: Host, guest: Guest, base: Base, token: str) ->
     domain = domains.find(connection, guest.uuid)
     known = None if domain is None else domains.mark(domain)
     if domain is None or known is None or known.token != token:
-        domains.make_files(connection, host, guest, base, 1)
-        domain = domains.define(connection, host, guest, Mark(token))
+        domain = _make(connection, host, guest, base, token)
     if guest.is_running:
         domains.start(domain)
+
+
+def _make(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> Any:
+    """Its files and its domain; nothing of them if its image was just being removed."""
+    domains.make_files(connection, host, guest, base, 1)
+    pool = Pool(connection, host.options)
+    try:
+        must_stand(pool, booted(pool, guest))
+    except HostError:
+        domains.remove(connection, host, guest.uuid)
+        raise
+    return domains.define(connection, host, guest, Mark(token))
 
 
 def _rebuild(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> None:
@@ -123,8 +136,7 @@ def _rebuild(connection: Any, host: Host, guest: Guest, base: Base, token: str) 
         for name in pool.names():
             if name.startswith(f"{guest.uuid}.") and name != names.console(guest.uuid):
                 pool.delete(name)
-        domains.make_files(connection, host, guest, base, 1)
-        domain = domains.define(connection, host, guest, Mark(token))
+        domain = _make(connection, host, guest, base, token)
     if guest.is_running:
         domains.start(domain)
 

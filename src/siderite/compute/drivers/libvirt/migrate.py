@@ -120,6 +120,9 @@ def _prepare(pair: Pair, guest: Guest, top: int, tell: Told) -> None:
             pair.copy(name, tell)
     for name in later:
         pair.create_alike(name)
+    for image in ("kernel_id", "ramdisk_id"):
+        pair.copy_image(guest.image_properties.get(image), tell)
+    pair.must_stand_there(guest)
 
 
 def _tell(run: Run, doing: str, target: Host) -> None:

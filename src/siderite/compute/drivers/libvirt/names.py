@@ -1,6 +1,7 @@
 """Names on a host: everything of a server carries its UUID, so a repeated call finds it. Pure."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import replace
 from xml.etree import ElementTree as Xml
@@ -10,6 +11,8 @@ POOL_PATH = "/var/lib/libvirt/siderite"
 NAMESPACE = "urn:siderite:server:1"
 PREFIX = "siderite"
 _SEAL = ".complete"
+_UNUSED = ".unused-"
+_BOOTS = ".boots."
 _BASE = re.compile(r"^base-[^.]+\.\w+\.(\w+)\.(\d+)$")
 _DISK = re.compile(r"\.disk-(\d+)\.qcow2$")
 
@@ -86,6 +89,27 @@ def sealed(image: str, volumes: list[str]) -> Base | None:
             if found is not None and found.name in volumes:
                 return found
     return None
+
+
+def boots(uuid: str, base: Base) -> str:
+    """An empty volume that says: this server boots the cached image directly, as a kernel."""
+    return f"{uuid}{_BOOTS}{base.name}"
+
+
+def booted(name: str) -> str | None:
+    """The cached image that such a volume speaks of."""
+    return name.partition(_BOOTS)[2] or None
+
+
+def unused(base: Base, since: float) -> str:
+    """An empty volume that says: since then no guest has stood on the cached image."""
+    return f"{base.name}{_UNUSED}{int(since)}"
+
+
+def unused_since(base: Base, volumes: Iterable[str]) -> dict[str, int]:
+    """The volumes that say so, and since when."""
+    start = f"{base.name}{_UNUSED}"
+    return {name: int(name.removeprefix(start)) for name in volumes if name.startswith(start)}
 
 
 def base_of(name: str) -> Base | None:

@@ -9,6 +9,7 @@ from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt.cache import disk_on
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.names import Base
 from siderite.compute.drivers.libvirt.power import current
@@ -52,7 +53,7 @@ def _rescue(connection: Any, host: Host, guest: Guest, base: Base, token: str) -
         pool = Pool(connection, host.options)
         disk = names.further_disk(guest.uuid, "rescue")
         pool.delete(disk)
-        pool.create_disk(disk, base.virtual_bytes, (pool.path(base.name), base.format))
+        disk_on(pool, disk, base.virtual_bytes, base)
         domains.write_config_drive(pool, guest)
         marked = replace(known, token=token, is_rescued=True)
         domain = domains.define(connection, host, guest, marked)

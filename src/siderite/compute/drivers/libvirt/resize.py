@@ -122,18 +122,12 @@ def _move(connection: Any, road: Road, guest: Guest, run: Run) -> None:
                 pair.copy(name, tell)
         pair.target.refresh()  # it takes the copies for raw bytes until it looks at them
         for image in ("kernel_id", "ramdisk_id"):
-            _copy_sealed(pair, guest.image_properties.get(image), tell)
+            pair.copy_image(guest.image_properties.get(image), tell)
+        pair.must_stand_there(guest)
     domain = domains.find(connection, guest.uuid)
     if domain is not None:
         domains.stop(domain)
         domains.forget(domain)
-
-
-def _copy_sealed(pair: Pair, image: str | None, tell: Callable[[str], None]) -> None:
-    base = names.sealed(image, pair.source.names()) if image else None
-    if base is not None and pair.target.find(base.seal) is None:
-        pair.copy(base.name, tell, mode="0644")
-        pair.target.create(base.seal, 0)
 
 
 def _finish(connection: Any, host: Host, guest: Guest, token: str) -> None:

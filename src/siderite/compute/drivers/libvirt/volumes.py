@@ -162,6 +162,17 @@ class Pool:
         form = store.find("format")
         return path, "raw" if form is None else form.get("type", "raw")
 
+    def backing_if_any(self, name: str) -> tuple[str, str] | None:
+        """The same of a disk that may go while one looks."""
+        try:
+            return self.backing(name)
+        except FileNotFoundError:
+            return None
+        except library().libvirtError as why:
+            if code(why, "VIR_ERR_NO_STORAGE_VOL"):
+                return None
+            raise
+
     def delete(self, name: str) -> None:
         """It need not be there."""
         volume = self.find(name)
