@@ -70,6 +70,32 @@ NARROW = (
 )
 """Lists that read only what they show, or a part of the table that an index holds."""
 
+_SORTS = "power_state resource_class owner lessee fault shard instance_uuid updated_at retired"
+_SERVER_SORTS = "vm_state task_state power_state host image_ref updated_at launched_at key_name"
+SLIM = (
+    "/v1/nodes?conductor=a&owner=b",
+    "/v1/nodes?maintenance=false",
+    "/v1/nodes?retired=false",
+    "/v1/nodes?description_contains=a",
+    "/v1/nodes?provision_state=active&maintenance=true",
+    "/v1/nodes?provision_state=active&associated=true&driver=fake-hardware",
+    "/v1/nodes?provision_state=active&sort_key=name&limit=10&marker={node}",
+    *(f"/v1/nodes?sort_key={key}&limit=10&marker={{node}}" for key in _SORTS.split()),
+    *(
+        f"/compute/v2.1/servers?all_tenants={everybody}&{query}"
+        for everybody in (0, 1)
+        for query in (
+            "status=ERROR", "vm_state=stopped", "name=a", "image=a", "tags=a", "ip=10", "locked=1",
+            "task_state=deleting", "power_state=4", "user_id=a", "hostname=a", "reservation_id=r",
+            "changes-since=2026-01-01T00:00:00Z", "key_name=a", "availability_zone=a",
+            *(f"sort_key={key}" for key in _SERVER_SORTS.split()),
+        )
+    ),
+)  # fmt: skip
+"""Lists by what has no index of its own: SQLite reads them from one that has no documents in it,
+PostgreSQL from the table, from which it keeps documents apart by itself.
+"""
+
 
 def test_lists_and_the_claiming_of_work_follow_indexes(bare_database_url, tmp_path):
     url = bare_database_url
@@ -98,9 +124,10 @@ async def _problems(url, place):
 
         store.fetch, store.write = listening, writing
         found = []
-        for path in WHOLE + NARROW:
+        for path in WHOLE + NARROW + (SLIM if store.dialect == "sqlite" else ()):
             asked.clear()
-            answer = await app.ask("GET", path.format(node=node, port=port))
+            headers = {"openstack-api-version": "compute 2.96"}
+            answer = await app.ask("GET", path.format(node=node, port=port), headers=headers)
             assert answer.status == 200, (path, answer)
             assert any(_is_large(sql) for sql, _ in asked), path
             for sql, args in asked:
@@ -138,7 +165,7 @@ def _of_sqlite(lines, *, narrow, in_order):
         if scan and scan[1] in LARGE and not scan[2] and (narrow or not in_order):
             return line
     # Where an index has found the rows, a few of them may be put in order.
-    if "USE TEMP B-TREE FOR ORDER BY" in lines and not any(" USING INDEX" in one for one in lines):
+    if "USE TEMP B-TREE FOR ORDER BY" in lines and not any(" INDEX " in one for one in lines):
         return "sorts"
     return None
 

@@ -23,7 +23,17 @@ COLUMNS = (
 )  # fmt: skip
 _FLAGS = ("maintenance", "retired")
 
-NODES: Table[Node] = Table("nodes", Node, COLUMNS, wire.NODE_FIELDS.render, numbers=_FLAGS)
+_ALWAYS = ("driver", "provision_state", "maintenance", "conductor_group", "retired", "created_at")
+
+NODES: Table[Node] = Table(
+    "nodes",
+    Node,
+    COLUMNS,
+    wire.NODE_FIELDS.render,
+    numbers=_FLAGS,
+    required=_ALWAYS,
+    slim=True,
+)
 
 _PORT_COLUMNS = (
     "node_uuid", "address", "name", "description", "physical_network", "pxe_enabled",

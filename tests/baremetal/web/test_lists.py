@@ -144,6 +144,12 @@ FILTERS: dict[str, Any] = {
     f"instance_uuid={UNKNOWN}": lambda n: False,
     f"parent_node={UNKNOWN}": lambda n: False,
     "fault=power+failure": lambda n: False,
+    "provision_state=enroll&driver=fake-hardware&owner=a": (
+        lambda n: n.provision_state == "enroll" and n.owner == "a"
+    ),
+    "associated=false&conductor_group=g": (
+        lambda n: n.instance_uuid is None and n.conductor_group == "g"
+    ),
 }
 
 
@@ -154,6 +160,9 @@ def test_filters_hold_on_every_page(app: Standing, fleet: list[Node], query: str
     assert uuids(app, f"/v1/nodes?{query}") == expected
     assert uuids(app, f"/v1/nodes?limit=2&{query}") == expected
     assert uuids(app, f"/v1/nodes/detail?{query}&limit=3") == expected
+    otherwise = uuids(app, f"/v1/nodes?{query}&sort_key=updated_at&sort_dir=desc")
+    assert sorted(otherwise) == sorted(expected)
+    assert uuids(app, f"/v1/nodes?{query}&sort_key=updated_at&sort_dir=desc&limit=3") == otherwise
 
 
 def test_the_next_page_is_asked_for_as_this_one_was(app: Standing, fleet: list[Node]) -> None:

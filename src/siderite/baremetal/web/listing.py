@@ -194,4 +194,4 @@ def description_contains(value: str) -> Where:
     if len(value) > _MOST_TEXT:
         raise Invalid(f"description_contains takes at most {_MOST_TEXT} characters.")
     literal = value.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return Where("lower(description) LIKE lower(?) ESCAPE '\\'", (f"%{literal}%",))
+    return Where("lower(description) LIKE lower(?) ESCAPE '\\'", (f"%{literal}%",), "none")

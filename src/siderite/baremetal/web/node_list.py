@@ -9,10 +9,8 @@ from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.store.table import Where
 
-_EQUAL = frozenset({
-    "driver", "resource_class", "fault", "conductor_group", "conductor", "owner", "lessee",
-    "instance_name",
-})  # fmt: skip
+_FEW = frozenset({"resource_class", "fault", "owner", "lessee", "instance_name"})
+_MANY = frozenset({"driver", "conductor_group", "conductor"})
 _UUIDS = frozenset({"instance_uuid", "chassis_uuid", "parent_node"})
 _FLAGS = frozenset({"associated", "maintenance", "retired", "sharded", "include_children"})
 
@@ -38,20 +36,25 @@ def parse(request: Request, *, detail: bool, max_limit: int) -> Listing:
         keys.add(key)
         if key in _FLAGS:
             flags[key] = listing.flag(key, value)
-        elif key in _EQUAL:
+        elif key in _FEW:
             ask.where.append(Where(f"{key} = ?", (value,)))
+        elif key in _MANY:
+            ask.where.append(Where(f"{key} = ?", (value,), "many"))
         elif key in _UUIDS:
             ask.where.append(Where(f"{key} = ?", (listing.uuid(key, value),)))
         else:
             ask.where.append(_special(key, value))
     for key in ("maintenance", "retired"):
         if key in flags:
-            ask.where.append(Where(f"{key} = ?", (int(flags[key]),)))
+            # Spelt out: the index has only those of which it is true.
+            is_so = flags[key]
+            ask.where.append(Where(f"{key} = {int(is_so)}", (), "few" if is_so else "none"))
     for key, column in (("associated", "instance_uuid"), ("sharded", "shard")):
         if key in flags:
-            ask.where.append(Where(f"{column} IS {'NOT ' if flags[key] else ''}NULL"))
+            is_so = flags[key]
+            ask.where.append(Where(f"{column} IS {'NOT ' if is_so else ''}NULL", (), "many"))
     if "parent_node" not in keys and not flags.get("include_children"):
-        ask.where.append(Where("parent_node IS NULL"))
+        ask.where.append(Where("parent_node IS NULL", (), "all"))
     return ask
 
 
@@ -73,4 +76,4 @@ def _provision_state(value: str) -> Where:
             f'Provision state "{value[:40]}" is not valid; the states are:'
             f" {', '.join(NODE.states)}."
         )
-    return Where("provision_state = ?", (value,))
+    return Where("provision_state = ?", (value,), "many")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Generic
+from typing import Literal
 from typing import Protocol
 from typing import TypeVar
 
@@ -36,10 +37,15 @@ R = TypeVar("R", bound=Resource)
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A condition of a list: SQL with `?` and its arguments."""
+    """A condition of a list: SQL with `?` and its arguments.
+
+    `finds` is what its index is worth: `few` rows meet it; `many` may; nearly `all` do, so that it
+    needs no index; `none` has one. SQLite, which does not know, is led by it.
+    """
 
     sql: str
     args: tuple[Value, ...] = ()
+    finds: Literal["few", "many", "all", "none"] = "few"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +70,20 @@ class Table(Generic[R]):
         columns: Sequence[str],
         render: Callable[[R], str],
         numbers: Sequence[str] = (),
+        *,
+        required: Sequence[str] = (),
+        slim: bool = False,
     ) -> None:
+        """`numbers` are columns that are no text, `required` those that are never NULL; a `slim`
+        table has an index of all columns by id, for SQLite.
+        """
         self.name = name
         self.kind = kind
         self.columns = tuple(columns)
         self._values = _getter(self.columns)
         self._numbers = frozenset(numbers)
+        self._required = frozenset((*required, "uuid"))
+        self._slim = slim
         self.render = render
         self._decoder = msgspec.json.Decoder(kind)
         self._encoder = msgspec.json.Encoder()
@@ -149,30 +163,45 @@ class Table(Generic[R]):
         self, store: Store, what: str, where: Sequence[Where], page: Page | None = None
     ) -> Sequence[Line]:
         """Columns `what` of a page of the rows that meet the conditions, by keyset."""
+        if page is None:
+            clause, args = _all(where)
+            return await store.fetch(f"SELECT {what} FROM {self.name}{clause} ORDER BY id", args)
+        key = by = self._sort_expression(store.dialect, page.sort)
         conditions = list(where)
-        order = "ORDER BY id"
-        limit = ""
-        if page is not None:
-            way, beyond = ("DESC", "<") if page.descending else ("ASC", ">")
-            key = self._sort_expression(store.dialect, page.sort)
-            if page.marker is not None:
-                at = f"FROM {self.name} WHERE uuid = ?"
-                if key == "id":
-                    conditions.append(Where(f"id {beyond} (SELECT id {at})", (page.marker,)))
-                else:
-                    conditions.append(
-                        Where(
-                            f"({key}, id) {beyond} ((SELECT {key} {at}), (SELECT id {at}))",
-                            (page.marker, page.marker),
-                        )
-                    )
-            order = f"ORDER BY {key} {way}" + (f", id {way}" if key != "id" else "")
-            limit = f" LIMIT {page.limit}"
+        is_sought = self._slim and store.dialect == "sqlite" and not _is_walk(page, where)
+        if is_sought:
+            # A plus keeps SQLite from using an index for what comes after it.
+            conditions = [
+                Where("+" + one.sql, one.args) if one.finds == "many" else one for one in where
+            ]
+            if key != "id" and any(one.finds != "all" for one in where):
+                by = "+" + key
+        if page.marker is not None:
+            conditions.append(await self._beyond(store, by, page))
         clause, args = _all(conditions)
-        return await store.fetch(f"SELECT {what} FROM {self.name}{clause} {order}{limit}", args)
+        sought = f"FROM {self.name}{clause} {_order(by, page)} LIMIT {page.limit}"
+        if is_sought:
+            sought = f"FROM {self.name} WHERE id IN (SELECT id {sought}) {_order(key, page)}"
+        return await store.fetch(f"SELECT {what} {sought}", args)
+
+    async def _beyond(self, store: Store, key: str, page: Page) -> Where:
+        """What comes after the marker."""
+        at, sign = f"FROM {self.name} WHERE uuid = ?", "<" if page.descending else ">"
+        if key == "id":
+            return Where(f"id {sign} (SELECT id {at})", (page.marker,), "all")
+        found = await store.fetch(f"SELECT {key}, id {at}", (page.marker,))
+        if not found:
+            return Where("1 = 0")
+        # The first says the same as the others, in a way that an index can follow.
+        value, number = found[0]
+        return Where(
+            f"{key} {sign}= ? AND ({key} {sign} ? OR ({key} = ? AND id {sign} ?))",
+            (value, value, value, number),
+            "all",
+        )
 
     def _sort_expression(self, dialect: str, key: str) -> str:
-        if key == "id":
+        if key == "id" or key in self._required:
             return key
         if key in self._numbers:
             return f"COALESCE({key}, 0)"
@@ -191,6 +220,21 @@ def _getter(columns: Sequence[str]) -> Callable[[object], tuple[object, ...]]:
     if len(columns) > 1:
         return attrgetter(*columns)
     return lambda value: tuple(getattr(value, column) for column in columns)
+
+
+def _order(key: str, page: Page) -> str:
+    way = "DESC" if page.descending else "ASC"
+    return f"ORDER BY {key} {way}" + (f", id {way}" if key != "id" else "")
+
+
+def _is_walk(page: Page, where: Sequence[Where]) -> bool:
+    """Whether the page's rows follow each other in an index, so that there is nothing to look for
+    before they are read.
+    """
+    kinds = [one.finds for one in where if one.finds != "all"]
+    if page.sort != "id" or "none" in kinds:
+        return False
+    return "many" not in kinds or kinds == ["many"]
 
 
 def _all(conditions: Sequence[Where]) -> tuple[str, list[Value]]:
