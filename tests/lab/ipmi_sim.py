@@ -8,6 +8,7 @@ other end of its serial line asks for a login at Enter, and puts what else is ty
 knows no NMI.
 """
 
+import asyncio
 import shutil
 import socket
 import subprocess
@@ -22,9 +23,10 @@ from tests.lab.bmc import USERNAME
 from tests.lab.bmc import free_port
 from tests.lab.bmc import listens
 from tests.lab.cache import LabUnavailable
+from tests.lab.guest import PATIENCE_S
 from tests.lab.guest import wait_until
 
-GREETING = b"machine login: "
+_GREETING = b"machine login: "
 _PASSWORD = "correct-horse"  # its configuration cannot hold a space
 _LAN = """
 name "bmc"
@@ -73,6 +75,23 @@ class IpmiSim:
         return (self.folder / "state" / name).read_text().strip()
 
 
+async def greeted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Press Enter until the machine asks for a login: this BMC takes the first key of a session for
+    a repeat of the last session's.
+    """
+    heard = b""
+    async with asyncio.timeout(PATIENCE_S):
+        while _GREETING not in heard:
+            writer.write(b"\r")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    while _GREETING not in heard:
+                        said = await reader.read(4096)
+                        if not said:
+                            raise AssertionError(f"the line ended after {heard!r}")
+                        heard += said
+
+
 @contextmanager
 def ipmi_sim(folder: Path) -> Iterator[IpmiSim]:
     """A simulator on loopback, on a free port."""
@@ -118,7 +137,7 @@ def _answer(line: socket.socket) -> None:
             peer, _ = line.accept()
             with peer, suppress(OSError):
                 while typed := peer.recv(4096):
-                    peer.sendall(GREETING if b"\r" in typed else b"[" + typed + b"]")
+                    peer.sendall(_GREETING if b"\r" in typed else b"[" + typed + b"]")
 
 
 def _write(folder: Path, *, port: int, serial: int) -> None:

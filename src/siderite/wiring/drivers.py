@@ -110,12 +110,12 @@ def _real(
         None if images is None else partial(_image, images),
     )
     agent = Agent(timeout_s=config.hardware_timeout_s)
+    tool = ipmi.IpmiTool(at_once=config.bmc_calls, timeout_s=config.hardware_timeout_s)
+    consoles = ipmi.SerialOverLan(tool, console_ports(config))
+    closers.append(consoles.close)
     if "redfish" in enabled:
         lines = redfish.Lines(threads=config.bmc_calls, timeout_s=config.hardware_timeout_s)
-        found["redfish"] = redfish.redfish_driver(lines, ramdisks, agent)
+        found["redfish"] = redfish.redfish_driver(lines, ramdisks, agent, consoles)
         closers.append(lines.close)
     if "ipmi" in enabled:
-        tool = ipmi.IpmiTool(at_once=config.bmc_calls, timeout_s=config.hardware_timeout_s)
-        consoles = ipmi.SerialOverLan(tool, console_ports(config))
         found["ipmi"] = ipmi.ipmi_driver(tool, consoles, ramdisks, agent)
-        closers.append(consoles.close)

@@ -24,7 +24,7 @@ from tests.baremetal.drivers.machine import Machine
 from tests.lab import tiny_guest
 from tests.lab.bmc import PASSWORD
 from tests.lab.bmc import ipmi_bmc
-from tests.lab.ipmi_sim import GREETING
+from tests.lab.ipmi_sim import greeted
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +102,20 @@ def test_wrong_credentials_and_silence_are_told_without_the_password(info, drive
 
 
 @pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"ipmi_password": "open-sesame"}, "credentials .* ipmi_password"),
+        ({"ipmi_username": "nobody"}, "unauthorized name"),
+        ({"ipmi_cipher_suite": 17}, "ipmi_cipher_suite"),
+    ],
+)
+def test_a_bmc_that_opens_no_session_is_asked_why(driver, ipmi_board, wrong, words):
+    machine = Machine({**ipmi_board.driver_info, **wrong})
+    with pytest.raises(Refused, match=words):
+        asyncio.run(driver.power.read(machine.at))
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         {"ipmi_address": ""},
@@ -137,13 +151,11 @@ def test_the_serial_line_is_at_a_port_and_belongs_to_who_came_last(driver, ipmi_
         assert await driver.console.start(at) == console, "starting it again is harmless"
         host, port = console.url.removeprefix("tcp://").split(":")
         first, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"\r")
-        await heard(first, GREETING)
+        await greeted(first, writer)
         writer.write(b"x")
         await heard(first, b"[x]")
         second, other = await asyncio.open_connection(host, int(port))
-        other.write(b"\r")
-        await heard(second, GREETING)
+        await greeted(second, other)
         async with asyncio.timeout(60):
             await first.read()  # to its end: the line was taken over
         await driver.console.stop(at)

@@ -22,6 +22,8 @@ from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.agent import Agent
 from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent import RamdiskSettings
+from siderite.baremetal.drivers.ipmi import IpmiTool
+from siderite.baremetal.drivers.ipmi import SerialOverLan
 from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import redfish_driver
 from tests.baremetal.drivers.machine import Machine
@@ -46,7 +48,7 @@ def bmcs(lab, tmp_path_factory):
 def driver(tmp_path):
     lines = Lines(threads=4)
     ramdisks = Ramdisks(RamdiskSettings(tmp_path, "http://here", "http://here"))
-    yield redfish_driver(lines, ramdisks, Agent())
+    yield redfish_driver(lines, ramdisks, Agent(), SerialOverLan(IpmiTool()))
     lines.close()
 
 
@@ -100,7 +102,7 @@ def test_a_reboot_interrupted_half_way_goes_on_where_it_was(bmcs, driver, guest,
         await driver.power.set(machine.at, PowerTarget.REBOOT, token)
         lines = Lines(threads=1)
         ramdisks = Ramdisks(RamdiskSettings(tmp_path, "http://here", "http://here"))
-        other = redfish_driver(lines, ramdisks, Agent())
+        other = redfish_driver(lines, ramdisks, Agent(), SerialOverLan(IpmiTool()))
         done = await machine.until_done(lambda at: other.power.set(at, PowerTarget.REBOOT, token))
         assert isinstance(done, Done)
         guest.wait_for("TINY GUEST ready", times=2)
@@ -283,7 +285,7 @@ def test_bmcs_that_take_calls_and_never_answer_do_not_silence_others(bmcs, guest
     async def story():
         lines = Lines(threads=2, timeout_s=1.0)
         ramdisks = Ramdisks(RamdiskSettings(tmp_path, "http://here", "http://here"))
-        driver = redfish_driver(lines, ramdisks, Agent())
+        driver = redfish_driver(lines, ramdisks, Agent(), SerialOverLan(IpmiTool()))
         mute = socket.create_server(("127.0.0.1", 0), backlog=64)
         port = mute.getsockname()[1]
         dead = [

@@ -11,7 +11,7 @@ from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import until_power
 from tests.baremetal.workers.lives import verb
-from tests.lab.ipmi_sim import GREETING
+from tests.lab.ipmi_sim import greeted
 from tests.support.app import running
 
 MAC = "52:54:00:aa:bb:01"
@@ -48,8 +48,7 @@ async def typed_on_console(app, uuid):
             await asyncio.sleep(0.02)
         host, _, port = shown["console_info"]["url"].removeprefix("tcp://").partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b"\r")
-        await reader.readuntil(GREETING)
+        await greeted(reader, writer)
         writer.write(b"x")
         await reader.readuntil(b"[x]")
         writer.close()

@@ -16,6 +16,10 @@ REDFISH = {
     "redfish_verify_ca": "true, false, or the path of a CA bundle: how the BMC's certificate is"
     " checked.",
     "redfish_auth_type": "basic, session or auto: how to log in.",
+    "ipmi_username": "User name for serial over LAN; by default redfish_username.",
+    "ipmi_password": "Password for serial over LAN; by default redfish_password.",
+    "ipmi_cipher_suite": "Number of the cipher suite of serial over LAN.",
+    "ipmi_terminal_port": "TCP port of the node's serial console; by default a free one.",
     **_RAMDISK,
 }
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from time import monotonic
 from typing import Any
 
 from siderite.baremetal.domain.hardware import HardwareError
@@ -32,6 +33,11 @@ _SILENT = re.compile(
     r"establish|timeout|no response|unreachable|address lookup|connect|get device id|node busy",
     re.IGNORECASE,
 )
+_UNAGREED = re.compile(r"invalid (authentication|integrity|confidentiality)|cipher", re.IGNORECASE)
+_NO_SESSION = "Unable to establish"
+_NOISE = "Loading IANA PEN Registry..."
+_AT_ONCE_S = 2.0
+"""Sooner than ipmitool gives up on a BMC that says nothing."""
 _LONGEST = 300
 
 
@@ -104,7 +110,10 @@ class IpmiTool:
         account = self.account(at, doing)
         async with self._slow if account.words in self._silent else self._free:
             try:
+                began = monotonic()
                 code, out, said = await self._process(at, doing, account, order)
+                if code and _NO_SESSION in said and monotonic() - began < _AT_ONCE_S:
+                    said = await self._why(at, doing, account) or said
             except (Unreachable, asyncio.CancelledError):
                 self._silent.add(account.words)
                 raise
@@ -116,6 +125,11 @@ class IpmiTool:
         if error is not None:
             raise error
         return out
+
+    async def _why(self, at: Endpoint, doing: str, account: Account) -> str:
+        """What a BMC has against a session that it would not open; it says so only when asked."""
+        code, _, said = await self._process(at, doing, account, ("-v", "power", "status"))
+        return said.replace(_NOISE, "") if code else ""
 
     def account(self, at: Endpoint, doing: str) -> Account:
         """How to get into the node's BMC."""
@@ -160,6 +174,11 @@ def _told(at: Endpoint, doing: str, said: str) -> HardwareError:
         return Refused(
             at.bmc, doing, f"it does not take the credentials ({text})",
             "Check ipmi_username, ipmi_password and ipmi_priv_level in driver_info.",
+        )  # fmt: skip
+    if _UNAGREED.search(text):
+        return Refused(
+            at.bmc, doing, f"it does not take the cipher suite ({text})",
+            "Set ipmi_cipher_suite in driver_info to one that it offers, such as 3 or 17.",
         )  # fmt: skip
     if not text or _SILENT.search(text):
         return Unreachable(at.bmc, doing, text or "it does not answer")

@@ -11,11 +11,13 @@ from siderite.baremetal.drivers.agent import Booter
 from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent.ready import Ready
 from siderite.baremetal.drivers.agent.steps import INSPECT
+from siderite.baremetal.drivers.contract import Console
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.properties import REDFISH
 from siderite.baremetal.drivers.redfish.board import RedfishBoard
 from siderite.baremetal.drivers.redfish.button import RedfishButton
+from siderite.baremetal.drivers.redfish.console import RedfishConsole
 from siderite.baremetal.drivers.redfish.inside import RedfishInside
 from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.redfish.media import RedfishMedia
@@ -26,7 +28,7 @@ from siderite.baremetal.drivers.switch import Switch
 _INTERFACES: dict[str, tuple[str, ...]] = {
     "bios": ("redfish", "no-bios"),
     "boot": ("redfish-virtual-media", "ipxe"),
-    "console": ("no-console",),
+    "console": ("redfish", "no-console"),
     "deploy": ("direct", "ramdisk", "noop"),
     "firmware": ("redfish", "no-firmware"),
     "inspect": ("redfish", "agent", "no-inspect"),
@@ -40,8 +42,8 @@ _INTERFACES: dict[str, tuple[str, ...]] = {
 }
 
 
-def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent) -> Driver:
-    """The hardware type over these lines."""
+def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent, sol: Console) -> Driver:
+    """The hardware type over these lines; `sol` carries serial over LAN."""
     switch = Switch(RedfishButton(lines))
     board, media, inside = RedfishBoard(lines), RedfishMedia(lines), RedfishInside(lines)
 
@@ -71,5 +73,5 @@ def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent) -> Driver:
     return Driver(
         card, power=switch, steps=steps, boot_devices=board, boot_modes=board, secure_boot=board,
         nmi=board, indicators=board, sensors=inside, virtual_media=media, bios=inside,
-        firmware=inside,
+        firmware=inside, console=RedfishConsole(lines, sol),
     )  # fmt: skip
