@@ -176,7 +176,7 @@ async def blow(cluster: Cluster, run: Run, how: Weather) -> Front:
         life.left = 0
     async with asyncio.timeout(PATIENCE_S):
         await leaders
-        await settled(cluster)
+        await settled(cluster.database.url)
         front = await calm(cluster)
         log = len(log_of(front))
         while len(run.stream) < log:
@@ -187,9 +187,9 @@ async def blow(cluster: Cluster, run: Run, how: Weather) -> Front:
     return front
 
 
-async def settled(cluster: Cluster) -> None:
-    """Wait until no work is left, and all facts have their place."""
-    connection = await asyncpg.connect(cluster.database.url)
+async def settled(url: str) -> None:
+    """Wait until no work is left in a database, and all facts have their place."""
+    connection = await asyncpg.connect(url)
     busy = "SELECT (SELECT count(*) FROM work) + (SELECT count(*) FROM events WHERE seq IS NULL)"
     try:
         while await connection.fetchval(busy):

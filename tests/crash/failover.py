@@ -31,6 +31,7 @@ import httpx
 
 from tests.crash import storm
 from tests.crash.cluster import follow
+from tests.crash.cluster import settled
 from tests.crash.lan import PASSWORD
 from tests.crash.lan import Front
 from tests.events.test_process import log_of
@@ -121,15 +122,22 @@ class Members:
 
 
 @contextmanager
-def service(place: Path, db: str) -> Iterator[Members]:
-    """Two processes that answer and two that work; ended whatever happens."""
+def service(place: Path, db: str, source: str = "") -> Iterator[Members]:
+    """Two processes that answer and two that work; ended whatever happens.
+
+    `source` is the folder of another version of the program.
+    """
     members = Members()
+    name = "other" if source else "ours"
     try:
-        for _ in range(2):
+        for n in (1, 2):
             port = free_port()
             words = ("api", "--listen", f"127.0.0.1:{port}")
-            members.apis[f"http://127.0.0.1:{port}"] = _spawn(place, db, f"api-{port}", words)
-        members.workers += [_spawn(place, db, f"worker-{n}", ("worker",)) for n in (1, 2)]
+            made = _spawn(place, db, f"{name}-api{n}", words, source)
+            members.apis[f"http://127.0.0.1:{port}"] = made
+        members.workers += [
+            _spawn(place, db, f"{name}-worker{n}", ("worker",), source) for n in (1, 2)
+        ]
         yield members
     finally:
         for process in members.all:
@@ -137,16 +145,20 @@ def service(place: Path, db: str) -> Iterator[Members]:
             process.wait()
 
 
-def _spawn(place: Path, db: str, name: str, words: tuple[str, ...]) -> "subprocess.Popen[bytes]":
+def _spawn(
+    place: Path, db: str, name: str, words: tuple[str, ...], source: str
+) -> "subprocess.Popen[bytes]":
     options = {
         "SIDERITE_ADMIN_PASSWORD": PASSWORD, "SIDERITE_HOST": name, "SIDERITE_DB": db,
         "SIDERITE_SIMULATED_DB": str(place / "simulated.db"), "SIDERITE_COMPUTE_ENDPOINT": "",
         "SIDERITE_POWER_WATCH_INTERVAL_S": "0", "SIDERITE_LOG_LEVEL": "warning",
     }  # fmt: skip
-    program = Path(sys.executable).with_name("siderite")
+    if source:
+        options["PYTHONPATH"] = source
+    run = "import sys; from siderite.cli.main import main; sys.exit(main())"
     with (place / f"{name}.log").open("ab") as out:
         return subprocess.Popen(
-            [program, *words, "--data", place / name],
+            [sys.executable, "-c", run, *words, "--data", place / name],
             env=clean_environment() | options, stdout=out, stderr=out,
         )  # fmt: skip
 
@@ -166,7 +178,7 @@ class Seen:
 async def blow(pair: Pair, members: Members, nodes: int) -> Seen:
     """Lead nodes through lives while the replica takes over; what was seen."""
     urls = list(members.apis)
-    await _ready(urls)
+    await ready(urls)
     front = Front(urls[0])
     front.ask("PUT", "/simulator/v1/scripts/all", SCRIPT)
     seen = Seen(storm.Storm(server=None, cycles=10**9))  # type: ignore[arg-type]
@@ -182,12 +194,12 @@ async def blow(pair: Pair, members: Members, nodes: int) -> Seen:
         *(storm.lead(seen.run, node, clients[n % 2]) for n, node in enumerate(seen.run.nodes))
     )
     async with asyncio.timeout(PATIENCE_S):
-        await _cycled(seen.run)
+        await cycled(seen.run)
         await _fail_over(pair, clients, seen)
-        await _cycled(seen.run)
+        await cycled(seen.run)
         seen.run.cycles = 0  # each node rests at its next `available`
         await leaders
-        await _settled(pair)
+        await settled(pair.promoted_url)
         log = log_of(front)
         while len(seen.stream) < len(log):
             await asyncio.sleep(0.1)
@@ -218,7 +230,7 @@ async def _fail_over(pair: Pair, clients: list[httpx.AsyncClient], seen: Seen) -
     seen.away_s = time.monotonic() - began
 
 
-async def _cycled(run: storm.Storm) -> None:
+async def cycled(run: storm.Storm) -> None:
     """Every node has been through a cycle since."""
     for node in run.nodes:
         node.cycles = 0
@@ -226,7 +238,7 @@ async def _cycled(run: storm.Storm) -> None:
         await asyncio.sleep(0.05)
 
 
-async def _ready(urls: list[str]) -> None:
+async def ready(urls: list[str]) -> None:
     async with httpx.AsyncClient(trust_env=False) as client, asyncio.timeout(120):
         for url in urls:
             while True:
@@ -235,14 +247,6 @@ async def _ready(urls: list[str]) -> None:
                         break
                 except httpx.TransportError:
                     await asyncio.sleep(0.1)
-
-
-async def _settled(pair: Pair) -> None:
-    busy = "SELECT (SELECT count(*) FROM work) + (SELECT count(*) FROM events WHERE seq IS NULL)"
-    connection = await asyncpg.connect(pair.promoted_url)
-    while await connection.fetchval(busy):
-        await asyncio.sleep(0.2)
-    await connection.close()
 
 
 async def reckon(pair: Pair, seen: Seen, place: Path) -> list[str]:
