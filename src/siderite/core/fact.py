@@ -1,10 +1,9 @@
 """A fact: something that became true, as it is announced. Written by `core.eventlog`."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(msgspec.Struct, frozen=True, gc=False):
     """Event type and payload are the wire's own.
 
     `publisher` is completed with the name of the host that commits: `ironic-api` becomes

@@ -47,6 +47,7 @@ __all__ = ["Authenticator", "Who"]
 MIB = 1024 * 1024
 MAX_DEPTH = 25
 NO_CONTENT = 204
+HOLD = "siderite.hold"  # in a scope: what to call to have the head wait for the body
 JSON = (b"content-type", b"application/json")
 _LENGTH = re.compile(r"[0-9]{1,18}\Z")
 
@@ -86,7 +87,7 @@ class Request:
         "who",
     )  # fmt: skip
 
-    def __init__(self, scope: Any, receive: Any, path: str) -> None:
+    def __init__(self, scope: Any, receive: Any, path: str, base: str = "") -> None:
         self.scope = scope
         self._receive = receive
         self.method: str = scope["method"]
@@ -95,7 +96,7 @@ class Request:
         self.version = 0
         self.who = NOBODY
         self.request_id = new_request_id()
-        self.base = ""
+        self.base = base
         self._query: list[tuple[str, str]] | None = None
 
     def header(self, name: bytes) -> str | None:
@@ -319,12 +320,10 @@ class App:
         service = self._services.get(prefix)
         if service is None:
             service, rest = self._services[""], path
-        request = Request(scope, receive, rest)
-        request.base = self._public_url
+        request = Request(scope, receive, rest, self._public_url)
         response = await self._answer(service, request)
         service.finish(request, response)
-        body = response.body
-        headers = response.headers
+        body, headers = response.body, response.headers
         if response.chunks is not None:
             metrics.request(service.name, "GET", response.status, time.perf_counter() - began)
             await send(
@@ -334,9 +333,11 @@ class App:
             return
         if response.status != NO_CONTENT:
             headers.append((b"content-length", b"%d" % len(body)))
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if request.method == "HEAD":
             body = b""
+        elif body and HOLD in scope:
+            scope[HOLD]()
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
         took = time.perf_counter() - began
         metrics.request(service.name, _method(request.method), response.status, took)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from siderite.core.errors import IllegalVerb
 
 KEEP = "(keep)"
@@ -51,8 +53,7 @@ class Row:
     target: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(msgspec.Struct, frozen=True):
     """The answer of `fire`: the new state and target, and the row that said so."""
 
     state: State

@@ -187,6 +187,7 @@ def _follow(
                 reason=reason,
                 request_id=change.cause.request_id,
                 pool=rules.pool(value),
+                known=value,
             )
         )
     elif state.kind is Kind.ACTIVE:

@@ -12,11 +12,12 @@ A job that is due at once may be leased by a worker of the process that makes it
 makes it (`Due.leased`): nobody has to look for it then.
 """
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from typing import Any
 
+import msgspec
+
+from siderite.core.ids import random_hex
 from siderite.core.store import Duplicate
 from siderite.core.store import Op
 from siderite.core.store import Store
@@ -26,8 +27,7 @@ FAR = 1e12
 """A time that does not come: work that waits for an outside decision only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(msgspec.Struct, frozen=True):
     """A row: its machine and lane are its name."""
 
     machine: str
@@ -43,6 +43,10 @@ class Work:
     request_id: str | None
     owner: str | None = None
     pool: str | None = None
+    known: Any = None
+    """The machine as the commit left it that made this job, for a worker of the same process; what
+    it decides on that is checked when it commits.
+    """
 
     @property
     def is_leased(self) -> bool:
@@ -50,8 +54,7 @@ class Work:
         return self.owner is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Due(Op):
+class Due(Op, frozen=True):
     """An op that leaves a job without a lease, due at a time; `job` is the job if it is new."""
 
     at: float = 0.0
@@ -60,7 +63,7 @@ class Due(Op):
     def leased(self, owner: str, until: float) -> tuple[Op, Work]:
         """The same new job with a lease on it from the start, and the job as its owner has it."""
         assert self.job is not None  # noqa: S101 - only new jobs are given out so
-        job = replace(self.job, owner=owner)
+        job = msgspec.structs.replace(self.job, owner=owner)
         return _insert(job, until), job
 
 
@@ -94,14 +97,14 @@ def _insert(job: Work, lease_until: float | None) -> Op:
 
 def _new_fence() -> int:
     """One that no row has had: claims then count on from it."""
-    return int.from_bytes(os.urandom(8)) >> 2
+    return int(random_hex()[:16], 16) >> 2
 
 
 def _step() -> int:
     """By how much a claim raises fences: by chance, so that a claim which a database lost when it
     went back to an earlier moment is not mistaken for one that was made after it.
     """
-    return 1 + int.from_bytes(os.urandom(4))
+    return 1 + int(random_hex()[:8], 16)
 
 
 def add(
@@ -116,15 +119,18 @@ def add(
     reason: str | None = None,
     request_id: str | None = None,
     pool: str | None = None,
+    known: Any = None,
 ) -> Due:
     """A new job, in the place of any that the lane had; whoever holds that one is fenced off.
 
-    `pool` names the group of workers that may take it; None is any.
+    `pool` names the group of workers that may take it; None is any. `known` is the machine with
+    this change.
     """
     at = now if due is None else due
     new = Work(
-        machine, lane, kind, job, at, deadline, reason, 0, _new_fence(), now, request_id, pool=pool
-    )
+        machine, lane, kind, job, at, deadline, reason, 0, _new_fence(), now, request_id,
+        pool=pool, known=known,
+    )  # fmt: skip
     op = _insert(new, None)
     return Due(op.sql, op.args, op.rows, at, new)
 
@@ -173,7 +179,7 @@ def again(work: Work, *, due: float, reason: str) -> Op:
 
 def moved_on(work: Work, *, kind: str, deadline: float) -> Work:
     """The work as it stands after `keep`, for whoever holds it."""
-    return replace(work, kind=kind, deadline=deadline)
+    return msgspec.structs.replace(work, kind=kind, deadline=deadline)
 
 
 def done(work: Work) -> Op:
@@ -189,19 +195,18 @@ GONE = "gone"
 """The kind of a job that was dropped while somebody held it."""
 
 
-def drop(machine: str, lane: str) -> tuple[Op, Op]:
-    """Forget whatever the lane has; whoever holds it is fenced off, and its lease stays till then.
+def drop(machine: str, lane: str | None = None) -> tuple[Op, Op]:
+    """Forget whatever the lane has, or all of the machine's; whoever holds it is fenced off, and
+    its lease stays till then.
 
     What is left of it is done with by whoever claims it.
     """
-    free = Op(
-        "DELETE FROM work WHERE machine = ? AND lane = ? AND owner IS NULL",
-        (machine, lane),
-    )
+    which, args = ("", (machine,)) if lane is None else (" AND lane = ?", (machine, lane))
+    free = Op(f"DELETE FROM work WHERE machine = ?{which} AND owner IS NULL", args)
     held = Op(
         "UPDATE work SET kind = ?, job = '{}', due = 0, reason = NULL, fence = fence + 1"
-        " WHERE machine = ? AND lane = ? AND owner IS NOT NULL",
-        (GONE, machine, lane),
+        f" WHERE machine = ?{which} AND owner IS NOT NULL",
+        (GONE, *args),
     )
     return free, held
 

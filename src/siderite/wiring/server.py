@@ -9,13 +9,62 @@ from functools import partial
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from siderite.core.config import Config
+from siderite.core.http import HOLD
 from siderite.core.websocket import with_sockets
 from siderite.events import Hub
 from siderite.wiring.program import Program
 
 WS_MESSAGE_BYTES = 1024 * 1024
+
+
+class _Joining:
+    """A transport that can hold back the head of an answer until its body comes: both go out with
+    one system call, and wake the client once.
+    """
+
+    __slots__ = ("_head", "_is_held", "_transport", "_write")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._write = transport.write
+        self._is_held = False
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def hold(self) -> None:
+        """The next thing that is written goes out with the one after it."""
+        self._is_held = True
+
+    def write(self, data: bytes) -> None:
+        if self._is_held:
+            self._is_held, self._head = False, data
+            return
+        if self._head:
+            data, self._head = self._head + data, b""
+        self._write(data)
+
+    def close(self) -> None:
+        if self._head:
+            self.write(b"")
+        self._transport.close()
+
+
+class _Http(HttpToolsProtocol):
+    """The server's protocol over such a transport, of which the application is told."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        joining: Any = _Joining(transport)
+        self._hold = joining.hold
+        super().connection_made(joining)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope[HOLD] = self._hold  # type: ignore[literal-required]
 
 
 class _Server(uvicorn.Server):
@@ -80,7 +129,7 @@ def listen(config: Config) -> socket.socket:
 async def serve(program: Program, listener: socket.socket, ready: asyncio.Event) -> None:
     """Answer requests until told to stop."""
     options = uvicorn.Config(
-        with_sockets(program.app, program.sockets), loop="uvloop", http="httptools",
+        with_sockets(program.app, program.sockets), loop="uvloop", http=_Http,
         ws="websockets-sansio", ws_max_size=WS_MESSAGE_BYTES, ws_per_message_deflate=False,
         lifespan="off", access_log=False, log_config=None, server_header=False,
         proxy_headers=False, date_header=False,

@@ -6,7 +6,9 @@ belongs: raw control characters never occur within JSON text. What a version sho
 up to its newline, without parsing (`cut`). Secrets are masked on the way.
 """
 
+import secrets
 from bisect import bisect_right
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from operator import attrgetter
@@ -20,7 +22,12 @@ from siderite.baremetal.domain.secrets import mask
 
 URL = "\r"
 _KEPT = 64
-_UUID, _HERE = "\0", "\1"
+_UUID = "\0"
+_NEXT = secrets.token_hex(8)
+"""Begins the names of fields that begin a version's, while a value is encoded: nothing that a user
+may have written can be taken for it.
+"""
+_MARKED = f',"{_NEXT}'
 
 _encode = msgspec.json.Encoder().encode
 
@@ -71,30 +78,29 @@ class Fields(Generic[T]):
         self._values = attrgetter(*plain)
         self._masked_at = tuple(plain.index(name) for name in masked)
         self._steps_at = sorted(set(self.since.values()))
-        self._frame = self._framed(frozenset(wrapped))
+        self._shown = self._struct()
+        self._fixed = tuple(self._links_at(frozenset(wrapped)))
         # The last few with their text: what is stored is often answered with right after.
         self._rendered: dict[str, tuple[T, str]] = {}
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         return iter(self.table)
 
-    def _framed(self, wrapped: frozenset[str]) -> str:
-        """All that stands between the values: keys, commas, newlines and the links, which depend
-        on the uuid alone. One text for every value, with marks for the uuid and for each field.
-        """
-        out = []
+    def _struct(self) -> Callable[..., msgspec.Struct]:
+        """What is encoded of a value: all of its fields, in the table's order."""
+        names: dict[str, str] = {}
         before = None
         for name, since in self.table:
-            start = "" if before is None else "," if since == before else "\n,"
+            names[name] = name if before in (None, since) else _NEXT + name
             before = since
-            out.append(f'{start}"{name}":')
+        return msgspec.defstruct("Shown", list(names), rename=names)
+
+    def _links_at(self, wrapped: frozenset[str]) -> Iterator[tuple[int, msgspec.Raw]]:
+        """The links and their places. They depend on the uuid alone, for which they have a mark."""
+        for at, (name, _) in enumerate(self.table):
             if name in self.links:
-                sub = "" if name == "links" else "/" + name
-                text = bytes(links(self.kind, _UUID, sub)).decode()
-                out.append(f"[{text}]" if name in wrapped else text)
-            else:
-                out.append(_HERE)
-        return "".join(out)
+                text = bytes(links(self.kind, _UUID, "" if name == "links" else "/" + name))
+                yield at, msgspec.Raw(b"[" + text + b"]" if name in wrapped else text)
 
     def render(self, value: T) -> str:
         """The value's JSON text for the store: see the module's text for its form."""
@@ -112,20 +118,10 @@ class Fields(Generic[T]):
         for at in self._masked_at:
             if values[at]:
                 values[at] = mask(values[at])
-        frame = self._frame.replace(_UUID, value.uuid).split(_HERE)
-        out = []
-        for before, field in zip(frame, values, strict=False):
-            out.append(before)
-            if field is None:
-                out.append("null")
-            elif field is False:
-                out.append("false")
-            elif field is True:
-                out.append("true")
-            else:
-                out.append(_encode(field).decode())
-        out.append(frame[-1])
-        return "".join(out)
+        for at, link in self._fixed:
+            values.insert(at, link)
+        text = _encode(self._shown(*values)).decode()
+        return text[1:-1].replace(_UUID, value.uuid).replace(_MARKED, '\n,"')
 
     def cut(self, body: str, version: int) -> str:
         """What a version shows of a rendered value, as JSON text; the URL is still to be put in."""

@@ -21,6 +21,7 @@ from siderite.baremetal.usecases.find import Guard
 from siderite.core.errors import NotFound
 from siderite.core.ids import new_uuid
 from siderite.core.store import Duplicate
+from siderite.core.store import Line
 from siderite.core.store import Op
 from siderite.core.times import iso
 from siderite.core.transition import Cause
@@ -32,6 +33,7 @@ _PUT = (
     " ON CONFLICT (node_uuid, kind) DO UPDATE SET doc = excluded.doc"
 )
 _GET = "SELECT doc FROM node_details WHERE node_uuid = ? AND kind = ?"
+_KNOWN = "SELECT kind, doc FROM node_details WHERE node_uuid = ? AND kind <> 'inventory'"
 _TAKEN = "SELECT address FROM ports WHERE address IN (%s)"
 _TRIES = 3
 _encode = msgspec.json.Encoder().encode
@@ -46,20 +48,25 @@ async def keep(ctx: Context, uuid: str, found: Found) -> None:
         return
 
     async def decide(change: Change) -> None:
-        await _keep(ctx, change, uuid, found)
+        await put(ctx, change, uuid, found)
 
     for _ in range(_TRIES):
         with contextlib.suppress(Duplicate):  # somebody made one of the ports just now
             return await ctx.door.attempt(Cause(), uuid, decide)
 
 
-async def _keep(ctx: Context, change: Change, uuid: str, found: Found) -> None:
+async def put(ctx: Context, change: Change, uuid: str, found: Found) -> None:
+    """The same, as a part of another change."""
     now = iso(change.now)
+    rows: Sequence[Line] = ()
+    if found.bios is not None or found.firmware is not None:
+        rows = await ctx.door.store.fetch(_KNOWN, (uuid,))
+    docs = {str(row[0]): str(row[1]) for row in rows}
     if found.bios is not None:
-        known = await _settings(ctx, uuid)
+        known = _SETTINGS.decode(docs.get("bios", "[]"))
         _put(change, uuid, "bios", known, details.settings(known, found.bios, now))
     if found.firmware is not None:
-        parts = await _firmware(ctx, uuid)
+        parts = _FIRMWARE.decode(docs.get("firmware", "[]"))
         _put(change, uuid, "firmware", parts, details.firmware(parts, found.firmware, now))
     if found.inventory is not None:
         made = Inventory(found.inventory, found.plugin_data or {})

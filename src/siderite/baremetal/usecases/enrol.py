@@ -14,6 +14,7 @@ from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import portgroups
 from siderite.baremetal.usecases import ports
 from siderite.baremetal.usecases import power_schedule
+from siderite.baremetal.usecases import records
 from siderite.baremetal.usecases import volumes
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.records import Records
@@ -33,7 +34,6 @@ _DELETABLE = frozenset({P.MANAGEABLE, P.ENROLL, P.ADOPTFAIL})
 _OF_NODES: tuple[Records[Any], ...] = (
     ports.RECORDS, portgroups.RECORDS, volumes.CONNECTOR_RECORDS, volumes.TARGET_RECORDS,
 )  # fmt: skip
-LANES = ("provision", "power", "cleanup", "firmware", "console")
 
 
 async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause: Cause) -> Node:
@@ -113,8 +113,8 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
             await announce_failure(ctx, cause, "delete", node)
             raise refusal
         change.put(NODES.remove(node))
-        for kind in _OF_NODES:
-            await kind.remove_all(ctx, change, node)
+        for kind, record in await records.of_node(ctx, node, _OF_NODES):
+            kind.remove_with(change, record, node)
         change.put(details.forget(node.uuid))
         change.put(eventlog.forget(node.uuid))
         change.put(power_schedule.end(node.uuid))
@@ -122,8 +122,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
             change.put(console.forget(node.uuid))
             change.tell(*(facts.console("console_set", s, node) for s in ("start", "end")))
         await allocations.end_with(ctx, change, node)
-        for lane in LANES:
-            change.put(*work.drop(node.uuid, lane))
+        change.put(*work.drop(node.uuid))
         change.tell(*facts.node_crud_pair("delete", node))
 
     await ctx.door.attempt(cause, ident, decide)

@@ -79,7 +79,7 @@ async def ask(
                 node.uuid, LANE, "power", job=msgspec.json.encode(job).decode(), now=change.now,
                 deadline=change.now + _patience(ctx, target, timeout_s),
                 reason=f"{target} was asked for", request_id=cause.request_id,
-                pool=ctx.rules.pool(node),
+                pool=ctx.rules.pool(node), known=after,
             )
         )  # fmt: skip
         return after

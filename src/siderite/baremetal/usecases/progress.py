@@ -62,6 +62,8 @@ async def load(ctx: Context, machine: str) -> Node | None:
 
 async def load_or_abandon(ctx: Context, held: Work) -> Node | None:
     """The node of a piece of work; work on one that is gone ends."""
+    if isinstance(held.known, Node):
+        return held.known
     node = await load(ctx, held.machine)
     if node is None:
         await abandon(ctx, held)

@@ -226,11 +226,10 @@ class Records(Generic[R]):
             await self.announce_failure(ctx, by.cause, "delete", tried[0])
             raise
 
-    async def remove_all(self, ctx: Context, change: Change, node: Node) -> None:
-        """The records of a node go with it, in the same change."""
-        for found in await self.of(ctx, node):
-            change.put(self.table.remove(found))
-            self.tell(change, "delete", Found(found, node))
+    def remove_with(self, change: Change, record: R, node: Node) -> None:
+        """A record goes with its node, in the same change."""
+        change.put(self.table.remove(record))
+        self.tell(change, "delete", Found(record, node))
 
     def tell(self, change: Change, action: str, found: Found[R]) -> None:
         """Start and end of something that changes nothing of the payload in between."""
@@ -301,3 +300,17 @@ class Records(Generic[R]):
         return Conflict(
             f"A {self.noun} with UUID {value.uuid} already exists; leave it out to get a new one."
         )
+
+
+async def of_node(
+    ctx: Context, node: Node, kinds: Sequence[Records[Any]]
+) -> list[tuple[Records[Any], Any]]:
+    """The records of a node, of all of these kinds at once."""
+    each = (
+        f"SELECT {n} AS kind, id, doc FROM {kind.table.name} WHERE node_uuid = ?"  # noqa: S608
+        for n, kind in enumerate(kinds)
+    )
+    sql = f"{' UNION ALL '.join(each)} ORDER BY kind, id"
+    rows = await ctx.door.store.fetch(sql, (node.uuid,) * len(kinds))
+    found = [(kinds[int(row[0] or 0)], row[2]) for row in rows]
+    return [(kind, kind.table.value(doc)) for kind, doc in found]

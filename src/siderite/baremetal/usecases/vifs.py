@@ -18,6 +18,8 @@ from siderite.baremetal.usecases import portgroups
 from siderite.baremetal.usecases import ports
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.records import By
+from siderite.baremetal.usecases.records import Records
+from siderite.baremetal.usecases.records import of_node
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.transition import Change
@@ -28,8 +30,8 @@ Carrier = Port | Portgroup
 
 
 async def _carriers(ctx: Context, node: Node) -> list[Carrier]:
-    found: list[Carrier] = [*await ports.RECORDS.of(ctx, node)]
-    return found + await portgroups.RECORDS.of(ctx, node)
+    kinds: tuple[Records[Any], ...] = (ports.RECORDS, portgroups.RECORDS)
+    return [carrier for _, carrier in await of_node(ctx, node, kinds)]
 
 
 async def listed(ctx: Context, ident: str, by: By) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.hardware import Found
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
@@ -15,6 +16,7 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import console
+from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import inspection_rules
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases import vifs
@@ -35,8 +37,15 @@ _WIPED: dict[str, Any] = {
 }
 
 
-async def verified(ctx: Context, run: Run, power: PowerState, changes: dict[str, Any]) -> None:
-    """The machine answered: it can be managed. `changes` is what else it told of itself."""
+async def verified(
+    ctx: Context, run: Run, power: PowerState, changes: dict[str, Any], found: Found
+) -> None:
+    """The machine answered: it can be managed. `changes` is what else it told of itself, `found`
+    what is kept beside the node.
+    """
+
+    async def kept(change: Change, node: Node) -> None:
+        await details.put(ctx, change, node.uuid, found)
 
     def told(node: Node) -> list[Fact]:
         if run.node.power_state == power.wire:
@@ -46,7 +55,7 @@ async def verified(ctx: Context, run: Run, power: PowerState, changes: dict[str,
     await progress.moved(
         ctx, run, Event.DONE, run.job,
         changes=lambda node: {**changes, "power_state": power.wire, "last_error": None},
-        facts=told,
+        facts=told, also=kept,
     )  # fmt: skip
 
 

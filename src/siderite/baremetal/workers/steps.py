@@ -222,8 +222,7 @@ class Steps:
             await progress.waits(self._ctx, run, run.job, Wait(reading.why, 1.0))
             return None
         changes, found = await look(driver, run.node, self._ctx.settings.hardware_timeout_s)
-        await details.keep(self._ctx, run.node.uuid, found)
-        await ends.verified(self._ctx, run, reading.power, changes)
+        await ends.verified(self._ctx, run, reading.power, changes, found)
         return None
 
     async def _finish(self, run: Run, last: Done | None = None) -> Run | None:

@@ -208,7 +208,7 @@ async def _record(
         work.add(
             server.uuid, ctx.rules.lane, work_kind("build"), job=job_text(job), now=change.now,
             deadline=change.now + BUILD_S * ctx.settings.deadline_scale,
-            reason=server.wait_reason, request_id=request_id,
+            reason=server.wait_reason, request_id=request_id, known=server,
         )
     )  # fmt: skip
     change.tell(facts.update(server, server))

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -68,9 +67,14 @@ class Report:
     """Further changes that depend on the server as it is."""
 
 
-async def load(ctx: Context, machine: str) -> Server | None:
+async def load(ctx: Context, uuid: str) -> Server | None:
+    """A server."""
+    return await SERVERS.get(ctx.door.store, uuid)
+
+
+async def load_for(ctx: Context, held: Work) -> Server | None:
     """The server of a piece of work."""
-    return await SERVERS.get(ctx.door.store, machine)
+    return held.known if isinstance(held.known, Server) else await load(ctx, held.machine)
 
 
 async def _report(ctx: Context, run: Run, decide: Callable[[Change, Server], Server]) -> Server:
@@ -139,7 +143,7 @@ async def report(ctx: Context, run: Run, told: Report) -> Run:
     if told.event is not None and not told.ends:
         state = ctx.rules.machine.states[server.state]
         deadline = ctx.door.clock() + (state.deadline_s or 0.0) * ctx.settings.deadline_scale
-    return Run(replace(run.held, deadline=deadline), server, job)
+    return Run(msgspec.structs.replace(run.held, deadline=deadline), server, job)
 
 
 def _closed(ctx: Context, run: Run, told: Report) -> list[ActionEvent]:

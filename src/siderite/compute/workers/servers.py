@@ -30,7 +30,7 @@ class ServerWork:
 
     async def handle(self, held: Work) -> None:
         """Carry on from where the job stands."""
-        server = await progress.load(self._ctx, held.machine)
+        server = await progress.load_for(self._ctx, held)
         if server is None or server.deleted:
             await progress.abandon(self._ctx, held)
             return

@@ -12,16 +12,16 @@ SQL is written once, with `?` for arguments, in the file that owns the table.
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 Value = str | int | float | bytes | None
 Line = Sequence[Value]
 """A row as the database gives it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(msgspec.Struct, frozen=True):
     """One statement of a commit; `rows` is how many rows it must touch, None for any number."""
 
     sql: str

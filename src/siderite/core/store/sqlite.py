@@ -108,7 +108,8 @@ class SqliteStore:
             self._undo()
             answers = [(done, None, why) for done, _, _ in answers]
         _answer(answers)
-        self._flush()
+        # After those who were answered: what they hand in next is then in it too.
+        asyncio.get_running_loop().call_soon(self._flush)
 
     def _undo(self) -> None:
         if self._writer.in_transaction:

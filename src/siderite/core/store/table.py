@@ -9,7 +9,9 @@ a compare-and-swap on `version`, and writes only the columns that differ.
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from operator import attrgetter
+from operator import ne
 from typing import Generic
 from typing import Literal
 from typing import Protocol
@@ -103,24 +105,19 @@ class Table(Generic[R]):
 
     def swap(self, before: R, after: R) -> Op:
         """The op that puts `after` in the place of `before`, if that is still there."""
-        changed, args = [], []
-        for column, old, new in zip(
-            self.columns, self._values(before), self._values(after), strict=True
-        ):
-            if new != old:
-                changed.append(column)
-                args.append(_plain(new))
-        key = tuple(changed)
+        now = self._values(after)
+        differs = tuple(map(ne, self._values(before), now))
+        key = tuple(compress(self.columns, differs))
         sql = self._updates.get(key)
         if sql is None:
-            sets = ", ".join(f"{column} = ?" for column in ("version", "doc", "body", *changed))
+            sets = ", ".join(f"{column} = ?" for column in ("version", "doc", "body", *key))
             sql = f"UPDATE {self.name} SET {sets} WHERE uuid = ? AND version = ?"
             self._updates[key] = sql
         values = (
             after.version,
             self._doc(after),
             self.render(after),
-            *args,
+            *map(_plain, compress(now, differs)),
             before.uuid,
             before.version,
         )
