@@ -74,3 +74,18 @@ def test_hooks_are_for_administrators_and_unknown_to_other_clouds_versions(lite:
     for version in ("1.1", "1.115"):
         assert lite.ask("GET", "/v1/hooks", version=version).status == 404
         assert lite.ask("POST", "/v1/hooks", body, version=version).status == 404
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ({"state": "verifying"}, "must be one of cleaning, deploying, servicing, inspecting"),
+        ({"state": "deleting"}, "manageable, available, active, rescue"),
+        ({"state": "active", "step": "deploy.write_image"}, "steps are run in cleaning, deploying"),
+        ({}, "before a step, or before what it leads to"),
+    ],
+)
+def test_where_nothing_can_be_held_the_possible_places_are_told(
+    lite: Standing, place: dict[str, str], words: str
+) -> None:
+    refused(lite.ask("POST", "/v1/hooks", {"name": "h-x", **place}, version=900), 400, words)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.usecases import callback
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import until
@@ -34,6 +35,16 @@ async def hold_of(app, uuid):
     shown = await app.ask("GET", f"/v1/nodes/{uuid}/hold", version=900)
     assert shown.status == 200, shown
     return shown.json
+
+
+async def until_held(app, uuid):
+    """The node once it is held, in whatever state."""
+    async with asyncio.timeout(30):
+        while True:
+            node = await app.node(uuid)
+            if (node.wait_reason or "").startswith("held by hook"):
+                return node
+            await asyncio.sleep(0.01)
 
 
 async def told(app, uuid):
@@ -97,6 +108,71 @@ def test_a_hook_on_a_state_holds_when_it_begins_or_before_it_is_reached(
             await answer(app, uuid, "proceed")
             await until(app, uuid, "active")
             assert await told(app, uuid) == [("start", None), ("end", "answer")]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("state", "target", "held_in", "end"),
+    [
+        ("inspecting", "inspect", "inspect wait", "manageable"),
+        ("manageable", "inspect", "inspect wait", "manageable"),
+        ("rescuing", "rescue", "rescue wait", "rescue"),
+        ("rescue", "rescue", "rescue wait", "rescue"),
+    ],
+)
+def test_inspection_and_rescue_are_held_in_their_wait_state(tmp_path, state, target, held_in, end):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("manageable" if target == "inspect" else "active")
+            await hook(app, state=state)
+            more = {"rescue_password": "hunter2"} if target == "rescue" else {}
+            await verb(app, uuid, target, **more)
+            node = await until_held(app, uuid)
+            assert node.provision_state == held_in
+            done = any(name.startswith(f"{target}.") for name in ran(app))
+            assert done is (state == end), "it stops before the first step, or after the last"
+            await callback.heartbeat(app.program.baremetal, uuid)
+            await answer(app, uuid, "extend", seconds=900)
+            assert (await app.node(uuid)).provision_state == held_in, "a call does not end a hold"
+            await answer(app, uuid, "proceed")
+            node = await until(app, uuid, end)
+            assert (node.wait_reason, node.deadline) == (None, None)
+            assert await told(app, uuid) == [
+                ("start", None),
+                ("success", "answer"),
+                ("end", "answer"),
+            ]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("policy", "end"), [("proceed", "manageable"), ("fail", "inspect failed")])
+def test_a_held_inspection_without_an_answer_follows_the_hooks_policy(tmp_path, policy, end):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("manageable")
+            await hook(app, state="inspecting", deadline_s=1, on_deadline=policy)
+            await verb(app, uuid, "inspect")
+            await until_held(app, uuid)
+            await until(app, uuid, end)
+            status = "end" if policy == "proceed" else "error"
+            assert await told(app, uuid) == [("start", None), (status, "deadline")]
+
+    asyncio.run(story())
+
+
+def test_a_verb_that_takes_the_place_of_held_work_ends_the_hold(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("active")
+            await hook(app, state="rescuing")
+            await verb(app, uuid, "rescue", rescue_password="hunter2")
+            await until_held(app, uuid)
+            await verb(app, uuid, "deleted")
+            assert await told(app, uuid) == [("start", None), ("error", "abort")]
+            await answer(app, uuid, "proceed", 409)
+            await until(app, uuid, "available")
 
     asyncio.run(story())
 

@@ -1,8 +1,9 @@
 """A hook as a value: where in a node's life an outside service has a say, and on which nodes.
 
-Only kinds of work with a hold state can stop: cleaning, deploying, servicing. A hook on one of
-these states stops the work before its first step, one on a step before that step, and one on the
-state that the work leads to when all steps are done.
+Work can stop where the machine has a state for it: cleaning, deploying and servicing in a hold
+state, inspection and rescue, which have none, in their wait state. A hook on one of these states
+stops the work before its first step, one on a step before that step, and one on the state that the
+work leads to when all steps are done.
 """
 
 from typing import Any
@@ -15,9 +16,11 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Hold
 from siderite.baremetal.domain.steps import Job
 
-FAMILIES = frozenset({Family.CLEAN, Family.DEPLOY, Family.SERVICE})
-BEGINS = (P.CLEANING, P.DEPLOYING, P.SERVICING)
-ENDS = (P.MANAGEABLE, P.AVAILABLE, P.ACTIVE)
+FAMILIES = frozenset({
+    Family.CLEAN, Family.DEPLOY, Family.SERVICE, Family.INSPECT, Family.RESCUE,
+})  # fmt: skip
+BEGINS = (P.CLEANING, P.DEPLOYING, P.SERVICING, P.INSPECTING, P.RESCUING)
+ENDS = (P.MANAGEABLE, P.AVAILABLE, P.ACTIVE, P.RESCUE)
 STATES = tuple(state.value for state in (*BEGINS, *ENDS))
 """States that a hook can be on."""
 

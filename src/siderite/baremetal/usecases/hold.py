@@ -7,7 +7,6 @@ import msgspec
 from siderite.baremetal.domain import hook_facts
 from siderite.baremetal.domain.hook_facts import By
 from siderite.baremetal.domain.node import Node
-from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Hold
 from siderite.baremetal.domain.steps import Job
@@ -95,8 +94,8 @@ async def answer(
 def _proceed(ctx: Context, change: Change, held: Held, said: Answer) -> Node:
     job = held.job.released()
     applied = apply(
-        change, ctx.rules, held.node, Event.UNHOLD, job=job_text(job), kind=held.work.kind,
-        reason=f"hook {held.stop.name} let it go on",
+        change, ctx.rules, held.node, hooks.going_on(held.node), job=job_text(job),
+        kind=held.work.kind, reason=f"hook {held.stop.name} let it go on",
     )  # fmt: skip
     change.tell(
         hook_facts.hook("end", applied.value, job, held.stop, by=By.ANSWER, reason=said.reason)

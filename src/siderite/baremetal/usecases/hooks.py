@@ -60,7 +60,7 @@ async def hold(ctx: Context, run: Run, hook: Hook) -> None:
         return {**shown, "deadline": iso(stop.until)}
 
     await progress.moved(
-        ctx, run, Event.HOLD, job, reason=reason, due_in=hook.deadline_s, changes=fields,
+        ctx, run, holding(run.node), job, reason=reason, due_in=hook.deadline_s, changes=fields,
         facts=lambda node: [hook_facts.hook("start", node, job, stop, reason=reason)],
     )  # fmt: skip
 
@@ -71,8 +71,10 @@ def why_held(stop: Hold) -> str:
     return f"held by hook {stop.name} for an answer by {iso(stop.until)}; {then}"
 
 
-async def looked_at(ctx: Context, run: Run) -> None:
-    """A held node's work was woken: if the hold's time is up, its hook's own policy is followed."""
+async def looked_at(ctx: Context, run: Run) -> Run | None:
+    """A held node's work was woken: if the hold's time is up, its hook's own policy is followed.
+    What is to be gone on with at once, if anything.
+    """
     stop, now = run.job.hold, ctx.door.clock()
     if stop is None or now < stop.until:
         change = ctx.door.change(Cause(run.held.request_id))
@@ -82,18 +84,19 @@ async def looked_at(ctx: Context, run: Run) -> None:
                       reason=run.held.reason)
         )  # fmt: skip
         await ctx.door.commit(change)
-        return
+        return None
     reason = f"hook {stop.name} had no answer by {iso(stop.until)}"
     if stop.on_deadline == FAIL:
         await _fail_late(ctx, run, stop, reason)
-        return
-    job = run.job.released()
-    await progress.moved(
-        ctx, run, Event.UNHOLD, job, reason=reason,
+        return None
+    job, event = run.job.released(), going_on(run.node)
+    after = await progress.moved(
+        ctx, run, event, job, reason=reason,
         facts=lambda node: [
             hook_facts.hook("end", node, job, stop, by=By.DEADLINE, reason=reason)
         ],
     )  # fmt: skip
+    return after if event is Event.RESUME else None
 
 
 async def _fail_late(ctx: Context, run: Run, stop: Hold, reason: str) -> None:
@@ -107,6 +110,16 @@ async def _fail_late(ctx: Context, run: Run, stop: Hold, reason: str) -> None:
             hook_facts.hook("error", node, run.job, stop, by=By.DEADLINE, reason=reason)
         ],
     )  # fmt: skip
+
+
+def holding(node: Node) -> Event:
+    """The event by which work on a node stops: into its hold state, or else its wait state."""
+    return Event.HOLD if NODE.can(node.provision_state, Event.HOLD) else Event.WAIT
+
+
+def going_on(node: Node) -> Event:
+    """The event by which a held node's work goes on."""
+    return Event.UNHOLD if NODE.can(node.provision_state, Event.UNHOLD) else Event.RESUME
 
 
 def failing(node: Node) -> Event:

@@ -31,6 +31,7 @@ from siderite.core.errors import IllegalVerb
 from siderite.core.errors import Invalid
 from siderite.core.errors import Unsupported
 from siderite.core.ids import new_uuid
+from siderite.core.machine import Kind
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
@@ -83,7 +84,10 @@ async def ask(
             args={"disable_ramdisk": True} if disable_ramdisk else {},
         )
         changes = {"last_error": None, **_recorded(node, wish, change.now)}
-        return apply(change, ctx.rules, node, wish.event, job=job_text(job), changes=changes).value
+        after = apply(change, ctx.rules, node, wish.event, job=job_text(job), changes=changes).value
+        if NODE.states[node.provision_state].kind in (Kind.HOLD, Kind.WAIT):
+            await _end_hold(ctx, change, node, after, wish.verb)
+        return after
 
     return await ctx.door.attempt(cause, ident, decide)
 
@@ -170,6 +174,14 @@ def _recorded(node: Node, wish: Ask, now: float) -> dict[str, Any]:
     if event in (Event.DEPLOY, Event.REBUILD) and wish.configdrive is not None:
         return {"instance_info": {**node.instance_info, "configdrive": wish.configdrive}}
     return {}
+
+
+async def _end_hold(ctx: Context, change: Change, before: Node, after: Node, verb: str) -> None:
+    """The verb takes the place of work that may be held at a hook: whoever was asked is told."""
+    for item in await work.of_machine(ctx.door.store, before.uuid):
+        job = job_of(item.job) if item.lane == ctx.rules.lane else None
+        if job is not None and job.hold is not None:
+            change.tell(hook_facts.hook("error", after, job, job.hold, by=By.ABORT, reason=verb))
 
 
 async def _unhold(ctx: Context, change: Change, node: Node) -> Node:

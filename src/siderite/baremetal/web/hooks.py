@@ -4,6 +4,8 @@ import re
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.baremetal.domain.hook import BEGINS
+from siderite.baremetal.domain.hook import ENDS
 from siderite.baremetal.domain.hook import FAIL
 from siderite.baremetal.domain.hook import PROCEED
 from siderite.baremetal.domain.hook import STATES
@@ -72,7 +74,13 @@ def _selector(key: str, value: Any) -> dict[str, Any]:
 
 def _placed(state: str | None, step: str | None) -> None:
     if state is None and step is None:
-        raise Invalid("Schema error for hook: it needs a state or a step to be on.")
+        raise Invalid(
+            "Schema error for hook: it needs a state or a step to be on. Work stops before its"
+            f" first step ({', '.join(BEGINS)}), before a step, or before what it leads to"
+            f" ({', '.join(ENDS)})."
+        )
+    if step is not None and state not in (None, *BEGINS):
+        raise Invalid(f"No step is run in {state}; steps are run in {', '.join(BEGINS)}.")
 
 
 def _created(fields: dict[str, Any], version: int, who: Who) -> dict[str, Any]:

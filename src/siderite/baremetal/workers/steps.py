@@ -65,9 +65,8 @@ class Steps:
     async def _advance(self, run: Run) -> Run | None:
         """One step further; None when there is nothing more to do now."""
         state = NODE.states[run.node.provision_state]
-        if state.kind is Kind.HOLD and run.job.hold is not None:
-            await hooks.looked_at(self._ctx, run)
-            return None
+        if state.kind in (Kind.HOLD, Kind.WAIT) and run.job.hold is not None:
+            return await hooks.looked_at(self._ctx, run)
         if not state.moves_by_itself:
             # The node was moved on by other means; its work has no meaning any more.
             await progress.abandon(self._ctx, run.held)
