@@ -5,13 +5,13 @@ each other, so a fact has no place until `place` gives it one; on SQLite the sin
 once.
 """
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
@@ -275,21 +275,37 @@ def _entry(row: Line) -> Entry:
 
 
 _PLACE = """
-WITH unplaced AS (
-  SELECT id, row_number() OVER (ORDER BY id) AS n FROM events WHERE seq IS NULL
+WITH head AS (
+  SELECT seq FROM event_head FOR UPDATE SKIP LOCKED
+), known AS (
+  SELECT seq FROM event_head
+), unplaced AS (
+  SELECT id, row_number() OVER (ORDER BY id) AS n FROM events
+  WHERE seq IS NULL AND (SELECT seq FROM head) = (SELECT seq FROM known)
 ), placed AS (
-  UPDATE events SET seq = $1 + unplaced.n FROM unplaced WHERE events.id = unplaced.id RETURNING 1
+  UPDATE events SET seq = head.seq + unplaced.n FROM unplaced, head
+  WHERE events.id = unplaced.id RETURNING 1
+), moved AS (
+  UPDATE event_head SET seq = event_head.seq + (SELECT count(*) FROM placed)
+  WHERE EXISTS (SELECT FROM placed) RETURNING 1
 )
-UPDATE event_head SET seq = $1 + (SELECT count(*) FROM placed) RETURNING seq
+SELECT (SELECT seq FROM head) = (SELECT seq FROM known), (SELECT count(*) FROM placed),
+  (SELECT CASE WHEN ? <> '' THEN pg_notify(?, '') END FROM moved)
 """
+_AGAIN_S = 0.02
 
 
-async def place(store: Any) -> int:
-    """Give committed facts their place in the log (PostgreSQL); the last number given.
+async def place(store: Store, tell: str = "") -> int:
+    """Give committed facts their place in the log (PostgreSQL), and send a signal if there were
+    any; how many.
 
     A fact of one resource is committed after the one before it was visible, so the order of `id` is
-    right per resource; the lock on the head makes it one sequencer at a time.
+    right per resource; the lock on the head makes it one sequencer at a time. Whoever finds it
+    locked, or moved since the statement saw the facts, comes again: nobody holds it over a round
+    trip.
     """
-    async with store.pool.acquire() as connection, connection.transaction():
-        head = await connection.fetchval("SELECT seq FROM event_head FOR UPDATE")
-        return int(await connection.fetchval(_PLACE, head))
+    while True:
+        is_ours, count, _ = (await store.write(_PLACE, (tell, tell)))[0]
+        if is_ours:
+            return int(count or 0)
+        await asyncio.sleep(_AGAIN_S)

@@ -37,6 +37,8 @@ GATHER_S = 0.4
 """How long the index and the monitor wait for more facts: they can be a little late."""
 BATCH = 32
 """Facts that are dealt with at a time: more would keep requests waiting."""
+LARGE_BATCH = 256
+"""The same where no requests are answered: of one machine's facts in a batch one is written."""
 PATIENCE = 40
 """How many turns of a busy loop they leave to requests and work between two batches."""
 
@@ -76,8 +78,9 @@ def _kept_up(base: Base, ways: Ways) -> list[Job]:
     """What the ways out do beside answering."""
     store = base.store
     kept = ((search.NAME, ways.search.deal), (monitor.NAME, ways.monitor.deal))
+    batch = BATCH if base.role.serves else LARGE_BATCH
     followers = [
-        Follower(store, name, deal, batch=BATCH, gather_s=GATHER_S, patience=PATIENCE)
+        Follower(store, name, deal, batch=batch, gather_s=GATHER_S, patience=PATIENCE)
         for name, deal in kept
     ]
     return [
@@ -129,9 +132,8 @@ async def _place_facts(base: Base) -> None:
                 await wake.wait()
         wake.clear()
         try:
-            await eventlog.place(base.store)
-            base.hub.wake()
-            base.store.signal(FACTS)
+            if await eventlog.place(base.store, FACTS):
+                base.hub.wake()
         except Exception as why:
             log.warning("cannot place facts in the log", error=repr(why))
             await asyncio.sleep(0.5)

@@ -48,6 +48,7 @@ _GONE = (
     asyncpg.TooManyConnectionsError,
     asyncpg.ReadOnlySQLTransactionError,  # a replica that is not promoted yet
 )
+_NOTIFY = "SELECT pg_notify(name, '') FROM unnest($1::text[]) AS name"
 _QUIET_S = 0.02
 """Between two signals: one stands for all that happened meanwhile."""
 _CLASH = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
@@ -121,8 +122,7 @@ class PostgresStore:
         while self._signals:
             names, self._signals = self._signals, set()
             try:
-                for name in names:
-                    await self._ask("SELECT pg_notify($1, '')", (name,))
+                await self._ask(_NOTIFY, (list(names),))
             except (Unavailable, asyncpg.PostgresError):
                 return  # they look by themselves from time to time
             await asyncio.sleep(_QUIET_S)
@@ -156,7 +156,7 @@ class PostgresStore:
         except TimeoutError:
             self.pool.terminate()
 
-    async def _ask(self, sql: str, args: Sequence[Value]) -> Sequence[Line]:
+    async def _ask(self, sql: str, args: Sequence[Value | list[str]]) -> Sequence[Line]:
         try:
             async with self.pool.acquire() as connection:
                 rows: Sequence[Line] = await connection.fetch(sql, *args)
