@@ -96,7 +96,9 @@ class Guest:
         domain = self.domain()
         if domain.isActive():
             domain.destroy()
-        domain.undefineFlags(libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE)
+        domain.undefineFlags(
+            libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | libvirt.VIR_DOMAIN_UNDEFINE_NVRAM
+        )
 
 
 def tiny_guest(

@@ -18,6 +18,8 @@ from tests.lab.linux import MIN_MEMORY_MIB
 
 HERE = "10.0.2.2"
 _DISK_MIB = 16
+_UEFI_MEMORY_MIB = 512
+_OVMF = Path("/usr/share/OVMF")
 _IPXE = Path("/usr/lib/ipxe/ipxe.lkrn")
 # What a card's firmware does: ask the network first, and take the disk if that says nothing.
 _SCRIPT = """#!ipxe
@@ -66,7 +68,7 @@ class Iron:
     callback: str
 
 
-def iron(host: LabHost, *, boot_url: str | None = None) -> Iron:
+def iron(host: LabHost, *, boot_url: str | None = None, uefi: bool = False) -> Iron:
     """Define a machine with an empty disk; with a `boot_url`, it asks the network first."""
     uuid = str(uuids.uuid4())
     name = f"iron-{uuid[:8]}"
@@ -76,14 +78,27 @@ def iron(host: LabHost, *, boot_url: str | None = None) -> Iron:
         file.truncate(_DISK_MIB << 20)
     port = free_port()
     text = _DOMAIN.format(
-        name=name, uuid=uuid, memory=MIN_MEMORY_MIB, disk=disk, log=log, mac=mac, port=port,
-        firmware=_firmware(disk.with_suffix(".ipxe"), boot_url) if boot_url else "",
+        name=name, uuid=uuid, memory=_UEFI_MEMORY_MIB if uefi else MIN_MEMORY_MIB,
+        disk=disk, log=log, mac=mac, port=port,
+        firmware=_uefi(disk) if uefi else _firmware(disk.with_suffix(".ipxe"), boot_url),
     )  # fmt: skip
     host.connection().defineXML(text)
     return Iron(Guest(host, name, uuid, mac, disk, log), f"http://127.0.0.1:{port}")
 
 
-def _firmware(script: Path, url: str) -> str:
+def _uefi(disk: Path) -> str:
+    code, variables = _OVMF / "OVMF_CODE_4M.fd", _OVMF / "OVMF_VARS_4M.fd"
+    if not code.exists():
+        raise LabUnavailable(f"{code} is missing; as root: apt-get install ovmf")
+    return (
+        f"<loader readonly='yes' type='pflash'>{code}</loader>"
+        f"<nvram template='{variables}'>{disk.with_suffix('.nvram')}</nvram>"
+    )
+
+
+def _firmware(script: Path, url: str | None) -> str:
+    if url is None:
+        return ""
     if not _IPXE.exists():
         raise LabUnavailable(f"{_IPXE} is missing; as root: apt-get install ipxe")
     script.write_text(_SCRIPT.format(url=url))

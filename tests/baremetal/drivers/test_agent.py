@@ -214,8 +214,28 @@ def test_an_iso_image_is_made_of_kernel_ramdisk_and_parameters(tmp_path):
     assert b"ipa-api-url=http://api/baremetal" in iso
     assert b"console=ttyS0" in iso
     assert b"R" * 4096 in iso
+    assert b"linux ($root)/vmlinuz 'ipa-api-url=http://api/baremetal'" in iso
+    catalogue = int.from_bytes(iso[17 * 2048 + 0x47 :][:4], "little") * 2048
+    assert iso[catalogue : catalogue + 2] == b"\x01\x00", "BIOS machines boot from it"
+    assert iso[catalogue + 64 : catalogue + 66] == b"\x91\xef", "and so do UEFI ones"
     asyncio.run(made.remove("n1"))
     assert not any((tmp_path / "boot").iterdir())
+
+
+@pytest.mark.parametrize(("mode", "package"), [("uefi", "grub-efi"), ("bios", "isolinux")])
+def test_a_missing_boot_loader_is_told_to_those_whose_machines_need_it(
+    tmp_path, monkeypatch, mode, package
+):
+    for name in ("kernel", "ramdisk"):
+        (tmp_path / name).touch()
+    lost = {"uefi": "_GRUB", "bios": "_ISOLINUX"}[mode]
+    monkeypatch.setattr(f"siderite.baremetal.drivers.agent.iso.{lost}", tmp_path / "none")
+    made = ramdisks(tmp_path, kernel=str(tmp_path / "kernel"), ramdisk=str(tmp_path / "ramdisk"))
+    with pytest.raises(NoRamdisk, match=f"install {package}"):
+        asyncio.run(made.iso(Endpoint("n1", {}, {}, {}, boot_mode=mode), "s"))
+    other = {"uefi": "bios", "bios": "uefi"}[mode]
+    asyncio.run(made.iso(Endpoint("n2", {}, {}, {}, boot_mode=other), "s"))
+    assert (tmp_path / "boot" / "n2" / "s" / "boot.iso").exists()
 
 
 def test_a_node_cannot_have_just_any_file_of_the_server_served(tmp_path):

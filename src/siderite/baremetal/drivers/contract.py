@@ -53,6 +53,8 @@ class Endpoint:
     target_raid_config: Mapping[str, Any] = field(default_factory=dict)
     project: str | None = None
     """Whose images the node may be given, beside public ones."""
+    boot_mode: str | None = None
+    """What the BMC last said of it."""
 
     @classmethod
     def of(cls, node: Node) -> "Endpoint":
@@ -66,7 +68,16 @@ class Endpoint:
             {kind: getattr(node, f"{kind}_interface") or "" for kind in INTERFACES},
             node.target_raid_config,
             node.lessee or node.owner,
+            node.boot_mode,
         )
+
+    @property
+    def is_uefi(self) -> bool:
+        """Whether the machine starts by UEFI, as its BMC or else the operator says."""
+        if self.boot_mode is not None:
+            return self.boot_mode == BootMode.UEFI
+        words = str(self.properties.get("capabilities") or "").split(",")
+        return "boot_mode:uefi" in (word.strip() for word in words)
 
     @property
     def bmc(self) -> str:

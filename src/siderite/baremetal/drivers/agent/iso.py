@@ -12,7 +12,8 @@ from typing import Any
 
 _ISOLINUX = Path("/usr/lib/ISOLINUX/isolinux.bin")
 _LDLINUX = Path("/usr/lib/syslinux/modules/bios/ldlinux.c32")
-_MENU = """\
+_GRUB = Path("/usr/lib/grub/x86_64-efi/monolithic/gcdx64.efi")
+_BIOS_MENU = """\
 default boot
 prompt 0
 timeout 1
@@ -20,6 +21,16 @@ label boot
   kernel vmlinuz
   append initrd=initrd {params}
 """
+_UEFI_MENU = """\
+linux ($root)/vmlinuz {params}
+initrd ($root)/initrd
+boot
+"""
+_BIOS_WORDS = ("-b", "isolinux.bin", "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table")
+_UEFI_WORDS = ("-eltorito-alt-boot", "-e", "efi.img", "-no-emul-boot")
+_SECTOR = 512
+_SPARE = 512
+"""Sectors of the image with UEFI's boot loader beyond the loader itself."""
 _CONFIG_FILES = {
     "meta_data": "openstack/latest/meta_data.json",
     "network_data": "openstack/latest/network_data.json",
@@ -36,30 +47,71 @@ class NoRamdisk(Exception):
         self.passing = passing
 
 
-async def bootable(folder: Path, params: str) -> None:
-    """Make `boot.iso` of `vmlinuz` and `initrd` in a folder, for BIOS machines."""
-    for needed, package in ((_ISOLINUX, "isolinux"), (_LDLINUX, "syslinux-common")):
-        if not needed.exists():
-            raise NoRamdisk(f"{needed} is missing here: install {package}, or give a deploy_iso")
+async def bootable(folder: Path, params: str, *, uefi: bool = False) -> None:
+    """Make `boot.iso` of `vmlinuz` and `initrd` in a folder: for BIOS and UEFI machines, as far as
+    the boot loaders are installed here; NoRamdisk if the one for this machine is not.
+    """
+    bios_loader, uefi_loader = await asyncio.to_thread(_loaders)
+    if not (uefi_loader if uefi else bios_loader):
+        packages = "grub-efi-amd64-bin and mtools" if uefi else "isolinux and syslinux-common"
+        kind = "UEFI" if uefi else "BIOS"
+        raise NoRamdisk(
+            f"the boot loader for {kind} machines is missing here: install {packages}, or give a"
+            " deploy_iso"
+        )
     root = folder / "iso"
-    await asyncio.to_thread(_fill, root, folder, params)
+    await asyncio.to_thread(_fill, root, folder)
+    words: list[str | Path] = ["-V", "ramdisk", "-c", "boot.cat"]
+    if bios_loader:
+        await asyncio.to_thread(_add_isolinux, root, params)
+        words += _BIOS_WORDS
+    if uefi_loader:
+        await _add_grub(root, params)
+        words += _UEFI_WORDS if bios_loader else _UEFI_WORDS[1:]
     part = folder / "boot.iso.part"
-    await _genisoimage(
-        "-V", "ramdisk", "-b", "isolinux.bin", "-c", "boot.cat", "-no-emul-boot",
-        "-boot-load-size", "4", "-boot-info-table", "-o", part, root,
-    )  # fmt: skip
+    await _genisoimage(*words, "-o", part, root)
     part.rename(folder / "boot.iso")
     await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)
 
 
-def _fill(root: Path, folder: Path, params: str) -> None:
+def _loaders() -> tuple[bool, bool]:
+    """Whether machines can be booted by BIOS and by UEFI from what is installed here."""
+    has_mtools = shutil.which("mformat") is not None
+    return _ISOLINUX.exists() and _LDLINUX.exists(), _GRUB.exists() and has_mtools
+
+
+def _fill(root: Path, folder: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
-    shutil.copy(_ISOLINUX, root / "isolinux.bin")  # genisoimage writes into it
-    (root / "ldlinux.c32").symlink_to(_LDLINUX)
     for name in ("vmlinuz", "initrd"):
         (root / name).symlink_to((folder / name).resolve())
-    (root / "isolinux.cfg").write_text(_MENU.format(params=params))
+
+
+def _add_isolinux(root: Path, params: str) -> None:
+    shutil.copy(_ISOLINUX, root / "isolinux.bin")  # genisoimage writes into it
+    (root / "ldlinux.c32").symlink_to(_LDLINUX)
+    (root / "isolinux.cfg").write_text(_BIOS_MENU.format(params=params))
+
+
+async def _add_grub(root: Path, params: str) -> None:
+    """UEFI starts a program from a FAT image; this one finds its medium by a file on it."""
+    image = root / "efi.img"
+    sectors = await asyncio.to_thread(_write_menu, root, params)
+    await _tool("mformat", "-C", "-i", image, "-T", str(sectors), "::")
+    await _tool("mmd", "-i", image, "::/EFI", "::/EFI/BOOT")
+    await _tool("mcopy", "-i", image, _GRUB, "::/EFI/BOOT/BOOTX64.EFI")
+
+
+def _write_menu(root: Path, params: str) -> int:
+    """What UEFI's boot loader reads; gives how many sectors it needs itself."""
+    quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in params.split())
+    for name, text in (
+        (".disk/info", "ramdisk\n"),
+        ("boot/grub/grub.cfg", _UEFI_MENU.format(params=quoted)),
+    ):
+        (root / name).parent.mkdir(parents=True)
+        (root / name).write_text(text)
+    return _GRUB.stat().st_size // _SECTOR + _SPARE
 
 
 async def config_drive(value: str | Mapping[str, Any] | None) -> str | None:
@@ -85,14 +137,18 @@ def _write_config(root: Path, parts: Mapping[str, Any]) -> None:
 
 
 async def _genisoimage(*words: str | Path) -> None:
+    await _tool("genisoimage", "-quiet", "-f", "-J", "-r", *words)
+
+
+async def _tool(name: str, *words: str | Path) -> None:
     try:
         process = await asyncio.create_subprocess_exec(
-            "genisoimage", "-quiet", "-f", "-J", "-r", *words,
+            name, *words,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
     except FileNotFoundError as why:
-        raise NoRamdisk("genisoimage is missing here: install it") from why
+        raise NoRamdisk(f"{name} is missing here: install it") from why
     _, said = await process.communicate()
     if process.returncode:
-        raise NoRamdisk(f"genisoimage failed: {said.decode(errors='replace').strip()[-300:]}")
+        raise NoRamdisk(f"{name} failed: {said.decode(errors='replace').strip()[-300:]}")

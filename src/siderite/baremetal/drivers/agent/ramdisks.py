@@ -97,7 +97,8 @@ class Ramdisks:
         folder = self._folder(at, secret)
         if not (folder / "boot.iso").exists():
             await self._fetch_pair(at, folder)
-            await iso.bootable(folder, self.params(at, inspects=inspects))
+            params = self.params(at, inspects=inspects)
+            await iso.bootable(folder, params, uefi=at.is_uefi)
         return self._address(self._settings.media_url, at, secret, "boot.iso")
 
     async def given_iso(self, at: Endpoint, source: str, secret: str) -> str:

@@ -83,7 +83,7 @@ class IpmiBoard:
         with contextlib.suppress(Refused):
             # Most BMCs forget the choice after a minute unless told not to; some know no better.
             await self._tool.run(at, doing, "raw", "0x00", "0x08", "0x03", "0x08")
-        options = [name for name, on in (("persistent", persistent), ("efiboot", _uefi(at))) if on]
+        options = [name for name, on in (("persistent", persistent), ("efiboot", at.is_uefi)) if on]
         more = [f"options={','.join(options)}"] if options else []
         await self._tool.run(at, doing, "chassis", "bootdev", word, *more)
 
@@ -129,9 +129,3 @@ def _sensor(row: list[str]) -> Sensor:
 def _check(at: Endpoint, component: str, name: str) -> None:
     if (component, name) != (_COMPONENT, _LED):
         raise Refused(at.bmc, "an indicator", f"it has only {_LED}@{_COMPONENT}")
-
-
-def _uefi(at: Endpoint) -> bool:
-    """A BMC must be told again with each order how the machine starts."""
-    words = str(at.properties.get("capabilities") or "").split(",")
-    return "boot_mode:uefi" in (word.strip() for word in words)

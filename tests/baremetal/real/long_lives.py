@@ -1,0 +1,76 @@
+"""Lives that take too long for every run: `python -m tests.baremetal.real.long_lives`.
+
+A UEFI machine is deployed from virtual media and boots what was written; a machine with an IPMI BMC
+is inspected by its ramdisk.
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.baremetal.real.life import Life
+from tests.baremetal.real.life import ramdisk_options
+from tests.baremetal.real.life import ramdisk_params
+from tests.baremetal.real.life import upload
+from tests.lab import lab_host
+from tests.lab.bmc import ipmi_bmc
+from tests.lab.bmc import redfish_bmcs
+from tests.lab.bmc import with_pool
+from tests.lab.iron import HERE
+from tests.lab.iron import iron
+from tests.lab.uefi_disk import uefi_disk
+from tests.support.server import running_server
+
+
+def a_uefi_machine_boots_ramdisk_and_disk(lab, folder):
+    machine = iron(lab, uefi=True)
+    guest = machine.guest
+    image = uefi_disk(folder / "image.raw", "written by the ramdisk")
+    with (
+        redfish_bmcs(folder / "bmc", with_pool(lab)) as bmcs,
+        running_server(folder, options=ramdisk_options()) as server,
+    ):
+        info = bmcs.driver_info(guest.uuid, kernel_append_params=ramdisk_params(machine.callback))
+        node = Life.enrol(server, driver="redfish", driver_info=info, automated_clean=False)
+        node.add_port(guest.mac)
+        assert node.verb("manage", "manageable")["boot_mode"] == "uefi"
+        node.verb("provide", "available")
+        node.patch(instance_info={"image_source": upload(server, image)})
+        node.verb("active", "active")
+        guest.wait_for("UEFI DISK ready written by the ramdisk")
+    guest.remove()
+
+
+def a_machine_is_inspected_by_its_ramdisk(lab, folder):
+    with running_server(folder, options=ramdisk_options()) as server:
+        boot_url = f"{server.url.replace('127.0.0.1', HERE)}/boot/v1/boot.ipxe"
+        machine = iron(lab, boot_url=boot_url)
+        guest = machine.guest
+        with ipmi_bmc(folder / "bmc", guest) as info:
+            info["kernel_append_params"] = ramdisk_params(machine.callback)
+            node = Life.enrol(server, driver="ipmi", driver_info=info)
+            node.add_port(guest.mac)
+            node.verb("manage", "manageable")
+            node.verb("inspect", "inspect wait")
+            shown = node.until(lambda node: node["provision_state"] == "manageable", "inspected")
+            assert (shown["properties"]["cpus"], shown["properties"]["cpu_arch"]) == ("1", "x86_64")
+            assert shown["power_state"] == "power off"
+            inventory = node.ask("GET", "/inventory", status=200).json()["inventory"]
+            assert inventory["interfaces"][0]["mac_address"] == guest.mac
+            assert inventory["disks"][0]["size"] == guest.disk.stat().st_size
+            assert "AGENT told what it found" in guest.serial()
+        guest.remove()
+
+
+def main():
+    for life in (a_uefi_machine_boots_ramdisk_and_disk, a_machine_is_inspected_by_its_ramdisk):
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="siderite-life-") as folder, lab_host() as lab:
+            life(lab, Path(folder))
+        print(f"{life.__name__.replace('_', ' ')}: {time.monotonic() - began:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
