@@ -23,7 +23,7 @@ PATIENCE_S = 60.0
 NEWEST = {"OpenStack-API-Version": "compute 2.900"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cloud(server: Server, openstack: Shell, tmp_path_factory: pytest.TempPathFactory) -> "Cloud":
     """Hosts, an image and flavors, made by the commands themselves where there is one."""
     for name in ("sim-a", "sim-b"):
