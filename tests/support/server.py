@@ -110,6 +110,10 @@ class Server:
         """SIGKILL: no time for anything."""
         self._end(signal.SIGKILL)
 
+    def change(self, options: Mapping[str, str]) -> None:
+        """Other options from the next start on."""
+        self._options = dict(options)
+
     def restart(self) -> None:
         """Stop it cleanly if it runs, and start it again on the same data and address."""
         if self.running:

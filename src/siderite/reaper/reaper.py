@@ -3,16 +3,20 @@
 It hears of servers that found no host, takes them into its care one by one, oldest first, deletes
 as few preemptible servers as its strategy says, and has the PENDING server built again. What it
 cannot help becomes an error. It keeps nothing: killed at any moment, the next one (or another)
-looks at what is there and goes on.
+looks at what is there and goes on. Whom a server went for is written down with the server itself,
+so that the limit of an hour holds for all reapers together, whenever they were started.
 """
 
 import asyncio
 import contextlib
+import hashlib
 import time
-from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
 from dataclasses import field
+from datetime import UTC
+from datetime import datetime
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -38,6 +42,7 @@ LOST = 30
 HOUR_S = 3600.0
 NOT_FOUND, CONFLICT = 404, 409
 PREEMPTIBLE = "preemptible"
+GOES_FOR = "preempted_for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,6 @@ class Reaper:
 
     api: Api
     rules: Rules
-    freed: dict[str, deque[float]] = field(default_factory=dict)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
@@ -115,7 +119,7 @@ class Reaper:
                 return
             if choice is None:
                 break
-            if choice.victims and not self._may_free(server, len(choice.victims)):
+            if choice.victims and not await self._may_free(server, choice):
                 log.warning("the limit of this hour is reached", project=server["tenant_id"])
                 return
             await self._free(server, choice)
@@ -172,16 +176,26 @@ class Reaper:
             found.setdefault(node, []).append(victim)
         return found
 
-    def _may_free(self, server: dict[str, Any], count: int) -> bool:
+    async def _may_free(self, server: dict[str, Any], choice: Choice) -> bool:
+        """Whether so many more may go for this project. Those to go are marked first and counted
+        then: of two reapers that do so at the same time at least one counts both.
+        """
         limit = self.rules.per_project_and_hour
-        times = self.freed.setdefault(server["tenant_id"], deque())
-        now = time.monotonic()
-        while times and times[0] < now - HOUR_S:
-            times.popleft()
-        if limit and len(times) + count > limit:
-            return False
-        times.extend([now] * count)
-        return True
+        if not limit:
+            return True
+        mark = mark_of(server["tenant_id"])
+        for victim in choice.victims:
+            body = {"metadata": {GOES_FOR: mark}}
+            await self.api.ask("POST", f"/servers/{victim.uuid}/metadata", body)
+        since = datetime.now(UTC) - timedelta(seconds=HOUR_S)
+        path = f"/servers/detail?all_tenants=1&changes-since={since:%Y-%m-%dT%H:%M:%SZ}"
+        recent = await self.api.pages(path, "servers")
+        if sum(one["metadata"].get(GOES_FOR) == mark for one in recent) <= limit:
+            return True
+        for victim in choice.victims:
+            with contextlib.suppress(Refused):
+                await self.api.ask("DELETE", f"/servers/{victim.uuid}/metadata/{GOES_FOR}")
+        return False
 
     async def _free(self, server: dict[str, Any], choice: Choice) -> None:
         for victim in choice.victims:
@@ -217,6 +231,11 @@ class Reaper:
             status = str(shown["status"])
         log.info("was built again", server=server["id"], status=status)
         return status
+
+
+def mark_of(project: str) -> str:
+    """What is written down with a server that goes: its owner need not know for whom."""
+    return hashlib.sha256(project.encode()).hexdigest()[:16]
 
 
 def is_preemptible(server: dict[str, Any], projects: Collection[str] = ()) -> bool:

@@ -2,12 +2,22 @@
 
 import asyncio
 import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from siderite.core.websocket import with_sockets
 from tests.compute.real.guests import RealCloud
 from tests.lab import Mode
 from tests.lab import tiny_disk
+from tests.lab.guest import PATIENCE_S
+
+INTERVAL_S = 1.0
+"""How often the tests' clouds repeat the signal."""
+LOOKING_S = 4.0
+"""What a busy machine may take to send a signal, and to see what came of it."""
 
 
 def test_power_actions_of_a_real_server(cloud: RealCloud) -> None:
@@ -128,14 +138,43 @@ def test_a_hard_request_ends_a_soft_shutdown_at_once(cloud: RealCloud) -> None:
 def test_a_guest_that_still_boots_stops_at_the_first_signal_it_hears(cloud: RealCloud) -> None:
     disk = tiny_disk(cloud.folder / "late", Mode.LATE, delay_s=3, tag="late")
     server = cloud.boot(cloud.image(disk, os_shutdown_timeout="500"))
-    cloud.do(server, "os-stop", then="SHUTOFF")
-    assert "power button, off" in cloud.log(server)
+    with moments(cloud, server, "armed", "power button, off") as seen:
+        cloud.do(server, "os-stop", then="SHUTOFF")
+    # By the guest's own words: from being ready to hearing a signal is at most the interval (1 s).
+    assert seen["power button, off"] - seen["armed"] < INTERVAL_S + LOOKING_S
     told = re.fullmatch(
         r"the guest shut down after (\d+) signals, in (.*) s", shut_down(cloud, server)
     )
     assert told is not None
     assert float(told[2]) < 100, "not at its timeout"
     cloud.delete(server)
+
+
+@contextmanager
+def moments(cloud: RealCloud, server: str, *words: str) -> Iterator[dict[str, float]]:
+    """When the guest's console first said each of the words."""
+    seen: dict[str, float] = {}
+    log = cloud.host_of(server).folder / "lib" / "siderite" / f"{server}.console.log"
+    is_over = threading.Event()
+
+    def look() -> None:
+        while len(seen) < len(words) and not is_over.wait(0.01):
+            text = log.read_text(errors="replace")
+            for word in words:
+                if word in text:
+                    seen.setdefault(word, time.monotonic())
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield seen
+        deadline = time.monotonic() + PATIENCE_S
+        while looking.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        is_over.set()
+        looking.join()
+    assert len(seen) == len(words), seen
 
 
 def test_a_hypervisor_takes_no_power_updates(cloud: RealCloud) -> None:

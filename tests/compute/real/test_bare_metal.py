@@ -1,5 +1,6 @@
 """Servers on whole machines: the compute API over our own bare metal API, in the real program."""
 
+import itertools
 import time
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ from tests.support.server import Server
 from tests.support.server import running_server
 
 PATIENCE_S = 120.0
+_numbers = itertools.count(1)
+# The bare metal side tells nothing, so that only the comparing shows.
+UNTOLD = {"compute_endpoint": "", "sync_power_state_interval_s": "0.2"}
 WATCHFUL = {"power_watch_interval_s": "2", "sync_power_state_interval_s": "0.5"}
 
 
@@ -79,7 +83,7 @@ class Metal:
         return image
 
     def flavor(self, resource_class: str) -> str:
-        fields = {"name": resource_class, "ram": 1024, "vcpus": 1, "disk": 50}
+        fields = {"name": f"{resource_class}-{next(_numbers)}", "ram": 1024, "vcpus": 1, "disk": 50}
         flavor = str(self.nova("POST", "/flavors", {"flavor": fields})["flavor"]["id"])
         specs = {"extra_specs": {f"resources:{resource_class}": "1"}}
         self.nova("POST", f"/flavors/{flavor}/os-extra_specs", specs)
@@ -97,19 +101,48 @@ class Metal:
             self.wait(lambda: self.node(uuid), lambda n, s=state: n["provision_state"] == s)
         return uuid
 
-    def boot(self, resource_class: str, image: str) -> str:
-        wish = {
-            "name": "iron", "flavorRef": self.flavor(resource_class), "imageRef": image,
-            "networks": "none",
-        }  # fmt: skip
+    def settle(self, servers: list[str]) -> bool:
+        """Until all of them run."""
+        return all(self.until(server, "ACTIVE") for server in servers)
+
+    def boot(self, flavor: str, image: str) -> str:
+        wish = {"name": "iron", "flavorRef": flavor, "imageRef": image, "networks": "none"}
         return str(self.nova("POST", "/servers", {"server": wish})["server"]["id"])
 
 
 @pytest.fixture(scope="module")
 def metal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metal]:
     folder: Path = tmp_path_factory.mktemp("metal")
-    with running_server(folder) as server:
+    with running_server(folder, options=UNTOLD) as server:
         yield Metal(server)
+
+
+def test_the_power_of_a_node_in_maintenance_says_nothing_of_its_server(metal: Metal) -> None:
+    """Somebody works on the machine; what it does then is not what its owner asked for."""
+    nodes = [metal.available_node() for _ in range(2)]
+    metal.nova("POST", "/hosts", {"host": {"name": "metal", "uri": "baremetal:"}})
+    image_id, flavor = metal.image(), metal.flavor("CUSTOM_BAREMETAL_GOLD")
+    servers = [metal.boot(flavor, image_id) for _ in nodes]
+    where = {metal.node(node)["instance_uuid"]: node for node in nodes if metal.settle(servers)}
+    server, other = servers
+    metal.ironic("PUT", f"/nodes/{where[server]}/maintenance", {"reason": "a new fan"})
+    for uuid in servers:
+        metal.ironic("PUT", f"/nodes/{where[uuid]}/states/power", {"target": "power off"})
+        metal.wait(lambda n=where[uuid]: metal.node(n)["power_state"], lambda p: p == "power off")
+    for target, status in (("power on", "ACTIVE"), ("power off", "SHUTOFF")):
+        metal.until(other, "SHUTOFF" if status == "ACTIVE" else "ACTIVE")  # they were compared
+        metal.ironic("PUT", f"/nodes/{where[other]}/states/power", {"target": target})
+        metal.until(other, status)
+    assert metal.until(server, "ACTIVE")["OS-EXT-STS:power_state"] == 1
+    metal.ironic("DELETE", f"/nodes/{where[server]}/maintenance")
+    assert metal.until(server, "SHUTOFF")["OS-EXT-STS:power_state"] == 4
+    for uuid in servers:
+        metal.nova("DELETE", f"/servers/{uuid}")
+    metal.wait(lambda: metal.nova("GET", "/servers")["servers"], lambda left: left == [])
+    for node in nodes:
+        metal.wait(lambda n=node: metal.node(n)["provision_state"], lambda s: s == "available")
+        metal.ironic("DELETE", f"/nodes/{node}")
+    metal.nova("DELETE", "/hosts/metal")
 
 
 def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> None:
@@ -117,7 +150,7 @@ def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> No
     host = {"host": {"name": "metal", "uri": "baremetal:"}}
     assert metal.nova("POST", "/hosts", host)["host"]["problem"] is None
     image_id = metal.image()
-    server = metal.boot("CUSTOM_BAREMETAL_GOLD", image_id)
+    server = metal.boot(metal.flavor("CUSTOM_BAREMETAL_GOLD"), image_id)
     shown = metal.until(server, "ACTIVE")
     assert shown["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
     seen = metal.node(node)
@@ -140,7 +173,7 @@ def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> No
 
 
 def test_no_node_of_the_class_says_why(metal: Metal) -> None:
-    server = metal.boot("CUSTOM_TIN", metal.image())
+    server = metal.boot(metal.flavor("CUSTOM_TIN"), metal.image())
     assert "fault" in metal.until(server, "ERROR")
 
 
@@ -176,7 +209,7 @@ def test_a_server_is_deployed_on_a_real_machine_behind_a_redfish_bmc(
             "image_os_hash_algo": "sha256",
             "image_os_hash_value": checksum,
         }
-        made = metal.boot("CUSTOM_IRON", metal.image(**source))
+        made = metal.boot(metal.flavor("CUSTOM_IRON"), metal.image(**source))
         metal.until(made, "ACTIVE")
         guest.wait_for("TINY GUEST ready a server on iron")
         assert "AGENT has a config drive" in guest.serial()
