@@ -7,6 +7,7 @@ import pytest
 
 from siderite.core import work
 from siderite.core.store import Lost
+from siderite.core.store import Op
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
 
@@ -79,6 +80,24 @@ def test_a_dead_workers_work_is_taken_over_and_the_dead_one_is_fenced_off(databa
             with pytest.raises(Lost):
                 await store.commit([work.done(dead)])
             await store.commit([work.done(taken)])
+
+    asyncio.run(story())
+
+
+def test_a_claim_that_the_database_lost_is_not_taken_for_a_later_one(database_url):
+    """A replica without the last commits took over: the row is as it was before the claim."""
+
+    async def story():
+        async with migrated(database_url) as store:
+            new = job("a")
+            await store.commit([new])
+            [lost] = await claim(store, "before")
+            undone = "UPDATE work SET owner = NULL, lease_until = NULL, fence = ?"
+            await store.commit([Op(undone, (new.job.fence,), 1)])
+            [held] = await claim(store, "after")
+            with pytest.raises(Lost):
+                await store.commit([work.done(lost)])
+            await store.commit([work.done(held)])
 
     asyncio.run(story())
 

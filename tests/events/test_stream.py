@@ -8,6 +8,7 @@ import time
 import pytest
 
 from siderite.core import metrics
+from siderite.core.store import Op
 from siderite.core.transition import Cause
 from siderite.events import hub as hub_module
 from tests.events.log import ADDRESS
@@ -205,3 +206,22 @@ def test_a_fact_reaches_its_readers_at_once(run):
         assert statistics.median(lags) < 0.1, lags
 
     run(story)
+
+
+def test_streams_end_when_the_log_goes_back_and_their_numbers_are_refused(run):
+    """As after the restore of a backup, or the take-over of a replica that was behind."""
+
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        async with Stream.open(app) as stream:
+            assert await stream.numbers(5) == [1, 2, 3, 4, 5]
+            await app.program.store.commit([Op("DELETE FROM events WHERE seq > 3")])
+            app.program.hub.wake()
+            assert await stream.event() is None
+        answer = await app.ask("GET", ADDRESS, headers={"last-event-id": "5", **_STREAMED})
+        assert (answer.status, "beyond the end" in answer.sentence) == (400, True)
+
+    run(story)
+
+
+_STREAMED = {"accept": "text/event-stream"}

@@ -35,6 +35,10 @@ class Hub:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.is_closed = False
+        self.era = 0
+        """Another one begins when the log goes back: its database was restored to an earlier
+        moment, or lost commits when a replica took over.
+        """
         self._poll_s = None if store.dialect == "sqlite" else POLL_S
         self._kept: deque[tuple[Entry, bytes]] = deque(maxlen=KEPT)
         self._head = 0
@@ -88,7 +92,13 @@ class Hub:
 
     async def _look(self) -> None:
         newest = await eventlog.newest(self.store)
-        if newest - self._head > KEPT:  # nobody has listened, or a flood: the log has it
+        if 0 < newest < self._head:
+            log.error("the log has gone back; its readers begin anew", was=self._head, now=newest)
+            self._kept.clear()
+            self._head = newest
+            self.era += 1
+            self._spread()
+        elif newest - self._head > KEPT:  # nobody has listened, or a flood: the log has it
             self._kept.clear()
             self._head = newest
             self._spread()
@@ -104,9 +114,10 @@ class Hub:
 
     async def more(self, wanted: Wanted, after: int) -> tuple[bytes, int]:
         """Wanted facts after a number, rendered, and how far was looked; waits while the number is
-        the last one. Nothing, and the same number, when the hub is closed.
+        the last one. Nothing, and the same number, when the hub is closed or another era begins.
         """
-        while not self.is_closed:
+        era = self.era
+        while not self.is_closed and self.era == era:
             if after >= self._head:
                 await self._news.wait()
             elif after >= self._head - len(self._kept):

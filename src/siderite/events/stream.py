@@ -20,14 +20,16 @@ async def follow(
     is_welcome: Callable[[], Awaitable[bool]],
     keep_alive_s: float = KEEP_ALIVE_S,
 ) -> Chunks:
-    """Wanted facts after a number, then each as it comes, until the hub closes or the reader is no
-    longer welcome, which is asked as often as a quiet stream gives a sign of life.
+    """Wanted facts after a number, then each as it comes, until the hub closes, the log goes back
+    or the reader is no longer welcome, which is asked as often as a quiet stream gives a sign of
+    life.
     """
     clock = asyncio.get_running_loop().time
     asked = spoke = clock()
+    era = hub.era
     with hub.reader():
         yield views.alive(after)
-        while not hub.is_closed:
+        while not hub.is_closed and hub.era == era:
             text = b""
             try:
                 async with asyncio.timeout_at(spoke + keep_alive_s):
