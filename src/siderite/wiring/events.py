@@ -35,9 +35,9 @@ FACTS = "siderite_facts"
 """The signal to other processes that the log has grown."""
 GATHER_S = 0.4
 """How long the index and the monitor wait for more facts: they can be a little late."""
-BATCH = 32
+BATCH = {search.NAME: 16, monitor.NAME: 32}
 """Facts that are dealt with at a time: more would keep requests waiting."""
-LARGE_BATCH = 256
+LARGE_BATCH = dict.fromkeys(BATCH, 256)
 """The same where no requests are answered: of one machine's facts in a batch one is written."""
 PATIENCE = 40
 """How many turns of a busy loop they leave to requests and work between two batches."""
@@ -78,9 +78,9 @@ def _kept_up(base: Base, ways: Ways) -> list[Job]:
     """What the ways out do beside answering."""
     store = base.store
     kept = ((search.NAME, ways.search.deal), (monitor.NAME, ways.monitor.deal))
-    batch = BATCH if base.role.serves else LARGE_BATCH
+    sizes = BATCH if base.role.serves else LARGE_BATCH
     followers = [
-        Follower(store, name, deal, batch=batch, gather_s=GATHER_S, patience=PATIENCE)
+        Follower(store, name, deal, batch=sizes[name], gather_s=GATHER_S, patience=PATIENCE)
         for name, deal in kept
     ]
     return [

@@ -32,10 +32,15 @@ from siderite.core.log import get_logger
 
 log = get_logger("power_watch")
 
-BATCH = 32
-BREATH_S = 0.02
+BATCH = 16
+BREATH_S = 0.01
 """So many nodes are taken up at a time, then requests are answered: a sweep of many nodes may take
 a while, but nobody else should notice it.
+"""
+GROUP = 6
+PACE_S = 0.025
+"""So few changes are recorded at a time, and so far apart: when a whole hall comes back from a
+power cut, requests are answered meanwhile.
 """
 _QUICKEST = 16
 """The shortest pause is the interval by this."""
@@ -74,6 +79,7 @@ class PowerWatch:
         self._chance = chance
         self._readings: dict[str, asyncio.Task[None]] = {}
         self._plans: dict[str, Plan] = {}  # of nodes that are read, not written yet
+        self._group_at, self._room = 0.0, 0
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -149,6 +155,7 @@ class PowerWatch:
         # A machine that will not stay as the record says is put back less and less often.
         backing_off = verdict.put_back is not None
         plan = self._later(item, failures=0) if backing_off else self._soon(item, failures)
+        await self._turn()
         if not await power_watch.record(self._ctx, item.node, verdict, plan):
             return self._soon(item, item.failures)  # the reading was of a node that is no more
         log.info(
@@ -156,6 +163,14 @@ class PowerWatch:
             failures=failures, changes=verdict.changes,
         )  # fmt: skip
         return None
+
+    async def _turn(self) -> None:
+        """Wait until a change may be recorded."""
+        now = asyncio.get_running_loop().time()
+        if self._room == 0 or now > self._group_at + PACE_S:
+            self._group_at, self._room = max(now, self._group_at + PACE_S), GROUP
+        self._room -= 1
+        await asyncio.sleep(self._group_at - now)
 
     async def _ask(self, node: Node) -> tuple[PowerState, str]:
         """What the hardware says, or why it cannot be told."""
