@@ -50,6 +50,10 @@ class Store(Protocol):
         """Rows of a query, from what is committed."""
         ...
 
+    async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
+        """The same for a query that looks at a whole table: requests are answered meanwhile."""
+        ...
+
     async def commit(self, ops: Sequence[Op]) -> None:
         """All of it, durably, or `Lost`/`Duplicate` and none of it."""
         ...

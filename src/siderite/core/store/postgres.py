@@ -93,6 +93,9 @@ class PostgresStore:
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         return await self._ask(self._number(sql), args)
 
+    async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
+        return await self.fetch(sql, args)
+
     async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         try:
             return await self._ask(self._number(sql), args)

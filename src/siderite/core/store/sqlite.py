@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -40,7 +41,9 @@ class SqliteStore:
         self._writer = _connect(path)
         # In memory there is nothing to wait for at a commit, and no second way in.
         self._reader = self._writer if path == ":memory:" else _connect(path)
+        self._path = path
         self._thread = ThreadPoolExecutor(1, "sqlite-commit")
+        self._scans = ThreadPoolExecutor(1, "sqlite-scan")
         self._queue: list[_HandedIn] = []
         self._committing: asyncio.Future[None] | None = None
 
@@ -48,6 +51,17 @@ class SqliteStore:
         if self._committing is not None and self._reader is self._writer:
             await asyncio.wait([self._committing])
         return self._reader.execute(sql, args).fetchall()
+
+    async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
+        if self._path == ":memory:":
+            return await self.fetch(sql, args)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._scans, partial(self._scan, sql, args))
+
+    def _scan(self, sql: str, args: Sequence[Value]) -> Sequence[Line]:
+        """In a thread: on a connection of its own, which is rarely wanted and so not kept."""
+        with closing(_connect(self._path)) as connection:
+            return connection.execute(sql, args).fetchall()
 
     async def commit(self, ops: Sequence[Op]) -> None:
         await self._hand_in(ops, returning=False)
@@ -69,6 +83,7 @@ class SqliteStore:
             else:
                 await asyncio.wait([self._committing])
         self._thread.shutdown()
+        self._scans.shutdown()
         self._reader.close()
         self._writer.close()
         if self._lock is not None:

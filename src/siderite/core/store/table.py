@@ -179,7 +179,10 @@ class Table(Generic[R]):
         sought = f"FROM {self.name}{clause} {_order(by, page)} LIMIT {page.limit}"
         if is_sought:
             sought = f"FROM {self.name} WHERE id IN (SELECT id {sought}) {_order(key, page)}"
-        return await store.fetch(f"SELECT {what} {sought}", args)
+        # What is no column stands in the documents: all of them have to be read.
+        is_column = key == "id" or page.sort in (*self.columns, *self._required)
+        fetch = store.fetch if is_column else store.scan
+        return await fetch(f"SELECT {what} {sought}", args)
 
     async def _beyond(self, store: Store, key: str, page: Page) -> Where:
         """What comes after the marker."""
