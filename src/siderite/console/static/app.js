@@ -1,14 +1,16 @@
 // Which page, who is logged in, and what is live.
 
 import { calls, can, follow, get, login, logout, session } from "./api.js";
+import { fleet } from "./fleet.js";
+import { oneNode, oneServer } from "./machine.js";
 import * as pages from "./pages.js";
 import { h, toast } from "./ui.js";
 
 const PAGES = [
-  ["attention", "Attention", pages.attention], ["fleet", "Fleet", pages.fleet], ["pending", "Pending", pages.pending], ["events", "Events", pages.events],
+  ["attention", "Attention", pages.attention], ["fleet", "Fleet", fleet], ["pending", "Pending", pages.pending], ["events", "Events", pages.events],
   ["webhooks", "Webhooks", pages.webhooks], ["capacity", "Capacity", pages.capacity], ["health", "Health", pages.health],
 ];
-const MACHINES = { node: pages.oneNode, server: pages.oneServer };
+const MACHINES = { node: oneNode, server: oneServer };
 const page = document.getElementById("page");
 const LIVE_PAGES = new Set(["attention", "node", "server", "pending"]);
 let shownAt = "";
@@ -36,7 +38,7 @@ async function show(quietly) {
     else {
       const found = PAGES.find(([word]) => word === name);
       if (!found) throw new Error(`There is no page ${name}.`);
-      made = await (name === "fleet" ? pages.fleet(words[0], query) : found[2](query));
+      made = await (name === "fleet" ? fleet(words[0], query) : found[2](query));
     }
   } catch (why) {
     made = [h("h1", {}, "That did not work"), h("div", { class: "trouble" }, why.message), h("button", { onclick: () => show() }, "Try again")];
@@ -64,8 +66,10 @@ function draw(name) {
 function behind() {
   const footer = document.getElementById("behind");
   const distinct = [...new Set(calls.map((call) => `${call.method} ${call.path}`))];
-  footer.replaceChildren(h("span", {}, "Behind this page:"), ...distinct.slice(0, 4).map((text) => h("code", {}, text)),
-    distinct.length > 4 ? h("span", {}, `and ${distinct.length - 4} more`) : "");
+  const few = distinct.slice(0, 3).map((text) => h("code", {}, text));
+  const rest = distinct.slice(3);
+  footer.replaceChildren(h("span", {}, "Behind this page:"), ...few,
+    rest.length ? h("details", {}, h("summary", {}, `and ${rest.length} more`), rest.map((text) => h("div", {}, h("code", {}, text)))) : "");
 }
 
 function showLogin() {
@@ -126,7 +130,11 @@ function heard(event) {
   }
   if (!LIVE_PAGES.has(name) || (words[0] && event.resource.id !== words[0])) return;
   clearTimeout(again);
-  again = setTimeout(() => show(true), 250);
+  again = setTimeout(async () => {
+    await show(true);
+    // What is counted from the log comes a little after the event itself.
+    if (name === "attention") again = setTimeout(() => show(true), 2000);
+  }, 250);
 }
 
 // Search, theme, log out
@@ -144,11 +152,11 @@ async function search() {
   let results = [];
   try { results = (await get(`/events/v1/search?q=${encodeURIComponent(words)}&limit=20`)).results; } catch (why) { toast(why.message, true); }
   found.replaceChildren(...(results.length ? results.map((one) => {
-    const type = one.type || one.resource_type || (one.resource && one.resource.type);
-    const id = one.id || one.uuid || (one.resource && one.resource.id);
-    const kind = ["server", "instance"].includes(type) ? "server" : "node";
-    return h("li", {}, h("a", { href: `#/${kind}/${type === "port" && one.node_uuid ? one.node_uuid : id}`, role: "option", onclick: () => { found.hidden = true; query.value = ""; } },
-      `${type} ${one.name || id}`));
+    const kind = ["server", "instance"].includes(one.type) ? "server" : "node";
+    const id = one.data.node_uuid || one.id;
+    const about = one.data.provision_state || one.data.state || one.data.address || "";
+    return h("li", {}, h("a", { href: `#/${kind}/${id}`, role: "option", onclick: () => { found.hidden = true; query.value = ""; } },
+      h("span", { class: "soft" }, `${one.type} `), one.data.name || one.data.display_name || one.id, h("span", { class: "soft" }, ` ${about}`)));
   }) : [h("li", { class: "soft" }, "Nothing found.")]));
   found.hidden = false;
 }

@@ -16,8 +16,9 @@ export function h(name, attributes = {}, ...children) {
   return made;
 }
 
-const GOOD = ["active", "available", "manageable", "ACTIVE", "power on"];
-const BAD = ["error", "ERROR", "UNKNOWN"];
+const GOOD = ["active", "available", "manageable", "ACTIVE", "power on", "running", "ok"];
+const BAD = ["error", "ERROR", "down", "crashed"];
+const ODD = ["unknown", "UNKNOWN"];
 export function tag(word, title) {
   if (word === null || word === undefined || word === "") return h("span", { class: "soft" }, "–");
   const text = String(word);
@@ -25,7 +26,7 @@ export function tag(word, title) {
   if (GOOD.includes(text)) kind = "good";
   else if (BAD.includes(text) || text.includes("failed")) kind = "bad";
   else if (text.includes("hold") || text === "PENDING") kind = "hold";
-  else if (text.includes("wait")) kind = "warn";
+  else if (ODD.includes(text) || text.includes("wait")) kind = "warn";
   else if (/ing$|BUILD|REBOOT|RESIZE|verif/.test(text)) kind = "busy";
   return h("span", { class: `tag ${kind}`, title }, text);
 }
@@ -43,6 +44,36 @@ export function table(columns, rows, empty) {
   return h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, rows)));
+}
+
+export const number = (value) => (typeof value === "number" ? value.toLocaleString("en") : value);
+
+export function short(id) {
+  return id ? h("code", { title: id }, id.length > 12 ? `${id.slice(0, 8)}…` : id) : "–";
+}
+
+export function power(one) {
+  const word = one.power_state || "unknown";
+  return [tag(word, one.power_state_reason), one.target_power_state ? h("span", { class: "soft" }, ` → ${one.target_power_state}`) : null];
+}
+
+export function provision(one) {
+  const target = one.target_provision_state;
+  return [tag(one.provision_state), target && target !== one.provision_state ? h("span", { class: "soft aim" }, ` → ${target}`) : null];
+}
+
+export function why(one) {
+  const told = one.last_error || one.maintenance_reason || (one.fault && `fault: ${one.fault}`);
+  const reasons = [told, one.maintenance_reason, one.fault ? null : one.power_state_reason, one.wait_reason];
+  return [...new Set(reasons.filter(Boolean))].map((text) => h("div", {}, text));
+}
+
+export async function quietly(promise, otherwise) {
+  try { return await promise; } catch { return otherwise; }
+}
+
+export function raw(one) {
+  return h("details", {}, h("summary", {}, "Raw JSON"), h("pre", {}, JSON.stringify(one, null, 2)));
 }
 
 export function toast(text, bad) {

@@ -1,0 +1,200 @@
+// Fleet: all machines, page after page; found by facets, or by words in the index.
+
+import { ask, can, get, session } from "./api.js";
+import { ago, h, number, power, provision, short, tag, toast, why } from "./ui.js";
+
+const FIRST = 100;
+const PAGE = 500;
+const STATES = ["enroll", "manageable", "available", "active", "cleaning", "clean wait", "deploying", "wait call-back", "deploy hold", "clean hold", "inspecting",
+  "rescue", "service wait", "deploy failed", "clean failed", "inspect failed", "rescue failed", "unrescue failed", "adopt failed", "service failed", "error"];
+const STATUSES = ["ACTIVE", "BUILD", "PENDING", "SHUTOFF", "ERROR", "RESCUE", "PAUSED", "SUSPENDED", "VERIFY_RESIZE", "SHELVED_OFFLOADED"];
+const FIELDS = ["uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "power_state_reason", "provision_updated_at",
+  "created_at", "owner", "resource_class", "conductor_group", "maintenance", "maintenance_reason", "last_error", "fault", "wait_reason"];
+const RUNNING = { 0: "unknown", 1: "running", 3: "paused", 4: "off", 6: "crashed", 7: "suspended" };
+export const runs = (one) => RUNNING[one["OS-EXT-STS:power_state"]] || "–";
+
+const KINDS = {
+  node: {
+    noun: "nodes",
+    columns: ["Node", "State", "Power", "In state for", "Owner", "Class", "Why"],
+    facets: (asked) => [choice("provision_state", "state", STATES, asked), choice("maintenance", "maintenance", ["true", "false"], asked),
+      choice("fault", "fault", ["power failure", "clean failure", "rescue abort failure"], asked), words("resource_class", "resource class", asked), words("owner", "owner", asked)],
+    address: (asked, marker, limit) => `/baremetal/v1/nodes?${with_(asked, { fields: FIELDS.join(), limit, ...(marker ? { marker } : {}) })}`,
+    items: (found) => found.nodes,
+    id: (one) => one.uuid,
+    cells: (one) => [link("node", one.uuid, one.name), provision(one), power(one), ago(one.provision_updated_at || one.created_at), short(one.owner),
+      one.resource_class || "–", why(one)],
+    verbs: ["manage", "provide", "active", "deleted", "inspect", "abort", "power on", "power off", "rebooting", "maintenance on", "maintenance off"],
+    act: nodeVerb,
+  },
+  server: {
+    noun: "servers",
+    columns: ["Server", "Status", "Power", "In state for", "Owner", "Host", "Flavor", "Why"],
+    facets: (asked) => [choice("status", "status", STATUSES, asked), words("name", "name", asked), words("host", "host", asked)],
+    address: (asked, marker, limit) => `/compute/v2.1/servers/detail?${with_(asked, { limit, ...(can("admin") ? { all_tenants: 1 } : {}), ...(marker ? { marker } : {}) })}`,
+    items: (found) => found.servers,
+    id: (one) => one.id,
+    cells: (one) => [link("server", one.id, one.name), [tag(one.status), one["OS-EXT-STS:task_state"] ? h("span", { class: "soft" }, ` ${one["OS-EXT-STS:task_state"]}`) : null],
+      tag(runs(one)), ago(one.updated), short(one.tenant_id), one["OS-EXT-SRV-ATTR:host"] || "–", one.flavor.original_name, one.wait_reason || (one.fault && one.fault.message) || ""],
+    verbs: ["start", "stop", "reboot", "reboot_hard", "pause", "unpause", "shelve", "unshelve", "delete"],
+    act: serverVerb,
+  },
+};
+
+const with_ = (asked, more) => new URLSearchParams([...asked, ...Object.entries(more)]);
+const link = (kind, id, name) => h("a", { class: "name", href: `#/${kind}/${id}`, title: name || id }, name || id);
+
+function choice(name, label, known, asked) {
+  return h("select", { name, "aria-label": label }, ["", ...known].map((word) =>
+    h("option", { value: word, selected: (asked.get(name) || "") === word }, word || `any ${label}`)));
+}
+
+function words(name, label, asked) {
+  return h("input", { name, placeholder: label, "aria-label": label, size: 11, value: asked.get(name) || "" });
+}
+
+export async function fleet(kind = "node", query = "") {
+  const asked = new URLSearchParams(query);
+  const way = KINDS[kind];
+  const sought = asked.get("q");
+  asked.delete("q");
+  const chosen = new Set();
+  const parts = [];
+  const count = h("span", { class: "soft", role: "status" });
+  const more = h("button", { type: "button" }, "More");
+  const all = h("input", { type: "checkbox", "aria-label": `Choose all ${way.noun} that are shown` });
+  all.addEventListener("change", () => parts.forEach(({ items, rows }) => {
+    items.forEach((one) => (all.checked ? chosen.add(way.id(one)) : chosen.delete(way.id(one))));
+    (rows() || []).forEach((one) => { one.querySelector("input").checked = all.checked; });
+  }));
+  const fetchPage = sought ? () => searched(way, kind, sought, asked) : paged(way, asked);
+  let total = 0;
+  async function next() {
+    more.disabled = true;
+    const { items, end } = await fetchPage();
+    const before = parts.length;
+    for (let at = 0; at < items.length; at += FIRST) parts.push(part(items.slice(at, at + FIRST), (one) => row(way, one, chosen)));
+    if (!before && parts.length) parts[0].show();
+    table.append(...parts.slice(before).map(({ body }) => body));
+    total += items.length;
+    count.textContent = `${number(total)} ${way.noun}${end ? "" : " so far"}`;
+    more.hidden = end;
+    more.disabled = false;
+    // Watched anew: what stays in sight through all this would not be told of again.
+    watcher.unobserve(more);
+    if (!end) watcher.observe(more);
+  }
+  more.addEventListener("click", next);
+  const watcher = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting) && !more.disabled) next(); }, { rootMargin: "600px" });
+  const table = h("table", { class: `fleet ${kind}s` }, h("thead", {}, h("tr", {}, h("th", { class: "tick" }, all), way.columns.map((name) => h("th", { scope: "col" }, name)))));
+  await next();
+  return [
+    h("h1", {}, "Fleet"), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen) : null, h("p", { class: "count" }, count),
+    total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, `No ${way.noun} match.`), more,
+  ];
+}
+
+// Some rows, which are made when they come near to what is looked at, and replaced by one of their height
+// when they are far from it: ten thousand cost no more than some hundred.
+const ROW_PX = 36;
+const shownParts = new WeakMap();
+const near = new IntersectionObserver((seen) => seen.forEach(({ target, isIntersecting }) => {
+  const mine = shownParts.get(target);
+  if (mine && isIntersecting !== mine.isThere) (isIntersecting ? mine.show : mine.hide)();
+}), { rootMargin: "1500px" });
+
+function part(items, make) {
+  const body = h("tbody");
+  let rows = null;
+  const gap = (height) => {
+    const one = h("tr", { class: "gap" }, h("td"));
+    one.style.height = `${height}px`;
+    body.replaceChildren(one);
+  };
+  const made = { body, items, isThere: false, rows: () => rows,
+    show() { rows = rows || items.map(make); made.isThere = true; body.replaceChildren(...rows); },
+    hide() { made.isThere = false; gap(body.offsetHeight); } };
+  gap(items.length * ROW_PX);
+  shownParts.set(body, made);
+  near.observe(body);
+  return made;
+}
+
+function facets(kind, way, asked, sought) {
+  const form = h("form", { class: "bar", "aria-label": "Filters" },
+    h("select", { name: "kind", "aria-label": "Kind of machine" }, Object.entries(KINDS).map(([word, { noun }]) => h("option", { value: word, selected: word === kind }, noun))),
+    h("input", { name: "q", type: "search", placeholder: "any words", "aria-label": `Search ${way.noun}`, size: 14, value: sought || "" }), way.facets(asked),
+    h("button", { type: "submit" }, "Filter"), [...asked].length || sought ? h("a", { href: `#/fleet/${kind}` }, "Clear") : null);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const said = new FormData(form);
+    const wanted = said.get("kind");
+    said.delete("kind");
+    const kept = wanted === kind ? new URLSearchParams([...said].filter(([, value]) => value)) : "";
+    location.hash = `#/fleet/${wanted}${String(kept) ? "?" + kept : ""}`;
+  });
+  form.querySelectorAll("select").forEach((one) => one.addEventListener("change", () => form.requestSubmit()));
+  return form;
+}
+
+function row(way, one, chosen) {
+  const id = way.id(one);
+  const box = h("input", { type: "checkbox", "aria-label": `Choose ${one.name || id}`, checked: chosen.has(id) });
+  box.addEventListener("change", () => (box.checked ? chosen.add(id) : chosen.delete(id)));
+  return h("tr", {}, h("td", { class: "tick" }, box), way.cells(one).map((cell) => h("td", {}, cell)));
+}
+
+function paged(way, asked) {
+  let marker = null;
+  return async () => {
+    const limit = marker ? PAGE : FIRST;
+    const items = way.items(await get(way.address(asked, marker, limit)));
+    marker = items.length ? way.id(items[items.length - 1]) : marker;
+    return { items, end: items.length < limit };
+  };
+}
+
+async function searched(way, kind, sought, asked) {
+  const { results } = await get(`/events/v1/search?${new URLSearchParams({ q: sought, type: kind, limit: FIRST })}`);
+  const found = await Promise.all(results.map((one) => get(kind === "node" ? `/baremetal/v1/nodes/${one.id}?fields=${FIELDS.join()}` : `/compute/v2.1/servers/${one.id}`)
+    .then((whole) => whole.server || whole, () => null)));
+  const fits = (one) => [...asked].every(([name, value]) => String(one[name] ?? "") === value);
+  return { items: found.filter((one) => one && fits(one)), end: true };
+}
+
+function bulk(way, chosen) {
+  const verb = h("select", { "aria-label": `What to do with the chosen ${way.noun}` }, way.verbs.map((word) => h("option", {}, word)));
+  const go = h("button", { type: "button" }, "Do it to the chosen");
+  go.addEventListener("click", async () => {
+    if (!chosen.size) { toast(`Choose some ${way.noun} first.`, true); return; }
+    if (/delete/.test(verb.value) && !window.confirm(`${verb.value}: ${chosen.size} ${way.noun}?`)) return;
+    go.disabled = true;
+    const refused = [];
+    const waiting = [...chosen];
+    const work = async () => {
+      while (waiting.length) { try { await way.act(waiting.pop(), verb.value); } catch (problem) { refused.push(problem.message); } }
+    };
+    await Promise.all([work(), work(), work(), work()]);
+    go.disabled = false;
+    toast(`${verb.value}: ${chosen.size - refused.length} taken${refused.length ? `, ${refused.length} refused: ${refused[0]}` : ""}.`, refused.length > 0);
+  });
+  return h("div", { class: "bar", role: "group", "aria-label": "Many at once" }, verb, go);
+}
+
+export function nodeVerb(uuid, verb) {
+  const at = `/baremetal/v1/nodes/${uuid}`;
+  if (verb.startsWith("power ") || verb === "rebooting" || verb.startsWith("soft ")) return ask("PUT", `${at}/states/power`, { target: verb });
+  if (verb === "maintenance on") return ask("PUT", `${at}/maintenance`, { reason: `set in the console by ${session.name}` });
+  if (verb === "maintenance off") return ask("DELETE", `${at}/maintenance`);
+  return ask("PUT", `${at}/states/provision`, { target: verb });
+}
+
+export const SERVER_VERBS = { start: ["os-start", null], stop: ["os-stop", null], reboot: ["reboot", { type: "SOFT" }], reboot_hard: ["reboot", { type: "HARD" }],
+  pause: ["pause", null], unpause: ["unpause", null], suspend: ["suspend", null], resume: ["resume", null], shelve: ["shelve", null], unshelve: ["unshelve", null],
+  rescue: ["rescue", null], unrescue: ["unrescue", null], confirm_resize: ["confirmResize", null], revert_resize: ["revertResize", null] };
+
+export function serverVerb(id, verb) {
+  if (verb === "delete") return ask("DELETE", `/compute/v2.1/servers/${id}`);
+  const [word, body] = SERVER_VERBS[verb];
+  return ask("POST", `/compute/v2.1/servers/${id}/action`, { [word]: body });
+}

@@ -1,0 +1,117 @@
+// One machine: where it is, what can be done, what happened, and why it is stuck.
+
+import { can, get } from "./api.js";
+import { SERVER_VERBS, nodeVerb, runs, serverVerb } from "./fleet.js";
+import { ago, copy, h, power, quietly, raw, table, tag, toast } from "./ui.js";
+
+let tables = null;
+async function machines() {
+  tables = tables || await (await fetch("machines.json")).json();
+  return tables;
+}
+
+function verbs(label, words, legal, act) {
+  return h("div", { class: "bar", role: "group", "aria-label": label }, words.map((word) =>
+    h("button", { type: "button", disabled: !can("member") || !legal.includes(word),
+      title: !can("member") ? "Your role may look, not act." : legal.includes(word) ? null : "Not possible in this state.",
+      onclick: async () => {
+        if (/^delete/.test(word) && !window.confirm(`${word}?`)) return;
+        try { await act(word); toast(`${word}: taken.`); } catch (problem) { toast(`${word}: ${problem.message}`, true); }
+      } }, word)));
+}
+
+const POWER_VERBS = ["power on", "power off", "rebooting", "soft power off", "soft rebooting"];
+const STEPS = [["clean_steps", "clean_step_index"], ["deploy_steps", "deploy_step_index"], ["service_steps", "service_step_index"]];
+
+export async function oneNode(ident) {
+  const [one, machine, timeline] = await Promise.all([
+    get(`/baremetal/v1/nodes/${ident}`), machines(), quietly(get(`/baremetal/v1/nodes/${ident}/timeline?limit=1000`), { timeline: [] })]);
+  const legal = machine.node.verbs[one.provision_state] || [];
+  const all = [...new Set(Object.values(machine.node.verbs).flat())].sort();
+  const entries = timeline.timeline.slice(-200).reverse();
+  return [
+    title(one.name || one.uuid, tag(one.provision_state), power(one), h("span", { class: "soft" }, "in this state for ", ago(one.provision_updated_at || one.created_at))),
+    one.last_error ? h("div", { class: "trouble" }, h("strong", {}, "Last error: "), one.last_error, remedy(one, legal)) : null,
+    one.power_state_reason ? h("div", { class: "note" }, "Power: ", one.power_state_reason) : null,
+    one.maintenance && one.maintenance_reason !== one.last_error ? h("div", { class: "note" }, "In maintenance: ", one.maintenance_reason || "no reason was given") : null,
+    one.wait_reason ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", h("time", {}, one.deadline)] : null) : null,
+    verbs("What can be done", all, legal, (word) => nodeVerb(one.uuid, word)),
+    verbs("Power", POWER_VERBS, one.target_power_state === null ? POWER_VERBS : [], (word) => nodeVerb(one.uuid, word)),
+    verbs("Maintenance", ["maintenance on", "maintenance off"], [one.maintenance ? "maintenance off" : "maintenance on"], (word) => nodeVerb(one.uuid, word)),
+    steps(one),
+    h("div", { class: "two" },
+      h("section", {}, h("h2", {}, "All of it"), facts(one, ["uuid", "driver", "resource_class", "owner", "conductor_group", "traits", "power_policy", "instance_uuid", "created_at"]),
+        raw(one), cli([`siderite node show ${one.name || one.uuid}`, `siderite node timeline ${one.name || one.uuid}`,
+          ...legal.map((word) => `siderite node provision ${word} ${one.name || one.uuid} --wait`)])),
+      h("section", {}, h("h2", {}, "Timeline"), table(["When", "What", "From → to", "Who, why"], entries.map((entry) => h("tr", {},
+        h("td", { class: "fit" }, ago(entry.time)), h("td", {}, `${entry.what} ${entry.status}`), h("td", {}, entry.to ? `${entry.from || "–"} → ${entry.to}` : "–"),
+        h("td", {}, [entry.user, entry.cause, entry.reason].filter(Boolean).join(", ")))), "Nothing has happened yet."))),
+    diagram("node", one.provision_state),
+  ];
+}
+
+function title(name, ...rest) {
+  return h("h1", { class: "title" }, h("span", { class: "long" }, name), rest.map((one) => [" ", one]));
+}
+
+function steps(one) {
+  const info = one.driver_internal_info;
+  const found = STEPS.find(([list]) => Array.isArray(info[list]) && info[list].length);
+  if (!found) return null;
+  const [list, at] = [info[found[0]], info[found[1]] ?? 0];
+  return [h("h2", {}, `Steps: ${at} of ${list.length} done`), h("progress", { max: list.length, value: at, "aria-label": "Steps done" }),
+    table(["", "Step", "Priority"], list.map((step, number) => h("tr", { "aria-current": number === at ? "step" : null },
+      h("td", { class: "fit" }, number < at ? "✓" : number === at ? "▸" : ""), h("td", {}, `${step.interface}.${step.step}`), h("td", { class: "num" }, step.priority))))];
+}
+
+function remedy(one, legal) {
+  const next = legal.length ? `Then: ${legal.join(", ")}.` : "";
+  if (one.fault === "power failure") return h("p", {}, "Check the BMC's address, credentials and network. When it answers again, maintenance ends by itself.");
+  if (/failed/.test(one.provision_state)) return h("p", {}, `The timeline has the step and its error. Mend the cause${one.maintenance ? ", end maintenance" : ""}. ${next}`);
+  return next ? h("p", {}, next) : null;
+}
+
+function diagram(kind, here) {
+  return [h("h2", {}, "You are here"), h("div", { class: "diagram", tabindex: 0, role: "group", "aria-label": "State diagram" },
+    h("img", { src: `machines/${kind}.svg?here=${encodeURIComponent(here)}`, alt: `States of a ${kind}; this one is ${here}` }))];
+}
+
+function facts(one, names) {
+  return h("dl", {}, names.map((name) => [h("dt", {}, name), h("dd", {}, Array.isArray(one[name]) ? one[name].join(", ") || "–" : String(one[name] ?? "") || "–")]));
+}
+
+function cli(lines) {
+  const text = lines.join("\n");
+  return h("details", {}, h("summary", {}, "As commands"), h("pre", {}, text), copy(text, "Copy the commands"));
+}
+
+export async function oneServer(ident) {
+  const [{ server: one }, machine, actions] = await Promise.all([
+    get(`/compute/v2.1/servers/${ident}`), machines(), get(`/compute/v2.1/servers/${ident}/os-instance-actions`)]);
+  const vm = one["OS-EXT-STS:vm_state"];
+  const task = one["OS-EXT-STS:task_state"];
+  const here = task ? `${vm}/${task}` : vm;
+  const legal = machine.server.verbs[here] || [];
+  const refusals = Object.entries(one.refusals || {});
+  const known = [...Object.keys(SERVER_VERBS), "delete"];
+  return [
+    title(one.name || one.id, tag(one.status), task ? tag(task) : null, h("span", { class: "soft" }, "power: ", runs(one), ", in this state for ", ago(one.updated))),
+    one.fault ? h("div", { class: "trouble" }, h("strong", {}, "Fault: "), one.fault.message, h("p", {}, faultRemedy(one))) : null,
+    one.wait_reason && (!one.fault || one.deadline) ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", h("time", {}, one.deadline)] : null) : null,
+    verbs("What can be done", known, [...legal, "delete"], (word) => serverVerb(one.id, word)),
+    refusals.length ? [h("h2", {}, "Why no host would take it"), table(["Host", "Reason"], refusals.map(([host, reason]) => h("tr", {}, h("td", {}, host), h("td", {}, reason))))] : null,
+    h("div", { class: "two" },
+      h("section", {}, h("h2", {}, "All of it"), facts({ ...one, host: one["OS-EXT-SRV-ATTR:host"], flavor: one.flavor.original_name, image: one.image && one.image.id,
+        addresses: Object.values(one.addresses).flat().map((each) => each.addr) }, ["id", "host", "flavor", "image", "addresses", "tenant_id", "created"]),
+      raw(one), cli([`siderite server show ${one.id}`, ...legal.filter((word) => SERVER_VERBS[word]).map((word) => `openstack server ${word.replace("_", " ").replace("reboot hard", "reboot --hard")} ${one.id}`)])),
+      h("section", {}, h("h2", {}, "Timeline"), table(["When", "Action", "Request", "Result"], actions.instanceActions.map((action) => h("tr", {}, h("td", { class: "fit" }, ago(action.start_time)),
+        h("td", {}, action.action), h("td", { class: "mono" }, action.request_id.slice(0, 12)), h("td", {}, action.message ? tag("error", action.message) : "done or under way"))), "Nothing has happened yet."))),
+    diagram("server", here),
+  ];
+}
+
+function faultRemedy(one) {
+  if (one.status === "PENDING") return "It is built when room appears: free some, add a host, or let the reaper do it.";
+  if (/No valid host/.test(one.fault.message)) return "No host had room: see Capacity, then delete it and ask again.";
+  return "Reset its state or rebuild it when the cause is mended; the timeline has the request.";
+}
