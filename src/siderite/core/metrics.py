@@ -92,6 +92,7 @@ _PRUNED_UNREAD = Counter(
 )
 
 _transition_children: dict[tuple[str, str, str], Counter] = {}
+_job_children: dict[str, Counter] = {}
 _request_children: dict[tuple[str, str, int], Histogram] = {}
 
 
@@ -123,15 +124,18 @@ def races_lost() -> None:
     _RACES.inc()
 
 
-@contextmanager
-def job(kind: str) -> Iterator[None]:
+def job_begins(kind: str) -> None:
     """A job is under way."""
-    _JOBS.labels(kind).inc()
+    child = _job_children.get(kind)
+    if child is None:
+        child = _job_children[kind] = _JOBS.labels(kind)
+    child.inc()
     _RUNNING.inc()
-    try:
-        yield
-    finally:
-        _RUNNING.dec()
+
+
+def job_ended() -> None:
+    """It is not any more."""
+    _RUNNING.dec()
 
 
 @contextmanager

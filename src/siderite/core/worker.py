@@ -174,26 +174,28 @@ class Worker:
     async def _do(self, item: Work) -> None:
         handler = self._handlers.get(item.kind)
         HELD.set(item.fence)
-        with metrics.job(item.kind):
-            try:
-                if item.kind == work.GONE:
-                    await self._store.commit([work.done(item)])
-                    return
-                if handler is None:
-                    raise LookupError(f"no handler for work of kind {item.kind!r}")
-                await handler(item)
-            except Lost:
-                log.info("work went on without us", kind=item.kind, machine=item.machine)
-                await self._hand_back(item.machine)
-            except Exception as why:
-                log.error(
-                    "job failed unexpectedly",
-                    kind=item.kind,
-                    machine=item.machine,
-                    error=repr(why),
-                    trace=why,
-                )
-                await self._again(item, why)
+        metrics.job_begins(item.kind)
+        try:
+            if item.kind == work.GONE:
+                await self._store.commit([work.done(item)])
+                return
+            if handler is None:
+                raise LookupError(f"no handler for work of kind {item.kind!r}")
+            await handler(item)
+        except Lost:
+            log.info("work went on without us", kind=item.kind, machine=item.machine)
+            await self._hand_back(item.machine)
+        except Exception as why:
+            log.error(
+                "job failed unexpectedly",
+                kind=item.kind,
+                machine=item.machine,
+                error=repr(why),
+                trace=why,
+            )
+            await self._again(item, why)
+        finally:
+            metrics.job_ended()
 
     async def _hand_back(self, machine: str) -> None:
         """Our lease may be on a job that took the place of ours: let anyone have it."""

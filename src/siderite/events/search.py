@@ -6,9 +6,13 @@ different fields: the document is what was said last of each.
 """
 
 import asyncio
+from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -24,7 +28,8 @@ from siderite.events.rows import packed
 from siderite.events.rows import unpacked
 
 NAME = "search"
-AT_ONCE = 10
+AT_ONCE = 5
+"""How many resources are written at a time: an index may be late, an answer may not."""
 AHEAD = 500
 """How many facts are looked at for one that says all that a fact does."""
 _UNTRUE = tuple(
@@ -35,6 +40,7 @@ _GONE = ".delete.end"
 _ABOUT_IT = ("scheduler.", "compute_task.")
 """These tell what is asked for a server, not what it is."""
 
+T = TypeVar("T")
 Key = tuple[str, str]
 """UUID and type."""
 
@@ -103,25 +109,25 @@ class Search:
         self._store = store
 
     async def deal(self, entries: Sequence[Entry]) -> list[Op]:
-        """Take facts into account: of each resource, what they come to."""
+        """Take facts into account: of each resource, what they come to. To do so again, should the
+        place not be written after all, changes nothing.
+        """
         dialect = self._store.dialect
+        await asyncio.sleep(0)
         told = await self._not_outdated([e for e in entries if _tells(e.event_type)])
+        await asyncio.sleep(0)
         keys = sorted({(entry.resource, entry.resource_type) for entry in told})
         rows = await self._store.fetch(_OLD[dialect], (packed(keys),))
         docs: dict[Key, dict[str, Any]] = {
             (str(row[0]), str(row[1])): msgspec.json.decode(str(row[2])) for row in rows
         }
-        gone, kept = list[Key](), list[tuple[Value, ...]]()
-        for n, (key, facts) in enumerate(_by_resource(told).items(), 1):
-            doc, last = _come_to(docs.get(key, {}), facts), facts[-1]
-            if doc is None:
-                gone.append(key)
-            else:
-                known = (last.project, last.seq, last.at, _text(doc), words.of(doc))
-                kept.append((*key, *known))
-            if n % AT_ONCE == 0:
-                await asyncio.sleep(0)  # an index may be late, an answer may not
-        return self._ops(keys, gone, kept)
+        ops: list[Op] = []
+        for some in _batched(_by_resource(told).items(), AT_ONCE):
+            if ops:
+                await self._store.commit(ops)
+            await asyncio.sleep(0)
+            ops = self._ops(docs, some)
+        return ops
 
     async def _not_outdated(self, told: Sequence[Entry]) -> list[Entry]:
         """Without the facts after which the log has another that says all they do: when the index
@@ -144,12 +150,22 @@ class Search:
         ]  # fmt: skip
 
     def _ops(
-        self, keys: Sequence[Key], gone: Sequence[Key], kept: Sequence[tuple[Value, ...]]
+        self, docs: dict[Key, dict[str, Any]], told: Sequence[tuple[Key, list[Entry]]]
     ) -> list[Op]:
+        """What some resources come to with what is told of them."""
+        gone, kept = list[Key](), list[tuple[Value, ...]]()
+        for key, facts in told:
+            doc, last = _come_to(docs.get(key, {}), facts), facts[-1]
+            if doc is None:
+                gone.append(key)
+            else:
+                known = (last.project, last.seq, last.at, _text(doc), words.of(doc))
+                kept.append((*key, *known))
         dialect, rows = self._store.dialect, packed(kept)
         ops = [Op(_FORGET[dialect], (packed(gone),)), Op(_KEEP[dialect], (rows,))]
         if dialect == "sqlite":
-            ops = [Op(_UNWORD, (packed(keys),)), *ops, Op(_WORD, (rows,))]
+            keys = packed([key for key, _ in told])
+            ops = [Op(_UNWORD, (keys,)), *ops, Op(_WORD, (rows,))]
         return ops
 
     async def find(self, question: Question) -> tuple[list[dict[str, Any]], int | None, int]:
@@ -188,6 +204,12 @@ class Search:
     async def rebuild(self) -> None:
         """Read the whole log again; what it no longer holds stays as it is."""
         await self._store.commit([place.restarted(NAME)])
+
+
+def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield some
 
 
 def _tells(event_type: str) -> bool:

@@ -35,11 +35,13 @@ FACTS = "siderite_facts"
 """The signal to other processes that the log has grown."""
 GATHER_S = 0.4
 """How long the index and the monitor wait for more facts: they can be a little late."""
-BATCH = {search.NAME: 16, monitor.NAME: 32}
-"""Facts that are dealt with at a time: more would keep requests waiting."""
+BATCH = {search.NAME: 64, monitor.NAME: 64}
+"""Facts that are dealt with at a time: what is said of a machine several times costs once, but more
+would keep requests waiting.
+"""
 LARGE_BATCH = dict.fromkeys(BATCH, 256)
 """The same where no requests are answered: of one machine's facts in a batch one is written."""
-PATIENCE = 40
+PATIENCE = 100
 """How many turns of a busy loop they leave to requests and work between two batches."""
 
 
