@@ -139,4 +139,4 @@ async def _place_facts(base: Base) -> None:
         except Exception as why:
             log.warning("cannot place facts in the log", error=repr(why))
             await asyncio.sleep(0.5)
-        await asyncio.sleep(0.02)  # many facts at a time cost little more than one
+        await asyncio.sleep(0.05)  # many facts at a time cost little more than one

@@ -30,6 +30,9 @@ from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 
+RECENT_S = 0.05
+"""How long what was read of hooks is good for, within one piece of work."""
+
 RECORDS = Records(
     kind=Hook,
     table=HOOKS,
@@ -39,14 +42,18 @@ RECORDS = Records(
 )
 
 
-async def at(ctx: Context, run: Run) -> Hook | None:
-    """The hook that stops the work here, if there is one: the oldest that has not let it pass."""
+async def at(ctx: Context, run: Run) -> tuple[Run, Hook | None]:
+    """The hook that stops the work here, if there is one: the oldest that has not let it pass; and
+    the run, which knows of the hooks for a moment. Those that were there before it began are so
+    always seen.
+    """
     if run.family not in FAMILIES or run.job.waiting:
-        return None
-    for hook in await HOOKS.find(ctx.door.store):
-        if hook.wants(run.node, run.job):
-            return hook
-    return None
+        return run, None
+    now = ctx.door.clock()
+    if not 0 <= now - run.hooks[0] < RECENT_S:
+        found = await HOOKS.find(ctx.door.store)
+        run = Run(run.held, run.node, run.job, (now, found))
+    return run, next((hook for hook in run.hooks[1] if hook.wants(run.node, run.job)), None)
 
 
 async def hold(ctx: Context, run: Run, hook: Hook) -> None:

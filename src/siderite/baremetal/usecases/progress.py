@@ -9,12 +9,14 @@ lost, so is the report, and `Lost` tells the worker to stop. If only the node ch
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from siderite.baremetal.domain import watch_facts
+from siderite.baremetal.domain.hook import Hook
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
@@ -48,6 +50,8 @@ class Run:
     held: Work
     node: Node
     job: Job
+    hooks: tuple[float, Sequence[Hook]] = (0.0, ())
+    """When hooks were last read for it, and which there were."""
 
     @property
     def family(self) -> Family:

@@ -87,7 +87,7 @@ class Steps:
                 return await self._fail(run, settled.reason)
             # Not committed on its own: what comes of the first step carries the list with it.
             run = Run(run.held, run.node, run.job.with_(steps=settled, since=now))
-        hook = await hooks.at(self._ctx, run)
+        run, hook = await hooks.at(self._ctx, run)
         if hook is not None:
             await hooks.hold(self._ctx, run, hook)
             return None
@@ -167,9 +167,10 @@ class Steps:
                 changes=lambda node: progress.after_step(run.family, job, node, outcome),
             )
             return None
-        after = Run(run.held, run.node, job)
-        if job.current is None and await hooks.at(self._ctx, after) is None:
-            return await self._finish(after, outcome)
+        if job.current is None:
+            after, hook = await hooks.at(self._ctx, Run(run.held, run.node, job, run.hooks))
+            if hook is None:
+                return await self._finish(after, outcome)
         return await progress.step_on(self._ctx, run, job, outcome)
 
     async def _called_back(self, run: Run, driver: Driver) -> Run | None:
