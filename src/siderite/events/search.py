@@ -173,21 +173,26 @@ class Search:
         the index is current to.
         """
         at = await place.seq_of(self._store, NAME)
-        where, args = ["d.id > ?"], list[Value]([question.after])
+        wanted = question.words()
+        source, by = "search_docs d", "d.id"
+        if wanted and self._store.dialect == "sqlite":
+            # In this order the words are followed only as far as the answer goes.
+            source = "search_words CROSS JOIN search_docs d ON d.id = search_words.rowid"
+            by = "search_words.rowid"
+        where, args = [f"{by} > ?"], list[Value]([question.after])
         if question.type is not None:
             where.append("d.type = ?")
             args.append(question.type)
         if question.project is not None:
             where.append("d.project = ?")
             args.append(question.project)
-        wanted = question.words()
         if wanted:
             condition, match = _match(self._store.dialect, wanted)
             where.append(condition)
             args.append(match)
         rows = await self._store.fetch(
-            "SELECT d.id, d.type, d.uuid, d.project, d.seq, d.at, d.doc FROM search_docs d"
-            f" WHERE {' AND '.join(where)} ORDER BY d.id LIMIT ?",
+            f"SELECT d.id, d.type, d.uuid, d.project, d.seq, d.at, d.doc FROM {source}"
+            f" WHERE {' AND '.join(where)} ORDER BY {by} LIMIT ?",
             (*args, question.limit),
         )
         more = int(rows[-1][0] or 0) if len(rows) == question.limit else None
@@ -248,7 +253,7 @@ def _match(dialect: str, wanted: Sequence[tuple[str, bool]]) -> tuple[str, str]:
     """
     if dialect == "sqlite":
         match = " AND ".join(f'"{word}"{"*" if begins else ""}' for word, begins in wanted)
-        return "d.id IN (SELECT rowid FROM search_words WHERE search_words MATCH ?)", match
+        return "search_words MATCH ?", match
     match = " & ".join(f"'{word}'{':*' if begins else ''}" for word, begins in wanted)
     return "d.words @@ ?::tsquery", match
 
