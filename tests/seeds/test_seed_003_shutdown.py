@@ -242,6 +242,18 @@ def test_rebuild_shuts_down_cleanly_too_or_hard_if_asked(patient: Cloud, hasty: 
     assert ended(patient, uuid) == "powered off without a signal"
 
 
+def test_a_hard_rebuild_overrides_a_soft_one_and_has_the_last_word(patient: Cloud) -> None:
+    uuid, other = deaf(patient), patient.make_image()
+    assert patient.act(uuid, "rebuild", {"imageRef": patient.image}, version=OURS).status == 202
+    patient.wait(uuid, is_asked)
+    soft = patient.act(uuid, "rebuild", {"imageRef": other}, version=OURS)
+    assert soft.status == 409
+    assert patient.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=OURS).status == 409
+    wish = {"imageRef": other, "shutdown_type": "HARD"}
+    assert patient.act(uuid, "rebuild", wish, version=OURS).status == 202
+    assert patient.until(uuid, "ACTIVE")["image"]["id"] == other
+
+
 def test_shelve_offload_shuts_down_what_somebody_switched_on(tmp_path: Path) -> None:
     with cloud(tmp_path, shelved_offload_time_s=3600) as made:
         uuid = made.boot()

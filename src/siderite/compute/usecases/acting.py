@@ -164,7 +164,9 @@ def hurries(server: Server, wish: Ask) -> bool:
     )
 
 
-async def hurry(ctx: Context, change: Change, server: Server, wish: Ask) -> Server:
+async def hurry(
+    ctx: Context, change: Change, server: Server, wish: Ask, changes: dict[str, Any] | None = None
+) -> Server:
     """The guest gets no more time; the work goes on from where it is, with what was asked last."""
     kind = KINDS[wish.kind]
     for item in await work.of_machine(ctx.door.store, server.uuid):
@@ -179,7 +181,7 @@ async def hurry(ctx: Context, change: Change, server: Server, wish: Ask) -> Serv
         job = msgspec.structs.replace(job, shutdown=hard).with_args(**wish.args)
         return apply(
             change, ctx.rules, server, Event.HURRY, kind=item.kind, reason=why, job=job_text(job),
-            changes={"wait_reason": why},
+            changes={**(changes or {}), "wait_reason": why},
         ).value  # fmt: skip
     raise Busy(
         f"Cannot '{kind.word or kind.action}' instance {server.uuid} while it is in task_state"

@@ -40,6 +40,10 @@ async def rebuild(
     async def decide(change: Change) -> Server:
         server = await find.server(ctx, uuid, who)
         acting.check_lock(server, who)
+        hard = Ask("rebuild", is_hard=wish.is_hard)
+        if acting.hurries(server, hard):
+            check(server)
+            return await acting.hurry(ctx, change, server, hard, await _changes(ctx, server, wish))
         acting.check_state(server, "rebuild", "rebuild")
         # One that is PENDING was never made: it gets another try at being placed.
         kind = "build" if server.vm_state == V.PENDING else "rebuild"
@@ -47,13 +51,18 @@ async def rebuild(
         check(server)
         if kind == "build":
             change.put(await quota.still(ctx, server))
-        changes = {**wish.changes, **await _key(ctx, server, wish)}
-        kept = {**wish.kept, **changes.pop("kept", {})}
-        changes["request"] = msgspec.structs.replace(server.request, **kept)
+        changes = await _changes(ctx, server, wish)
         ask = Ask(kind, prepare=lambda *_: (changes, {}, []), is_hard=wish.is_hard)
         return acting.begin(ctx, change, server, ask)
 
     return await ctx.door.attempt(cause, uuid, decide)
+
+
+async def _changes(ctx: Context, server: Server, wish: Rebuild) -> dict[str, Any]:
+    changes = {**wish.changes, **await _key(ctx, server, wish)}
+    kept = {**wish.kept, **changes.pop("kept", {})}
+    changes["request"] = msgspec.structs.replace(server.request, **kept)
+    return changes
 
 
 async def _key(ctx: Context, server: Server, wish: Rebuild) -> dict[str, Any]:
