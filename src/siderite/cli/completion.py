@@ -26,13 +26,42 @@ complete -F _siderite siderite
 _ZSH = """\
 autoload -Uz compinit bashcompinit && compinit -u && bashcompinit
 """
+_FISH = """\
+# siderite completion; for the shell you are in:  siderite completion fish | source
+function __siderite_place
+    set -l at siderite
+    for word in (commandline -opc)[2..-1]
+        contains -- "$at $word" $__siderite_places; and set at "$at $word"
+    end
+    echo $at
+end
+set -g __siderite_places {places}
+complete -c siderite -e
+{lines}
+"""
 
 
 def run(said: argparse.Namespace) -> int:
     """Print it."""
+    if said.shell == "fish":
+        print(_fish(list(_places())), end="")
+        return 0
     words = "\n".join(f"    '{place}') echo '{' '.join(found)}' ;;" for place, found in _places())
     print((_ZSH if said.shell == "zsh" else "") + _BASH.format(words=words), end="")
     return 0
+
+
+def _fish(places: list[tuple[str, list[str]]]) -> str:
+    lines = []
+    for place, found in places:
+        here = f"complete -c siderite -n 'test (__siderite_place) = \"{place}\"'"
+        words = " ".join(word for word in found if not word.startswith("-"))
+        lines += [f"{here} -f -a '{words}'"] if words else []
+        for word in found:
+            if word.startswith("--"):
+                lines.append(f"{here} -l {word[2:]}")
+    names = " ".join(f"'{place}'" for place, _ in places)
+    return _FISH.format(places=names, lines="\n".join(lines))
 
 
 def _places(command: argparse.ArgumentParser | None = None, at: str = "siderite") -> Iterator[

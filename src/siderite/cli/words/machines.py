@@ -60,7 +60,7 @@ def add(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     table(every)
     every.set_defaults(run="siderite.cli.pending")
     completion = words.add_parser("completion", help="for your shell", description=_COMPLETION)
-    completion.add_argument("shell", choices=("bash", "zsh"), metavar="SHELL", help="bash or zsh")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
     completion.set_defaults(run="siderite.cli.completion")
 
 
