@@ -1,9 +1,12 @@
 """The command's words: quick to start, complete in a shell, and clear about what is wrong."""
 
+import json
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,28 @@ def test_bash_completes_from_the_parser(words: str, wanted: set[str]) -> None:
     """
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == wanted, done.stderr
+
+
+def test_doctor_finds_lost_bmcs_by_itself(tmp_path: Path, capsys) -> None:
+    """While the service is down: one BMC takes connections, one is not there."""
+    with closing(sqlite3.connect(tmp_path / "siderite.db")) as db, db:
+        db.execute("CREATE TABLE hosts (doc TEXT)")
+        db.execute("CREATE TABLE nodes (id INTEGER PRIMARY KEY, driver TEXT, doc TEXT)")
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            closed = gone.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as bmc:
+            for name, port in (("there", bmc.getsockname()[1]), ("gone", closed)):
+                info = {"redfish_address": f"https://127.0.0.1:{port}"}
+                node = json.dumps({"uuid": name, "name": name, "driver_info": info})
+                db.execute("INSERT INTO nodes (driver, doc) VALUES ('redfish', ?)", (node,))
+            db.commit()
+            listen = f"127.0.0.1:{closed}"
+            assert main(["doctor", "--data", str(tmp_path), "--listen", listen, "-o", "json"]) == 1
+    found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["database"]["state"] == "well"
+    assert found["port"]["state"] == "caution"
+    assert found["BMCs"]["found"].startswith("1 do not answer: gone (Redfish 127.0.0.1:")
+    assert "check their power" in found["BMCs"]["remedy"]
 
 
 def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path, capsys) -> None:

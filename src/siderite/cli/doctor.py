@@ -10,12 +10,18 @@ import sqlite3
 import time
 import urllib.request
 from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
+from siderite.cli import reach
 from siderite.cli import show
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
@@ -26,6 +32,7 @@ _SKEW_S = 5.0
 _TIGHT_BYTES = 1 << 30
 _NOT_SYNCHRONISED = 5
 _SHOWN = 5
+_OLDEST_POSTGRES = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +64,19 @@ def run(said: argparse.Namespace) -> int:
 
 
 def examine(config: Config, data: str | None) -> Iterator[Finding]:
-    """Everything, one after the other; what depends on the service only if it answers."""
+    """Everything, one after the other. Hosts and BMCs are asked through the service if it answers,
+    and else from here, as far as the database knows them.
+    """
     yield _data(config)
-    yield _database(config)
+    database, known = _database(config)
+    yield database
     yield _clock()
     port, is_up = _port(config)
     yield port
-    yield _libvirt()
     if is_up:
         yield from _service(data or config.data)
+    else:
+        yield from _from_here(known)
 
 
 def _data(config: Config) -> Finding:
@@ -80,39 +91,69 @@ def _data(config: Config) -> Finding:
     return Finding("disk", "well", f"{free >> 30} GiB are free at {there}")
 
 
-def _database(config: Config) -> Finding:
+_HOSTS = "SELECT doc FROM hosts"
+_NODES = "SELECT doc FROM nodes WHERE driver <> 'fake-hardware' ORDER BY id LIMIT 1000"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the database knows of the world outside."""
+
+    hosts: Sequence[dict[str, Any]] = ()
+    nodes: Sequence[dict[str, Any]] = ()
+
+
+def _database(config: Config) -> tuple[Finding, _Known]:
     try:
-        if config.db:
-            skew = asyncio.run(_postgres_skew(config.db))
-            if abs(skew) > _SKEW_S:
-                return Finding(
-                    "database", "wrong", f"its clock is {skew:+.1f} s off ours",
-                    "synchronise both machines (chrony): deadlines and leases are compared.",
-                )  # fmt: skip
-            return Finding("database", "well", "PostgreSQL answers")
-        path = Path(config.database.removeprefix("sqlite:///"))
-        if not path.exists():
-            return Finding("database", "well", f"{path} will be made at the first start")
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as file:
-            file.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        return Finding("database", "well", f"{path} can be read")
+        return asyncio.run(_postgres(config.db)) if config.db else _sqlite(config)
     except Exception as why:
         return Finding(
             "database", "wrong", f"{type(why).__name__}: {why}",
             "check --db: address, name, password, and that PostgreSQL runs and lets us in"
             " (pg_hba.conf)." if config.db else "restore a backup: `siderite restore`.",
-        )  # fmt: skip
+        ), _Known()  # fmt: skip
 
 
-async def _postgres_skew(url: str) -> float:
+def _sqlite(config: Config) -> tuple[Finding, _Known]:
+    path = Path(config.database.removeprefix("sqlite:///"))
+    if not path.exists():
+        return Finding("database", "well", f"{path} will be made at the first start"), _Known()
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)) as file:
+        (said,) = file.execute("PRAGMA quick_check(1)").fetchone()
+        tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master")}
+        known = _Known()
+        if {"hosts", "nodes"} <= tables:
+            hosts, nodes = (reach.documents(file.execute(sql)) for sql in (_HOSTS, _NODES))
+            known = _Known(hosts, nodes)
+    if said != "ok":
+        return Finding("database", "wrong", f"{path} is damaged: {said}",
+                       "restore a backup: `siderite restore`."), known  # fmt: skip
+    return Finding("database", "well", f"{path} is whole, SQLite {sqlite3.sqlite_version}"), known
+
+
+async def _postgres(url: str) -> tuple[Finding, _Known]:
     import asyncpg
 
     link = await asyncpg.connect(url, timeout=10)
     try:
         theirs = await link.fetchval("SELECT extract(epoch FROM clock_timestamp())::float8")
-        return float(theirs) - time.time()
+        skew = float(theirs) - time.time()
+        major = link.get_server_version().major
+        known = _Known()
+        if await link.fetchval("SELECT to_regclass('hosts') IS NOT NULL"):
+            hosts, nodes = [reach.documents(await link.fetch(sql)) for sql in (_HOSTS, _NODES)]
+            known = _Known(hosts, nodes)
     finally:
         await link.close()
+    if major < _OLDEST_POSTGRES:
+        return Finding("database", "wrong", f"it is PostgreSQL {major}",
+                       f"upgrade it to {_OLDEST_POSTGRES} or newer."), known  # fmt: skip
+    if abs(skew) > _SKEW_S:
+        return Finding(
+            "database", "wrong", f"its clock is {skew:+.1f} s off ours",
+            "synchronise both machines (chrony): deadlines and leases are compared.",
+        ), known  # fmt: skip
+    return Finding("database", "well", f"PostgreSQL {major} answers"), known
 
 
 def _clock() -> Finding:
@@ -155,44 +196,76 @@ def _port(config: Config) -> tuple[Finding, bool]:
         ), False  # fmt: skip
     return Finding(
         "port", "caution", f"{config.listen} is free: the service does not run",
-        "start it with `siderite up`; hosts and BMCs are looked at through it.",
+        "start it with `siderite up`. Meanwhile hosts and BMCs are asked from here.",
     ), False  # fmt: skip
 
 
-def _libvirt() -> Finding:
+def _from_here(known: _Known) -> Iterator[Finding]:
+    """Hosts and BMCs, asked by ourselves."""
+    uris = {host["name"]: host["uri"] for host in known.hosts if host["driver"] == "libvirt"}
     if find_spec("libvirt") is None:
-        return Finding(
-            "libvirt", "caution", "its Python library is not installed",
+        yield Finding(
+            "libvirt", "wrong" if uris else "caution", "its Python library is not installed",
             "only needed for libvirt hosts: pip install 'siderite[libvirt]' (Debian: with"
             " libvirt-dev, gcc and pkg-config).",
         )  # fmt: skip
-    return Finding("libvirt", "well", "its Python library is installed")
+    else:
+        yield from _hosts({name: reach.libvirt_problem(uri) for name, uri in uris.items()})
+    yield _bmcs(known.nodes, [])
+
+
+def _hosts(problems: Mapping[str, str]) -> Iterator[Finding]:
+    down = {name: why for name, why in problems.items() if why}
+    for name, why in list(down.items())[:_SHOWN]:
+        yield Finding(
+            f"host {name}", "wrong", why,
+            f"`siderite host check {name}` asks it through the service and says what it answers;"
+            " see docs/how-to/use-a-libvirt-host.md.",
+        )  # fmt: skip
+    answer = f"{len(problems) - len(down)} of {len(problems)} answer"
+    yield Finding("hosts", "wrong" if down else "well", answer if problems else "there are none")
+
+
+def _bmcs(nodes: Sequence[dict[str, Any]], faulty: Sequence[str]) -> Finding:
+    """BMCs by address, and those that the service has given up."""
+    bmcs = reach.bmcs_of(nodes)
+    lost = {bmc.node: f"{bmc.kind} {bmc.host}:{bmc.port}: {why}" for bmc, why in reach.lost(bmcs)}
+    for name in faulty:
+        lost.setdefault(name, "its power could not be read for long")
+    if not lost:
+        return Finding("BMCs", "well", f"{len(bmcs)} can be reached" if bmcs else "none is lost")
+    told = [f"{name} ({why})" for name, why in list(lost.items())[:_SHOWN]]
+    return Finding(
+        "BMCs", "wrong", f"{len(lost)} do not answer: {', '.join(told)}"
+        + (" …" if len(lost) > _SHOWN else ""),
+        "check their power, network and credentials: `siderite node show NAME` has the address and"
+        " the last error; `siderite node list --fault 'power failure'` has all.",
+    )  # fmt: skip
 
 
 def _service(data: str) -> Iterator[Finding]:
+    """Hosts and BMCs, as the service finds them now."""
     try:
         cloud = Cloud(data)
-        hosts = cloud.compute("GET", "/hosts")["hosts"]
+        hosts = [host["name"] for host in cloud.compute("GET", "/hosts")["hosts"]]
         lost = cloud.baremetal("GET", "/nodes?fault=power%20failure&fields=name,uuid&limit=1000")
+        nodes = [
+            node
+            for driver in ("redfish", "ipmi")
+            for node in cloud.baremetal(
+                "GET", f"/nodes?driver={driver}&fields=name,uuid,driver_info&limit=1000"
+            )["nodes"]
+        ]
     except Refused as why:
         yield Finding("service", "wrong", str(why), "check clouds.yaml in the data directory.")
         return
-    down = [host for host in hosts if host["status"] != "UP"]
-    for host in down[:_SHOWN]:
-        yield Finding(
-            f"host {host['name']}", "wrong", host.get("problem") or f"it is {host['status']}",
-            f"`siderite host check {host['name']}` asks it now and says what it answers;"
-            " see docs/how-to/use-a-libvirt-host.md.",
-        )  # fmt: skip
-    yield Finding("hosts", "wrong" if down else "well", f"{len(hosts) - len(down)} of {len(hosts)}"
-                  " answer")  # fmt: skip
-    names = [node["name"] or node["uuid"] for node in lost["nodes"]]
-    if names:
-        yield Finding(
-            "BMCs", "wrong", f"{len(names)} do not answer: {', '.join(names[:_SHOWN])}"
-            + (" …" if len(names) > _SHOWN else ""),
-            "check their power, network and credentials: `siderite node show NAME` has the"
-            " address and the last error; `siderite node list --fault 'power failure'` has all.",
-        )  # fmt: skip
-    else:
-        yield Finding("BMCs", "well", "none is known to be lost")
+    yield from _hosts({name: _asked(cloud, name) for name in hosts})
+    yield _bmcs(nodes, [node["name"] or node["uuid"] for node in lost["nodes"]])
+
+
+def _asked(cloud: Cloud, host: str) -> str:
+    try:
+        found = cloud.compute("POST", f"/hosts/{quote(host, safe='')}/check", {})["host"]
+    except Refused as why:
+        return str(why)
+    return str(found.get("problem") or "")

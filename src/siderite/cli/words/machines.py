@@ -21,7 +21,7 @@ Servers that found no host and wait for somebody to make room, such as `siderite
 """
 _COMPLETION = """\
 Print completion for a shell: bash reads it with `eval "$(siderite completion bash)"`, zsh with the
-same and `zsh`.
+same and `zsh`, fish with `siderite completion fish | source`.
 """
 PROVISION_VERBS = (
     "manage", "provide", "inspect", "adopt", "active", "rebuild", "deleted", "rescue", "unrescue",
@@ -60,7 +60,9 @@ def add(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     table(every)
     every.set_defaults(run="siderite.cli.pending")
     completion = words.add_parser("completion", help="for your shell", description=_COMPLETION)
-    completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
+    completion.add_argument(
+        "shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"
+    )
     completion.set_defaults(run="siderite.cli.completion")
 
 

@@ -31,8 +31,9 @@ Copy everything from the embedded database into an empty PostgreSQL database, in
 The service must be stopped. The embedded database stays as it is.
 """
 _DOCTOR = """\
-Look at the configuration, the port, the clock, the database, and, through the service if it runs,
-at hosts and BMCs. What is wrong comes with what to do about it. Ends with 1 if something is.
+Look at the disk, the database, the clock, the port, libvirt hosts and BMCs: through the service if
+it runs, and else from here. What is wrong comes with what to do about it. Ends with 1 if something
+is.
 """
 _REAPER = """\
 Wait for servers that found no host (PENDING, with use_pending_state), delete preemptible servers in
