@@ -109,7 +109,9 @@ def test_servers_live_their_life_by_name(say: Say) -> None:
     assert say("server", "reboot", "--hard-shutdown", "web", "--wait")[0] == 0
     assert say("server", "rescue", "--hard-shutdown", "web", "--wait")[0] == 0
     assert say("server", "unrescue", "web", "--wait")[0] == 0
-    assert say("server", "resize", "web", "--flavor", "m1.small", "--wait")[0] == 0
+    assert (
+        say("server", "resize", "--hard-shutdown", "web", "--flavor", "m1.small", "--wait")[0] == 0
+    )
     assert say("server", "confirm", "web", "--wait")[0] == 0
     assert say("server", "migrate", "--hard-shutdown", "web", "--wait")[0] == 0
     assert say("server", "revert", "web", "--wait")[0] == 0

@@ -25,6 +25,9 @@ from tests.baremetal.workers.lives import script
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import until_power
 from tests.baremetal.workers.lives import verb
+from tests.baremetal.workers.test_power_watch import OFTEN
+from tests.baremetal.workers.test_power_watch import seen
+from tests.baremetal.workers.test_power_watch import switched_on
 from tests.support.app import running
 
 CRUD = {"chassis_uuid", "instance_info", "driver_info"}
@@ -307,3 +310,58 @@ def test_500_fast_verbs_lose_no_end_and_none_tells_of_a_later_state(tmp_path, da
             told.setdefault(entry.resource, []).append((status, data["provision_state"]))
     assert len(told) == 500
     assert all(moves == [("start", "verifying"), ("end", "manageable")] for moves in told.values())
+
+
+async def _types(app, resource):
+    """Publisher and type of all that was announced of a resource."""
+    log = await eventlog.read(app.program.store, limit=100_000)
+    return [(e.publisher_id, e.event_type) for e in log if e.resource == resource]
+
+
+def test_a_port_that_the_driver_makes_is_announced_by_the_conductor(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            await verb(app, uuid, "inspect")
+            await until(app, uuid, "manageable")
+            (port,) = (await app.ask("GET", f"/v1/nodes/{uuid}/ports")).json["ports"]
+            assert await _types(app, port["uuid"]) == [
+                ("ironic-conductor.here", "baremetal.port.create.start"),
+                ("ironic-conductor.here", "baremetal.port.create.end"),
+            ]
+
+    asyncio.run(story())
+
+
+def test_maintenance_that_nobody_asked_for_is_covered_by_what_led_to_it(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, **OFTEN) as app:
+            uuid = await switched_on(app, driver_info={"rack": "r1"})
+            script(app, "rack:r1", unreachable=True)
+            await seen(app, uuid, maintenance=True)
+            told = [kind for _, kind in await _types(app, uuid)]
+            assert not any("maintenance_set" in kind for kind in told)
+            assert "power_failure.start" in told[-1]
+
+    asyncio.run(story())
+
+
+def test_a_search_index_can_leave_starts_and_errors_aside(tmp_path):
+    """Neither changes what there is; what was not created is not found."""
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(name="there")
+            clash = await app.ask("POST", "/v1/nodes", {"driver": "fake-hardware", "name": "there"})
+            assert clash.status == 409
+            newest = (await app.ask("GET", "/events/v1/events?limit=1000")).json["next"]
+            async with asyncio.timeout(30):
+                while True:
+                    found = (await app.ask("GET", "/events/v1/search?type=node")).json
+                    if found["current_to"] >= newest:
+                        break
+                    await asyncio.sleep(0.02)
+            assert [one["data"]["uuid"] for one in found["results"]] == [uuid]
+
+    asyncio.run(story())

@@ -1,5 +1,7 @@
 """Seed 004: the bare metal node state machine. Each test names the sentence that it holds us to."""
 
+import asyncio
+
 import pytest
 
 from siderite.baremetal.domain.node_machine import NODE
@@ -8,6 +10,9 @@ from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.node_machine import legal_verbs
 from siderite.core.machine import Kind
+from tests.baremetal.workers.lives import script
+from tests.baremetal.workers.lives import verb
+from tests.support.app import running
 
 # The seed's verb table: verb, initial state, intermediate states, end state. The momentary -ED
 # states are not stored: what follows them is entered at once.
@@ -99,3 +104,46 @@ def test_a_provision_state_is_always_known():
 def test_nodes_do_not_move_by_themselves_from_enroll_or_manageable():
     for state in (P.ENROLL, P.MANAGEABLE):
         assert not NODE.states[state].moves_by_itself
+
+
+def test_verifying_goes_out_to_the_machine_and_says_what_is_wrong(tmp_path, monkeypatch):
+    """It must actually confirm that the credentials work."""
+    monkeypatch.setattr("siderite.baremetal.workers.steps.VERIFY_PATIENCE_S", 0.0)
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(driver_info={"rack": "r1"})
+            script(app, "rack:r1", unreachable=True)
+            await verb(app, uuid, "manage")
+            async with asyncio.timeout(30):
+                while (node := await app.node(uuid)).last_error is None:
+                    await asyncio.sleep(0.01)
+            assert node.provision_state == P.ENROLL
+
+    asyncio.run(story())
+
+
+def test_all_nodes_start_off_in_enroll_and_a_verb_of_another_state_is_refused(tmp_path):
+    async def story():
+        async with running(tmp_path) as app:
+            uuid = await app.make_node()
+            assert (await app.node(uuid)).provision_state == P.ENROLL
+            path = f"/v1/nodes/{uuid}/states/provision"
+            answer = await app.ask("PUT", path, {"target": "provide"})
+            assert answer.status == 400, answer
+            assert (await app.node(uuid)).provision_state == P.ENROLL
+
+    asyncio.run(story())
+
+
+def test_to_the_oldest_clients_available_is_no_state(tmp_path):
+    """NOSTATE has been renamed; who does not know the new name sees the old one."""
+
+    async def story():
+        async with running(tmp_path) as app:
+            uuid = await app.plant(P.AVAILABLE)
+            for version, shown in (("1.1", None), ("1.2", "available")):
+                answer = await app.ask("GET", f"/v1/nodes/{uuid}", version=version)
+                assert answer.json["provision_state"] == shown
+
+    asyncio.run(story())

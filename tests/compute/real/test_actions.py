@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from siderite.core.websocket import with_sockets
 from tests.compute.real.guests import RealCloud
 from tests.lab import Mode
@@ -201,8 +203,10 @@ def test_a_linux_server_gets_its_metadata_and_obeys_its_agent(cloud: RealCloud) 
     cloud.delete(server)
 
 
-def test_a_screen_is_reached_by_its_token_only(cloud: RealCloud) -> None:
-    server = cloud.boot()
+@pytest.mark.parametrize("host", ["lab", "far"])
+def test_a_screen_is_reached_by_its_token_only(cloud: RealCloud, host: str) -> None:
+    """Also that of a host behind ssh, whose screens are on no network."""
+    server = cloud.boot(host=host)
     body = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
     made = cloud.api.ask("POST", f"/servers/{server}/remote-consoles", body)
     assert made.status == 200, made
