@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.growth import CURVES
 from bench.workload import WORKLOADS
 
-_SIZES = "100,1000,10000"
+_SIZES = "100,1000,10000,100000"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from bench.options import parse
 
 def test_curves_have_usual_sizes_and_may_be_chosen():
     assert parse([]).growth == ()
-    assert parse(["--growth"]).growth == (100, 1000, 10000)
+    assert parse(["--growth"]).growth == (100, 1000, 10000, 100000)
     assert parse(["--growth", "5,7", "--only", "sweep"]).only == ("sweep",)
     assert parse(["--growth"]).only == tuple(CURVES)
 

@@ -33,7 +33,7 @@ from siderite.core.log import get_logger
 log = get_logger("power_watch")
 
 BATCH = 16
-BREATH_S = 0.01
+BREATH_S = 0.02
 """So many nodes are taken up at a time, then requests are answered: a sweep of many nodes may take
 a while, but nobody else should notice it.
 """
