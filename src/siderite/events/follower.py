@@ -30,7 +30,7 @@ POLL_S = {"sqlite": 5.0, "postgresql": 0.5}
 """How often to look unwoken: on PostgreSQL other processes commit too."""
 BREATH_S = 0.002
 """Between two batches while there is more: requests are answered meanwhile."""
-LONGEST_BREATH_S = 0.3
+LONGEST_BREATH_S = 1.0
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 

@@ -41,7 +41,7 @@ would keep requests waiting.
 """
 LARGE_BATCH = dict.fromkeys(BATCH, 256)
 """The same where no requests are answered: of one machine's facts in a batch one is written."""
-PATIENCE = 100
+PATIENCE = 400
 """How many turns of a busy loop they leave to requests and work between two batches."""
 
 

@@ -192,7 +192,7 @@ def _connect(path: str) -> sqlite3.Connection:
         "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
-        "cache_size=-16384",
+        "cache_size=-8192",
         # A busy second writes tens of MiB: copy them into the file less often than the default.
         "wal_autocheckpoint=8000",
         "temp_store=MEMORY",
