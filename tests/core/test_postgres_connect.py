@@ -66,7 +66,7 @@ def test_a_server_that_takes_no_writes_is_not_the_one(postgres, postgres_url):
         database = postgres_url.rpartition("/")[2]
         await store.fetch(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
         try:
-            await store.pool.expire_connections()
+            store.pool.expire()
             with pytest.raises(Unavailable):
                 await store.fetch("SELECT 1")
         finally:
@@ -91,7 +91,7 @@ def test_connections_notice_when_the_other_end_falls_silent(postgres_url):
     async def story():
         store = await open_store(postgres_url)
         async with store.pool.acquire() as connection:
-            used = connection._con._transport.get_extra_info("socket")
+            used = connection._transport.get_extra_info("socket")
             assert used.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
             assert used.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 8000
         await store.close()

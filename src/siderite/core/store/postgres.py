@@ -10,7 +10,6 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import asyncpg
 
@@ -21,11 +20,13 @@ from siderite.core.store import Line
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Value
-from siderite.core.store.postgres_connect import Connection
 from siderite.core.store.postgres_connect import Connector
+from siderite.core.store.postgres_pool import Pool
 
 log = get_logger("postgres")
 
+SIZE = 12
+"""Connections of one process, beside the one that listens."""
 LOST = "SD409"
 """The SQLSTATE that `siderite_expect` raises."""
 
@@ -59,7 +60,7 @@ class PostgresStore:
 
     dialect = "postgresql"
 
-    def __init__(self, connector: Connector, pool: Any) -> None:
+    def __init__(self, connector: Connector, pool: Pool) -> None:
         self._connector = connector
         self.pool = pool
         self._signals: set[str] = set()
@@ -71,17 +72,8 @@ class PostgresStore:
     async def open(cls, url: str) -> "PostgresStore":
         """Connect; a server that cannot be reached is said with the remedy."""
         connector = Connector(url)
+        pool = Pool(connector, SIZE, command_timeout=60, statement_cache_size=512)
         try:
-            pool = await asyncpg.create_pool(
-                connect=connector.connect,
-                connection_class=Connection,
-                min_size=1,
-                max_size=12,
-                command_timeout=60,
-                max_inactive_connection_lifetime=0,
-                statement_cache_size=512,
-                reset=_leave_as_it_is,
-            )
             async with pool.acquire() as connection:
                 await connection.execute(EXPECT)
         except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as why:
@@ -153,20 +145,24 @@ class PostgresStore:
     async def close(self) -> None:
         if self._signalling is not None:
             self._signalling.cancel()
-        try:
-            async with asyncio.timeout(5):
-                await self.pool.close()
-        except TimeoutError:
-            self.pool.terminate()
+        await self.pool.close()
 
     async def _ask(self, sql: str, args: Sequence[Value | list[str]]) -> Sequence[Line]:
         try:
-            async with self.pool.acquire() as connection:
+            connection = await self.pool.take()
+            is_broken = True
+            try:
                 rows: Sequence[Line] = await connection.fetch(sql, *args)
+                is_broken = False
                 return rows
+            except asyncpg.PostgresError as why:
+                is_broken = isinstance(why, _GONE)
+                raise
+            finally:
+                self.pool.give_back(connection, is_broken=is_broken)
         except _GONE as why:
             if isinstance(why, asyncpg.ReadOnlySQLTransactionError):
-                await self.pool.expire_connections()  # it was the primary: look for the new one
+                self.pool.expire()  # it was the primary: look for the new one
             raise Unavailable("The database cannot be reached; try again in a moment.") from why
 
     def _number(self, sql: str) -> str:
@@ -194,10 +190,6 @@ class PostgresStore:
 
 def _call(call: Callable[[], None], *_: object) -> None:
     call()
-
-
-async def _leave_as_it_is(connection: object) -> None:
-    """We set nothing on a connection, so that nothing has to be reset: a round trip less."""
 
 
 def _column(why: asyncpg.UniqueViolationError) -> str:

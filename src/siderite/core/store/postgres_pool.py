@@ -1,0 +1,134 @@
+"""A handful of connections to PostgreSQL, lent out one statement at a time.
+
+The library's own pool wraps a connection each time it is lent and resets it afterwards, which takes
+longer than most of our statements. This one lends the connection itself: we set nothing on it, so
+that nothing has to be reset. One whose statement was broken off is not used again.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+
+from siderite.core.store.postgres_connect import Connector
+
+_CLOSE_S = 5.0
+
+
+class Pool:
+    """At most `size` connections; who finds all lent waits for the next, in order."""
+
+    def __init__(self, connector: Connector, size: int, **options: Any) -> None:
+        self._connector = connector
+        self._size = size
+        self._options = options
+        self._count = 0  # open, or about to be
+        self._idle: list[Any] = []
+        self._lent: set[Any] = set()
+        self._stale: set[Any] = set()
+        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._calm = asyncio.Event()  # nothing is lent
+        self._is_closed = False
+
+    async def take(self) -> Any:
+        """A connection, to be given back."""
+        while not self._is_closed:
+            if self._idle:
+                connection = self._idle.pop()
+                if connection.is_closed():
+                    self._count -= 1
+                    continue
+            elif self._count < self._size:
+                connection = await self._open()
+            else:
+                connection = await self._turn()
+                if connection is None:
+                    continue
+            self._lent.add(connection)
+            return connection
+        raise asyncpg.InterfaceError("the pool is closed")
+
+    async def _open(self) -> Any:
+        self._count += 1
+        try:
+            return await self._connector.connect(**self._options)
+        except BaseException:
+            self._count -= 1
+            self._hand_over(None)
+            raise
+
+    async def _turn(self) -> Any:
+        """The next connection that is given back; None if there is room for another instead."""
+        turn: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._put(turn.result())  # it came too late for us
+            raise
+
+    def give_back(self, connection: Any, *, is_broken: bool = False) -> None:
+        """The connection is no longer used; broken means that nobody shall use it again."""
+        self._lent.discard(connection)
+        if not self._lent:
+            self._calm.set()
+        if is_broken or self._is_closed or connection in self._stale or connection.is_closed():
+            self._stale.discard(connection)
+            self._count -= 1
+            connection.terminate()
+            connection = None
+        self._put(connection)
+
+    def _put(self, connection: Any) -> None:
+        if not self._hand_over(connection) and connection is not None:
+            self._idle.append(connection)
+
+    def _hand_over(self, connection: Any) -> bool:
+        """To whoever has waited longest, if anybody has."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(connection)
+                return True
+        return False
+
+    @asynccontextmanager
+    async def acquire(self) -> AsyncIterator[Any]:
+        """A connection for several statements, a transaction."""
+        connection, is_broken = await self.take(), True
+        try:
+            yield connection
+            is_broken = False
+        except asyncpg.PostgresError:
+            is_broken = False
+            raise
+        finally:
+            self.give_back(connection, is_broken=is_broken)
+
+    def expire(self) -> None:
+        """Use none of the present connections again."""
+        self._stale |= self._lent
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            self._count -= 1
+            connection.terminate()
+
+    async def close(self) -> None:
+        """Let what is under way come to an end, for a while, and let go of all connections."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                while self._lent:
+                    self._calm.clear()
+                    await self._calm.wait()
+                while self._idle:
+                    await self._idle.pop().close()
+        self._is_closed = True
+        for connection in (*self._lent, *self._idle):
+            connection.terminate()
+        while self._hand_over(None):
+            pass

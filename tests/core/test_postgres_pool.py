@@ -1,0 +1,130 @@
+"""Connections are lent in order, given back whatever happens, and not used again when broken."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from siderite.core.errors import Unavailable
+from siderite.core.store import open_store
+from siderite.core.store.postgres_connect import Connector
+from siderite.core.store.postgres_pool import Pool
+
+PATIENCE_S = 20
+
+
+@pytest.fixture
+def tell(postgres_url):
+    """Tells a story about a pool of two."""
+
+    def told(story):
+        async def all_of_it():
+            pool = Pool(Connector(postgres_url), 2)
+            async with asyncio.timeout(PATIENCE_S):
+                await story(pool)
+                await pool.close()
+
+        asyncio.run(all_of_it())
+
+    return told
+
+
+def test_who_finds_all_lent_waits_for_the_next_in_order(tell):
+    async def story(pool):
+        lent = [await pool.take(), await pool.take()]
+        order = []
+
+        async def ask(n):
+            connection = await pool.take()
+            order.append(n)
+            await asyncio.sleep(0)
+            pool.give_back(connection)
+
+        asking = [asyncio.create_task(ask(n)) for n in range(5)]
+        await asyncio.sleep(0)
+        assert order == []
+        for connection in lent:
+            pool.give_back(connection)
+        await asyncio.gather(*asking)
+        assert order == [0, 1, 2, 3, 4]
+
+    tell(story)
+
+
+def test_whoever_stops_waiting_takes_nothing_along(tell):
+    async def story(pool):
+        lent = [await pool.take(), await pool.take()]
+        early, late = (asyncio.create_task(pool.take()) for _ in range(2))
+        await asyncio.sleep(0)
+        early.cancel()
+        pool.give_back(lent.pop())
+        late.cancel()  # its turn has come, but it does not know yet
+        await asyncio.gather(early, late, return_exceptions=True)
+        pool.give_back(lent.pop())
+        for connection in [await pool.take(), await pool.take()]:
+            pool.give_back(connection)
+
+    tell(story)
+
+
+def test_a_connection_whose_statement_was_broken_off_is_not_used_again(postgres_url):
+    async def story():
+        store = await open_store(postgres_url)
+        asked = asyncio.create_task(store.fetch("SELECT pg_sleep(60)"))
+        await asyncio.sleep(0.1)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        async with asyncio.timeout(PATIENCE_S):
+            rows = await asyncio.gather(*(store.fetch("SELECT 1") for _ in range(30)))
+        assert {row[0][0] for row in rows} == {1}
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_statement_that_is_refused_costs_no_connection(postgres_url):
+    async def story():
+        store = await open_store(postgres_url)
+        ours = (await store.fetch("SELECT pg_backend_pid()"))[0][0]
+        with pytest.raises(asyncpg.PostgresError):
+            await store.fetch("SELECT nothing")
+        assert (await store.fetch("SELECT pg_backend_pid()"))[0][0] == ours
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_connection_that_died_is_replaced(postgres, postgres_url):
+    async def story():
+        store = await open_store(postgres_url)
+        ours = (await store.fetch("SELECT pg_backend_pid()"))[0][0]
+        postgres.sql(f"SELECT pg_terminate_backend({ours}, 5000)")
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                try:
+                    assert (await store.fetch("SELECT pg_backend_pid()"))[0][0] != ours
+                    break
+                except Unavailable:
+                    await asyncio.sleep(0.01)
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_those_who_wait_are_told_when_the_pool_is_closed(tell):
+    async def story(pool):
+        lent = [await pool.take(), await pool.take()]
+        waiting = asyncio.create_task(pool.take())
+        closing = asyncio.create_task(pool.close())
+        await asyncio.sleep(0)
+        pool.give_back(await _passed_on(pool, lent, waiting))
+        await closing
+        with pytest.raises(asyncpg.InterfaceError):
+            await pool.take()
+
+    async def _passed_on(pool, lent, waiting):
+        for connection in lent:
+            pool.give_back(connection)
+        return await waiting
+
+    tell(story)
