@@ -30,6 +30,7 @@ from siderite.baremetal.web.policy import RULES
 from siderite.baremetal.web.policy import Rule
 from siderite.baremetal.web.routes import ROUTES as BAREMETAL_ROUTES
 from siderite.cli import docs_events
+from siderite.cli import docs_payloads
 from siderite.cli.docs_servers import compute_versions
 from siderite.cli.docs_servers import server_states
 from siderite.cli.main import parser
@@ -325,7 +326,8 @@ PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "microversions.md": ("what each API version brought", _microversions),
     "compute-microversions.md": ("the same, of the compute API", compute_versions),
     "errors.md": ("codes, statuses, sentences", _errors),
-    "events.md": ("what is announced, and its payloads", docs_events.page_of_events),
+    "events.md": ("what is announced, and when", docs_events.page_of_events),
+    "payloads.md": ("what events carry: one of each kind", docs_payloads.page_of_payloads),
     "options.md": ("every option, its variable and default", _options),
     "cli.md": ("the command line", _cli),
     "metrics.md": ("what Prometheus can scrape", _metrics),

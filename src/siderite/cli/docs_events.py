@@ -36,7 +36,7 @@ def _sample(**changes: Any) -> Node:
     return msgspec.structs.replace(made, **changes)
 
 
-def _announced() -> Iterator[tuple[Fact, str]]:
+def announced() -> Iterator[tuple[Fact, str]]:
     """One fact of each type, and when it is announced."""
     node = _sample()
     for action in ("create", "update", "delete"):
@@ -102,7 +102,7 @@ def _announced_of_others(node: Node) -> Iterator[tuple[Fact, str]]:
 def page_of_events() -> str:
     """What is announced, and when."""
     rows = []
-    for fact, when in _announced():
+    for fact, when in announced():
         sent = msgspec.json.decode(fact.payload)
         kind = f"{sent['ironic_object.name']} {sent['ironic_object.version']}"
         rows.append((code(fact.event_type), fact.priority, fact.publisher, kind, when))
@@ -116,7 +116,8 @@ def page_of_events() -> str:
         " notifications. [Follow events](../how-to/follow-events.md) says how to read the log,"
         " [send notifications](../how-to/send-notifications.md) how to have it on RabbitMQ.",
         table("event type | priority | publisher | payload | when", rows),
-        "The publisher is followed by a dot and the host's name. Secrets are masked. This is the"
+        "[Payloads](payloads.md) has one of each kind. The publisher is followed by a dot and the"
+        " host's name. Secrets are masked. This is the"
         f" payload of `{sample.event_type}` for a node that begins to be deployed:",
         f"```json\n{text}\n```",
         "## Compute",

@@ -49,7 +49,7 @@ def _told(host: dict[str, Any]) -> int:
 
 def _list(cloud: Cloud, said: argparse.Namespace) -> int:
     hosts = _ask(cloud, "GET", _HOSTS)["hosts"]
-    show.rows(hosts, _COLUMNS, "table", name="name")
+    show.rows(hosts, _COLUMNS, said.output, name="name")
     return 0
 
 

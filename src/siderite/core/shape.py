@@ -37,7 +37,7 @@ OBJECT: Json = {"type": "object"}
 UUID: Json = {"type": "string", "format": "uuid"}
 _FREE = "\x02"
 """Stands in a made-up value for what may be anything, and for keys that may be any."""
-_MOMENT = "2026-01-01T00:00:00.000000+00:00"
+MOMENT = "2026-01-01T00:00:00.000000+00:00"
 """The text that made-up values have, which is also one of the texts that are read: a moment."""
 
 
@@ -173,7 +173,7 @@ def made_up(kind: Any, *, bare: bool = False, **changes: Any) -> Any:
         return list(kind)[-1 if bare else 0]
     if isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or is_dataclass(kind)):
         return _fields_of(kind, bare=bare, **changes)
-    simple: dict[Any, Any] = {str: _MOMENT, int: 1, float: 1.5, bool: not bare, NoneType: None}
+    simple: dict[Any, Any] = {str: MOMENT, int: 1, float: 1.5, bool: not bare, NoneType: None}
     return simple.get(kind, _FREE)
 
 
@@ -216,7 +216,7 @@ _NAMES: dict[type, str] = {
 
 def _seen_objects(objects: Sequence[Mapping[str, Any]]) -> Json:
     names = dict.fromkeys(name for one in objects for name in one)
-    free = [name for name in names if name in (_FREE, _MOMENT)]
+    free = [name for name in names if name in (_FREE, MOMENT)]
     properties = {
         name: seen(*(one[name] for one in objects if name in one))
         for name in names

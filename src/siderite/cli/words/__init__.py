@@ -3,10 +3,10 @@
 import argparse
 
 
-def data(command: argparse.ArgumentParser) -> None:
+def data(command: argparse.ArgumentParser, *, default: str | None = None) -> None:
     """Where the cloud is."""
     command.add_argument(
-        "--data", metavar="DIR",
+        "--data", metavar="DIR", default=default,
         help="data directory whose clouds.yaml names the service (./siderite-data)",
     )  # fmt: skip
 

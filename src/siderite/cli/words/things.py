@@ -4,6 +4,7 @@ import argparse
 
 from siderite.cli.words import data
 from siderite.cli.words import form
+from siderite.cli.words import table
 
 _DEMO = """\
 Stories with the simulated machines of `siderite up --demo`. They need the service running, and
@@ -72,6 +73,8 @@ def _demo(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "--deaf-for", type=float, default=5.0, metavar="SECONDS",
         help="how long after its start the guest hears nothing (5)",
     )  # fmt: skip
+    for one in verbs.choices.values():
+        data(one, default=argparse.SUPPRESS)
     demo.set_defaults(run="siderite.cli.demo")
 
 
@@ -102,7 +105,9 @@ def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "--option", action="append", metavar="NAME=VALUE",
         help="such as keyfile=PATH, known_hosts=PATH, pkipath=PATH; may be given again",
     )  # fmt: skip
-    every = [add, verbs.add_parser("list", help="all hosts, and how they are")]
+    shown = verbs.add_parser("list", help="all hosts, and how they are")
+    table(shown)
+    every = [add, shown]
     for verb, what in (("check", "ask a host now"), ("remove", "forget a host without servers")):
         one = verbs.add_parser(verb, help=what)
         one.add_argument("name", metavar="NAME")
