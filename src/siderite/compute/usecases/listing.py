@@ -51,9 +51,10 @@ async def page(
     if not sort and not is_narrowed:
         sql = f"SELECT {what} FROM servers WHERE {clause} ORDER BY {by} LIMIT {limit}"  # noqa: S608
         return await ctx.door.store.fetch(sql, args)
-    # What is sought is found in a slim index before whole rows are read. A plus keeps SQLite from
-    # using another one, which is in this order but does not know the conditions.
-    is_misled = sort and is_narrowed and ctx.door.store.dialect == "sqlite"
+    # What is sought is found in a slim index before whole rows are read, or in that of states. A
+    # plus keeps SQLite from using another one, which is in this order but knows no conditions.
+    has_states = any(condition.finds == "many" and len(condition.args) > 1 for condition in where)
+    is_misled = is_narrowed and (sort or has_states) and ctx.door.store.dialect == "sqlite"
     return await ctx.door.store.fetch(
         f"SELECT {what} FROM servers WHERE id IN (SELECT id FROM servers WHERE {clause}"  # noqa: S608
         f" ORDER BY {'+' if is_misled else ''}{by} LIMIT {limit}) ORDER BY {by}",

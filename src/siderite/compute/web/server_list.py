@@ -302,7 +302,7 @@ def _status(ask: Ask, words: Sequence[str], version: int) -> None:
     if not parts:
         ask.is_empty = True
         return
-    ask.where.append(Where("(" + " OR ".join(parts) + ")", tuple(args)))
+    ask.where.append(Where("(" + " OR ".join(parts) + ")", tuple(args), "many"))
 
 
 def _vm_state(ask: Ask, words: Sequence[str], version: int) -> None:
@@ -315,7 +315,7 @@ def _vm_state(ask: Ask, words: Sequence[str], version: int) -> None:
     if not wanted:
         ask.is_empty = True
         return
-    ask.where.append(Where(f"vm_state IN ({', '.join('?' * len(wanted))})", tuple(wanted)))
+    ask.where.append(Where(f"vm_state IN ({', '.join('?' * len(wanted))})", tuple(wanted), "many"))
 
 
 def _sort(ask: Ask, request: Request) -> None:
