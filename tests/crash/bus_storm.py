@@ -25,6 +25,7 @@ import httpx
 from tests.crash.storm import Node
 from tests.crash.storm import Storm
 from tests.crash.storm import lead
+from tests.crash.verdict import verdict
 from tests.events.listening import Heard
 from tests.events.listening import listening
 from tests.events.test_process import follow
@@ -183,14 +184,11 @@ def main() -> int:
             url = stack.enter_context(server.fresh_database())
         rabbit = stack.enter_context(running_rabbitmq())
         outcome = storm(data, rabbit, db=url, nodes=said.nodes, kills=said.kills, seed=said.seed)
-    print(
+    what = (
         f"{said.db}: {outcome.events} events, {outcome.published} heard on the bus, kills"
         f" {dict(outcome.kills)}, seed {said.seed}, {time.monotonic() - began:.0f} s"
     )
-    for problem in outcome.problems[:20]:
-        print(f"  {problem}")
-    print("nothing lost, nothing mixed up" if not outcome.problems else "problems")
-    return 1 if outcome.problems else 0
+    return verdict(what, outcome.problems, "nothing lost, nothing mixed up")
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from tests.crash.lan import HERE
 from tests.crash.lan import Cluster
 from tests.crash.lan import Front
 from tests.crash.lan import lay_bridge
+from tests.crash.verdict import verdict
 from tests.events.listening import Heard
 from tests.events.listening import listening
 from tests.events.log import ADDRESS
@@ -335,15 +336,12 @@ def main() -> int:
     run, problems = inside(said)
     for line in run.told:
         print(f"  {line}")
-    print(
+    what = (
         f"{said.nodes} nodes, {said.servers} servers, {len(run.told)} accidents,"
         f" {run.promises} promises, {len(run.stream)} events, seed {said.seed},"
         f" {time.monotonic() - began:.0f} s"
     )
-    for problem in problems[:20]:
-        print(f"  {problem}")
-    print("nothing lost, nothing doubled" if not problems else f"{len(problems)} problems")
-    return 1 if problems else 0
+    return verdict(what, problems)
 
 
 if __name__ == "__main__":

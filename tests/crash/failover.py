@@ -34,6 +34,7 @@ from tests.crash.cluster import follow
 from tests.crash.cluster import settled
 from tests.crash.lan import PASSWORD
 from tests.crash.lan import Front
+from tests.crash.verdict import verdict
 from tests.events.test_process import log_of
 from tests.support import postgres
 from tests.support.server import clean_environment
@@ -288,14 +289,11 @@ def main() -> int:
     said = parser.parse_args()
     began = time.monotonic()
     seen, problems = fail_over(said.nodes)
-    print(
+    what = (
         f"{said.nodes} nodes, {len(seen.run.promised)} promises, {len(seen.stream)} events;"
         f" all answered {seen.away_s:.1f} s after the promotion, {time.monotonic() - began:.0f} s"
     )
-    for problem in problems[:20]:
-        print(f"  {problem}")
-    print("nothing lost, nothing doubled" if not problems else f"{len(problems)} problems")
-    return 1 if problems else 0
+    return verdict(what, problems)
 
 
 if __name__ == "__main__":

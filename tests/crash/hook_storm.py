@@ -36,6 +36,7 @@ import httpx
 from tests.crash.storm import Node
 from tests.crash.storm import Storm
 from tests.crash.storm import lead
+from tests.crash.verdict import verdict
 from tests.events.test_process import log_of
 from tests.events.test_process import make_node
 from tests.support.postgres import running_postgres
@@ -235,11 +236,8 @@ def main() -> int:
             url = stack.enter_context(server.fresh_database())
         events, found = blow(data, db=url, nodes=said.nodes, kills=said.kills, seed=said.seed)
     took = time.monotonic() - began
-    print(f"{said.db}: {events} events, {said.kills} kills, seed {said.seed}, {took:.0f} s")
-    for problem in found[:20]:
-        print(f"  {problem}")
-    print("nothing lost, nothing mixed up" if not found else "problems")
-    return 1 if found else 0
+    what = f"{said.db}: {events} events, {said.kills} kills, seed {said.seed}, {took:.0f} s"
+    return verdict(what, found, "nothing lost, nothing mixed up")
 
 
 if __name__ == "__main__":

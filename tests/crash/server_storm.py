@@ -25,6 +25,7 @@ from typing import Any
 
 import httpx
 
+from tests.crash.verdict import verdict
 from tests.support.server import Server
 from tests.support.server import running_server
 
@@ -290,14 +291,11 @@ def main() -> int:
             Path(data), servers=said.servers, actions=said.actions, kills=said.kills,
             seed=said.seed,
         )  # fmt: skip
-    print(
+    what = (
         f"{said.servers} servers, {said.actions} actions each, {run.kills} kills,"
         f" {len(run.promised)} promises, seed {said.seed}, {time.monotonic() - began:.0f} s"
     )
-    for problem in problems[:20]:
-        print(f"  {problem}")
-    print("all reached an end, all adds up" if not problems else f"{len(problems)} problems")
-    return 1 if problems else 0
+    return verdict(what, problems, "all reached an end, all adds up")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from tests.crash.verdict import verdict
 from tests.support.server import Server
 from tests.support.server import running_server
 
@@ -224,14 +225,11 @@ def main() -> int:
             cycles=said.cycles,
             seed=said.seed,
         )
-    print(
+    what = (
         f"{said.nodes} nodes, {said.cycles} cycles each, {len(run.snapshots)} kills,"
         f" {len(run.promised)} promises, seed {said.seed}, {time.monotonic() - began:.0f} s"
     )
-    for problem in problems[:20]:
-        print(f"  {problem}")
-    print("nothing lost, nothing doubled" if not problems else f"{len(problems)} problems")
-    return 1 if problems else 0
+    return verdict(what, problems)
 
 
 if __name__ == "__main__":

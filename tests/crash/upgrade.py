@@ -30,6 +30,7 @@ from tests.crash.failover import cycled
 from tests.crash.failover import ready
 from tests.crash.failover import service
 from tests.crash.lan import Front
+from tests.crash.verdict import verdict
 from tests.events.test_process import log_of
 from tests.support.postgres import running_postgres
 
@@ -141,13 +142,8 @@ def main() -> int:
     said = parser.parse_args()
     began, commit = time.monotonic(), said.commit or before_newest_migration()
     problems = upgrade(commit, said.nodes)
-    for problem in problems[:20]:
-        print(f"  {problem}")
-    print(
-        f"from {commit[:12]}, {said.nodes} nodes, {time.monotonic() - began:.0f} s:",
-        "nothing lost, nothing doubled" if not problems else f"{len(problems)} problems",
-    )
-    return 1 if problems else 0
+    took = time.monotonic() - began
+    return verdict(f"from {commit[:12]}, {said.nodes} nodes, {took:.0f} s", problems)
 
 
 if __name__ == "__main__":
