@@ -55,6 +55,12 @@ def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) 
     assert eyes.page.get_attribute(".diagram img", "src").endswith("here=available")
     assert eyes.page.evaluate("document.querySelector('.diagram img').naturalWidth") > 500
     eyes.photograph("node")
+    eyes.at("fleet")
+    eyes.page.wait_for_selector("h1:has-text('Fleet')")
+    eyes.page.keyboard.press("/")
+    eyes.page.keyboard.type("watched")
+    eyes.page.click("#found a:has-text('watched')")
+    eyes.page.wait_for_selector("h1:has-text('watched')")
 
 
 def test_a_verb_that_is_refused_shows_the_reason(eyes: Eyes) -> None:
@@ -123,7 +129,12 @@ def test_a_pending_server_gets_room_from_the_reaper(eyes: Eyes) -> None:
     eyes.sees("No server waits for room")
     eyes.at("capacity")
     eyes.page.wait_for_selector("td:has-text('tiny')")
+    eyes.sees("What fits where")
     eyes.photograph("capacity")
+    eyes.at("fleet/server?name=paying")
+    eyes.page.click("td a:text-is('paying')")
+    eyes.page.wait_for_selector("h1 .tag:has-text('ACTIVE')")
+    eyes.page.wait_for_selector(".diagram img[src$='server.svg?here=active']")
 
 
 def test_the_stream_goes_on_after_the_service_was_restarted(eyes: Eyes) -> None:

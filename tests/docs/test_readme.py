@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -87,10 +88,10 @@ def test_every_command_of_the_first_run_does_what_it_says(tmp_path: Path) -> Non
         said = _run(ours, folder, environment)
         took = time.monotonic() - began
         assert "deploying → active" in said or "→ active" in said, said
-        said = _run('export PATH="$PWD/.venv/bin:$PATH"\n' + theirs, folder, environment)
-        assert re.search(r"status\s+\| ACTIVE", said), said
         shown = "\n".join(re.findall(r"^  (\S.*)$", printed.read_text(), flags=re.M))
         assert "openstack server create" in shown
-        said = _run(shown, folder, environment)
-        assert re.search(r"status\s+\| ACTIVE", said), said
+        blocks = ('export PATH="$PWD/.venv/bin:$PATH"\n' + theirs, shown)
+        with ThreadPoolExecutor() as terminals:  # one does not need the other
+            for said in terminals.map(lambda block: _run(block, folder, environment), blocks):
+                assert re.search(r"status\s+\| ACTIVE", said), said
     assert took < FIRST_RUN_S
