@@ -191,15 +191,28 @@ def test_a_hypervisor_takes_no_power_updates(cloud: RealCloud) -> None:
     cloud.delete(server)
 
 
-def test_a_linux_server_gets_its_metadata_and_obeys_its_agent(cloud: RealCloud) -> None:
+def test_a_linux_server_gets_its_metadata_moves_live_and_obeys_its_agent(cloud: RealCloud) -> None:
+    """Its kernel and ramdisk are images of their own, and go with it."""
     server = cloud.boot(
-        cloud.linux_image("agent"), cloud.linux_flavor(), metadata={"colour": "rust"}
-    )
+        cloud.linux_image("agent"), cloud.linux_flavor(), metadata={"colour": "rust"},
+        user_data="IyEvYmluL3NoCg==",
+    )  # fmt: skip
     cloud.wait_for_words(server, "GUEST ready role=agent")
-    assert f'"uuid": "{server}"' in cloud.log(server)
-    assert '"meta": {"colour": "rust"}' in cloud.log(server)
+    said = cloud.log(server)
+    assert f'"uuid": "{server}"' in said
+    assert '"meta": {"colour": "rust"}' in said
+    assert "USERDATA #!/bin/sh" in said
+    ports = cloud.api.ask("GET", f"/servers/{server}/os-interface").json["interfaceAttachments"]
+    assert ports
+    for port in ports:
+        path = f"/servers/{server}/os-interface/{port['port_id']}"
+        assert cloud.api.ask("DELETE", path).status == 202
+    before = cloud.host_of(server)
+    cloud.do(server, "os-migrateLive", {"host": None, "block_migration": "auto"}, then="ACTIVE")
+    assert cloud.host_of(server) is not before
     cloud.do(server, "os-stop", then="SHUTOFF")
-    assert "GUEST shutdown" in cloud.log(server)
+    assert "GUEST shutdown" in cloud.log(server)  # its agent was asked, not its button
+    assert cloud.log(server).count("GUEST ready") == 1  # it never stopped before
     cloud.delete(server)
 
 

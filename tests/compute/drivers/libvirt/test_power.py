@@ -10,11 +10,8 @@ from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Nic
 from tests.compute.drivers.libvirt.world import World
-from tests.compute.drivers.libvirt.world import new_guest
 from tests.lab import LabHost
 from tests.lab import Mode
-from tests.lab import linux_boot
-from tests.lab.linux import MIN_MEMORY_MIB
 
 
 def test_a_guest_that_listens_obeys_the_signal(at: At, world: World) -> None:
@@ -110,39 +107,4 @@ def test_a_suspended_guest_goes_on_where_it_was(at: At, world: World) -> None:
     world.done(world.driver.power.signal, at, guest)
     world.wait_for_state(at, guest, Power.SHUTDOWN)
     assert world.log(at, guest).count("TINY GUEST ready") == 1  # it never booted anew
-    world.done(world.driver.life.destroy, at, guest)
-
-
-def test_a_linux_guest_reads_its_config_drive_and_obeys_through_its_agent(
-    at: At, world: World
-) -> None:
-    """Kernel and ramdisk are images of their own, named by the disk's image."""
-    boot = linux_boot()
-    kernel, ramdisk = world.images.copy(boot.kernel), world.images.copy(boot.initramfs)
-    properties = {
-        "kernel_id": kernel,
-        "ramdisk_id": ramdisk,
-        "os_command_line": boot.command_line("agent"),
-    }
-    nic = Nic("port", "net", "user", "", "fa:16:3e:00:00:03", "10.0.2.15", 24)
-    guest = new_guest(
-        world.tiny_image(),
-        ram_mib=MIN_MEMORY_MIB,
-        image_properties=properties,
-        metadata={"colour": "rust"},
-        user_data="IyEvYmluL3NoCg==",
-        nics=(nic,),
-    )
-    world.done(world.driver.life.spawn, at, guest)
-    world.wait_for_words(at, guest, "GUEST ready role=agent")
-    said = world.log(at, guest)
-    assert f'"uuid": "{guest.uuid}"' in said
-    assert '"meta": {"colour": "rust"}' in said
-    assert "USERDATA #!/bin/sh" in said
-    interfaces = world.driver.interfaces
-    assert interfaces is not None
-    world.done(interfaces.detach, at, guest, nic)
-    world.done(world.driver.power.signal, at, guest)
-    world.wait_for_state(at, guest, Power.SHUTDOWN)
-    assert "GUEST shutdown" in world.log(at, guest)  # its agent was asked, not its button
     world.done(world.driver.life.destroy, at, guest)
