@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from operator import attrgetter
 from typing import Any
 from typing import Protocol
 
@@ -36,6 +37,8 @@ from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
+
+_interfaces = attrgetter(*(f"{kind}_interface" for kind in INTERFACES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Endpoint:
             node.properties,
             node.instance_info,
             node.driver_internal_info,
-            {kind: getattr(node, f"{kind}_interface") or "" for kind in INTERFACES},
+            {kind: name or "" for kind, name in zip(INTERFACES, _interfaces(node), strict=True)},
             node.target_raid_config,
             node.lessee or node.owner,
             node.boot_mode,
