@@ -16,6 +16,7 @@ from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Nic
 from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.config_drive import config_drive
+from siderite.compute.drivers.libvirt.dialling import CannotDial
 from siderite.compute.drivers.libvirt.dialling import dial
 from siderite.compute.drivers.libvirt.dialling import ssh_of
 from siderite.compute.drivers.libvirt.domain_xml import Files
@@ -168,9 +169,13 @@ def test_ssh_is_told_that_nobody_can_type_a_password(tmp_path: Path) -> None:
     asked = dial("qemu+ssh://u@h/system", {}, tmp_path)
     program = Path(asked.removeprefix("qemu+ssh://u@h/system?no_tty=1&command="))
     assert "BatchMode=yes" in program.read_text()
-    own = "qemu+ssh://u@h/system?command=/usr/bin/ssh&no_tty=0"
-    assert dial(own, {}, tmp_path) == own
     assert dial("qemu:///system", {"keyfile": "/k"}, tmp_path) == "qemu:///system"
+
+
+@pytest.mark.parametrize("scheme", ["qemu+ssh", "qemu+ext", "qemu+unix"])
+def test_no_uri_makes_us_run_a_program(tmp_path: Path, scheme: str) -> None:
+    with pytest.raises(CannotDial, match="names a command"):
+        dial(f"{scheme}://h/system?command=/bin/sh", {}, tmp_path)
 
 
 def test_a_screen_behind_ssh_is_reached_by_the_same_key() -> None:

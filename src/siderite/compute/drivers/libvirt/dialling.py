@@ -73,14 +73,13 @@ def ssh_of(uri: str, options: Mapping[str, str]) -> Ssh | None:
 def dial(uri: str, options: Mapping[str, str], folder: Path) -> str:
     """The URI to give to libvirt; `folder` takes the program that stands in for ssh."""
     said = dict(parse_qsl(urlsplit(uri).query, keep_blank_values=True))
+    if "command" in said:  # whoever may add hosts may not run programs here for that
+        raise CannotDial("its URI names a command", "leave it out; ssh is found by itself")
     ssh = ssh_of(uri, options)
     if ssh is not None:
         _must_read("keyfile", ssh.keyfile)
         _must_read("known_hosts", ssh.known_hosts)
-        further = {"no_tty": "1"}
-        if "command" not in said:
-            further["command"] = str(_stand_in(ssh, folder))
-        return _with(uri, said, further)
+        return _with(uri, said, {"no_tty": "1", "command": str(_stand_in(ssh, folder))})
     if urlsplit(uri).scheme.endswith("+tls"):
         path = said.get("pkipath") or options.get("pkipath")
         for name in _PKI if path else ():
