@@ -56,7 +56,8 @@ def listening():
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.reply(ramdisk.listed())
+            asked = parse_qs(urlsplit(self.path).query).get("agent_token")
+            self.reply(ramdisk.listed() if asked == [TOKEN] else {"error": "no token"})
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))

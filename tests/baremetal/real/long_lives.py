@@ -1,7 +1,8 @@
 """Lives that take too long for every run: `python -m tests.baremetal.real.long_lives`.
 
-A UEFI machine is deployed from virtual media and boots what was written; a machine with an IPMI BMC
-is inspected by its ramdisk.
+The real ironic-python-agent looks its node up, inspects, writes an image and cleans; a UEFI machine
+is deployed from virtual media and boots what was written; a machine with an IPMI BMC is inspected
+by its ramdisk.
 """
 
 import sys
@@ -13,10 +14,14 @@ from tests.baremetal.real.life import Life
 from tests.baremetal.real.life import ramdisk_options
 from tests.baremetal.real.life import ramdisk_params
 from tests.baremetal.real.life import upload
+from tests.baremetal.real.real_agent import agent
+from tests.lab import Mode
 from tests.lab import lab_host
+from tests.lab import tiny_disk
 from tests.lab.bmc import ipmi_bmc
 from tests.lab.bmc import redfish_bmcs
 from tests.lab.bmc import with_pool
+from tests.lab.ipmi_sim import ipmi_sim
 from tests.lab.iron import HERE
 from tests.lab.iron import iron
 from tests.lab.uefi_disk import uefi_disk
@@ -63,8 +68,58 @@ def a_machine_is_inspected_by_its_ramdisk(lab, folder):
         guest.remove()
 
 
+def ironic_python_agent_inspects_deploys_and_cleans(lab, folder):
+    """The agent itself, with a machine of files below it; it runs while the BMC says power on."""
+    disk, mac = folder / "disk", "52:54:00:77:00:01"
+    with disk.open("wb") as file:
+        file.truncate(64 << 20)
+    folder.chmod(0o755)
+    for name in ("kernel", "ramdisk"):
+        (folder / name).touch()
+    options = {
+        "deploy_kernel": str(folder / "kernel"),
+        "deploy_ramdisk": str(folder / "ramdisk"),
+        "kernel_append_params": "",
+    }
+    image = tiny_disk(folder / "image.raw", Mode.GRACEFUL, tag="written by the agent")
+    (folder / "bmc").mkdir()
+    log = folder / "agent.log"
+
+    with ipmi_sim(folder / "bmc") as bmc, running_server(folder, options=options) as server:
+        node = Life.enrol(server, driver="ipmi", driver_info=bmc.driver_info, automated_clean=False)
+        node.add_port(mac)
+        node.verb("manage", "manageable")
+
+        def through(target, waits, end, *words):
+            """A verb, with an agent that runs as long as it is waited for."""
+            node.verb(target, waits)
+            assert bmc.says("power") == "1"
+            with agent(folder / target, server.url, words, mac=mac, disk=disk, log=log):
+                try:
+                    return node.until(lambda node: node["provision_state"] == end, end)
+                except AssertionError as why:
+                    raise AssertionError(f"{why}\n{log.read_text()[-6000:]}") from None
+
+        look = f"{server.url}/baremetal/v1/continue_inspection"
+        shown = through("inspect", "inspect wait", "manageable", "--inspection_callback_url", look)
+        assert (shown["properties"]["cpus"], shown["properties"]["memory_mb"]) == ("4", "8192")
+        node.verb("provide", "available")
+        node.patch(instance_info={"image_source": upload(server, image)})
+        through("active", "wait call-back", "active")
+        assert disk.read_bytes()[: 1 << 20] == image.read_bytes()
+        node.patch(automated_clean=True)
+        through("deleted", "clean wait", "available")
+        assert disk.read_bytes()[: 1 << 20] == bytes(1 << 20)
+
+
 def main():
-    for life in (a_uefi_machine_boots_ramdisk_and_disk, a_machine_is_inspected_by_its_ramdisk):
+    for life in (
+        ironic_python_agent_inspects_deploys_and_cleans,
+        a_uefi_machine_boots_ramdisk_and_disk,
+        a_machine_is_inspected_by_its_ramdisk,
+    ):
+        if sys.argv[1:] and life.__name__ not in sys.argv[1:]:
+            continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="siderite-life-") as folder, lab_host() as lab:
             life(lab, Path(folder))

@@ -13,11 +13,11 @@ while read -r key value; do
   value=${value%$'\r'}
   case $key in $'\r'|'') break ;; [Cc]ontent-[Ll]ength:) length=$value ;; esac
 done
+case "&${target#*\?}&" in *"&agent_token=$(cat /tmp/token)&"*) ;; *) answer 401 '{"error":"no token"}'; exit ;; esac
 if [ "$method" = GET ]; then
   list=$(for c in /tmp/commands/[0-9]*[0-9]; do [ -e "$c" ] && { cat "$c"; printf ,; }; done)
   answer 200 "{\"commands\":[${list%,}]}"; exit
 fi
-case "&${target#*\?}&" in *"&agent_token=$(cat /tmp/token)&"*) ;; *) answer 401 '{"error":"no token"}'; exit ;; esac
 body=$(head -c "$length")
 name=$(echo "$body" | sed -n 's/^{"name": *"\([^"]*\)".*/\1/p')
 params=${body#*\"params\":}; params=${params%\}}

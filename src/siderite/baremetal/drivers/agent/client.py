@@ -86,9 +86,6 @@ class Agent:
         self, at: Endpoint, name: str, params: Mapping[str, Any], *, wait: bool = False
     ) -> dict[str, Any]:
         query = {"wait": "true" if wait else "false"}
-        token = at.driver_internal_info.get("agent_secret_token")
-        if token:
-            query["agent_token"] = str(token)
         return await self._ask(at, "POST", {"name": name, "params": params}, query)
 
     async def _ask(
@@ -97,6 +94,9 @@ class Agent:
         base = str(at.driver_internal_info.get("agent_url") or "").rstrip("/")
         if not base:
             raise AgentSilent("the ramdisk has not said yet where it is")
+        token = at.driver_internal_info.get("agent_secret_token")
+        if token:  # newer ones want it for every question
+            query = {**query, "agent_token": str(token)}
         try:
             async with httpx.AsyncClient(
                 verify=_trust(at), timeout=self._timeout_s, trust_env=False
