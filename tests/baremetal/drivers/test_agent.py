@@ -36,6 +36,7 @@ class Ramdisk:
 
     def __init__(self):
         self.commands = []
+        self.given_params = []
         self.tokens = []
         self.becomes = {"command_status": "RUNNING"}
         self.answers = None
@@ -45,8 +46,9 @@ class Ramdisk:
 
     def given(self, body, query):
         self.tokens.append(query.get("agent_token"))
-        command = {"command_name": body["name"], "command_params": body["params"]}
+        command = {"id": str(len(self.commands)), "command_name": body["name"].split(".")[1]}
         self.commands.append(command)
+        self.given_params.append(body["params"])
         return {**command, "command_status": "RUNNING", "command_error": None}
 
 
@@ -84,36 +86,61 @@ def listening():
         thread.join()
 
 
-def at(url, **instance_info):
+def at(url, memory=None):
     internal = {"agent_url": url, "agent_secret_token": TOKEN, "agent_last_heartbeat": "now"}
-    return Endpoint("n1", {"redfish_password": "hush"}, {}, instance_info, internal)
+    return Endpoint("n1", {"redfish_password": "hush"}, {}, {}, {**internal, **(memory or {})})
 
 
-def ask(url, token="op/0"):
-    return asyncio.run(Agent(timeout_s=5).step(at(url), Family.CLEAN, STEP, token))
+def ask(url, token="op/0", memory=None):
+    """Ask as a worker does: what is to be remembered is, and what is at once is asked at once."""
+    memory = {} if memory is None else memory
+    while True:
+        step = Agent(timeout_s=5).step(at(url, memory), Family.CLEAN, STEP, token)
+        outcome = asyncio.run(step)
+        if not isinstance(outcome, Wait):
+            return outcome
+        memory |= outcome.remember
+        if outcome.again_in:
+            return outcome
 
 
 def test_a_step_is_given_once_however_often_it_is_asked_for():
+    memory = {}
     with listening() as (ramdisk, url):
-        for _ in range(3):  # also by another process, after a crash
-            outcome = ask(url)
+        for _ in range(3):
+            outcome = ask(url, memory=memory)
             assert isinstance(outcome, Wait)
             assert outcome.callback
-        assert [c["command_name"] for c in ramdisk.commands] == ["clean.execute_clean_step"]
+        assert [c["command_name"] for c in ramdisk.commands] == ["execute_clean_step"]
         assert ramdisk.tokens == [[TOKEN]]
-        assert "hush" not in json.dumps(ramdisk.commands)
+        assert "hush" not in json.dumps(ramdisk.given_params)
         ramdisk.becomes = {"command_status": "SUCCEEDED"}
-        assert ask(url) == Done()
-        ask(url, "op/1")
+        assert ask(url, memory=memory) == Done()
+        ask(url, "op/1", memory)
         assert len(ramdisk.commands) == 2, "another run is another command"
 
 
-def test_a_failure_is_told_in_the_ramdisks_words():
+def test_a_step_given_right_before_a_crash_is_found_again_and_one_that_is_lost_given_anew():
+    memory = {}
     with listening() as (ramdisk, url):
-        ask(url)
+        ramdisk.given({"name": "clean.execute_clean_step", "params": {}}, {})  # of earlier work
+        noted = asyncio.run(Agent().step(at(url), Family.CLEAN, STEP, "op/0")).remember
+        ask(url, memory=dict(noted))  # and we are gone before we note the command
+        assert len(ramdisk.commands) == 2
+        ask(url, memory=(memory := dict(noted)))
+        assert len(ramdisk.commands) == 2, "the new one is ours"
+        ramdisk.commands.clear()  # the ramdisk has begun anew
+        ask(url, memory=memory)
+        assert len(ramdisk.commands) == 1
+
+
+def test_a_failure_is_told_in_the_ramdisks_words():
+    memory = {}
+    with listening() as (ramdisk, url):
+        ask(url, memory=memory)
         error = {"message": "Error performing step", "details": "disk sda is read-only"}
         ramdisk.becomes = {"command_status": "FAILED", "command_error": error}
-        outcome = ask(url)
+        outcome = ask(url, memory=memory)
         assert isinstance(outcome, Failed)
         assert "disk sda is read-only" in outcome.reason
 

@@ -2,7 +2,8 @@
 
 Run by `real_agent` as nobody, without capabilities, with IPA's own packages on the path. Its
 only hardware manager sees a machine made of files: one disk, a file that images are written to and
-whose metadata is erased. No command is ever run; `lsblk` of the disk finds no label.
+whose metadata is erased. No command is ever run; those that would read the disk's
+identity find none.
 """
 
 import os
@@ -18,11 +19,12 @@ from oslo_concurrency import processutils
 
 _DISK = os.environ["PAPER_DISK"]
 _MAC = os.environ["PAPER_MAC"]
+_READS = {"lsblk": 'UUID="" PARTUUID=""\n', "hexdump": "0x00000000"}
 
 
 def _never(*command, **_):
-    if command[0] == "lsblk" and _DISK in command:
-        return 'UUID="" PARTUUID=""\n', ""
+    if command[0] in _READS and _DISK in command:
+        return _READS[command[0]], ""
     raise processutils.ProcessExecutionError(cmd=" ".join(map(str, command)), exit_code=127)
 
 

@@ -1,8 +1,9 @@
 """Talking to a node's ramdisk: ironic-python-agent, or what speaks as it does.
 
-The ramdisk told us its address and has its token (both in `driver_internal_info`). A step is given
-to it as a command that carries our run's token, so that one which was given before a crash is
-found among its commands, not given twice.
+The ramdisk told us its address and has its token (both in `driver_internal_info`). It numbers its
+commands and does not say what they were for: so the commands it has are noted before a step is
+given, and the step's own afterwards. One that was given right before a crash is the new one among
+its commands, and is not given twice.
 """
 
 import ssl
@@ -29,6 +30,7 @@ FORGET: dict[str, Any] = dict.fromkeys(
         "agent_verify_ca",
         "agent_status",
         "agent_status_message",
+        "agent_command",
     )
 )
 """What is known of a ramdisk, to be forgotten when another is about to boot."""
@@ -38,7 +40,7 @@ _COMMANDS = {
     Family.CLEAN: "clean.execute_clean_step",
     Family.SERVICE: "service.execute_service_step",
 }
-_RUN = "run"
+_COMMAND = "agent_command"
 _AGAIN_S = 5.0
 _CONFLICT = 409
 _LONGEST = 400
@@ -57,16 +59,26 @@ class Agent:
     async def step(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
         """Have the ramdisk run a step, or tell how that run is going."""
         name = f"{step.interface}.{step.step}"
+        order = _COMMANDS[family]
         try:
-            found = _last(await self._commands(at), token)
+            commands = await self._commands(at)
+            found, noted = _ours(at, commands, token, order)
+            if not noted:
+                known = [command.get("id") for command in commands]
+                memory = {"token": token, "before": known}
+                return Wait(f"the ramdisk is to do {name}", 0.0, remember={_COMMAND: memory})
             if found is None:
-                params = {"step": _wire(step, token), "node": _node(at), "ports": []}
-                found = await self._order(at, _COMMANDS[family], params)
+                params = {"step": _wire(step), "node": _node(at), "ports": []}
+                found = await self._order(at, order, params)
         except AgentSilent as why:
             return Wait(str(why), _AGAIN_S)
         status = found.get("command_status")
         if status == "RUNNING":
-            return Wait(f"the ramdisk is busy with {name}", _AGAIN_S, callback=True)
+            memory = {"token": token, "id": found.get("id")}
+            return Wait(
+                f"the ramdisk is busy with {name}", _AGAIN_S, callback=True,
+                remember={_COMMAND: memory},
+            )  # fmt: skip
         if status == "SUCCEEDED":
             return Done()
         return Failed(f"the ramdisk says of {name}: {_error(found)}")
@@ -127,22 +139,28 @@ def _trust(at: Endpoint) -> ssl.SSLContext | bool:
     return ssl.create_default_context(cadata=str(own)) if own else True
 
 
-def _last(commands: list[dict[str, Any]], token: str) -> dict[str, Any] | None:
-    for command in reversed(commands):
-        params = command.get("command_params")
-        step = params.get("step") if isinstance(params, dict) else None
-        if isinstance(step, dict) and step.get(_RUN) == token:
-            return dict(command)
-    return None
+def _ours(
+    at: Endpoint, commands: list[dict[str, Any]], token: str, order: str
+) -> tuple[dict[str, Any] | None, bool]:
+    """The command of this run, if it was given; and whether it was noted what was there before."""
+    memory = at.driver_internal_info.get(_COMMAND)
+    if not isinstance(memory, dict) or memory.get("token") != token:
+        return None, False
+    if "id" in memory:
+        found = next((one for one in commands if one.get("id") == memory["id"]), None)
+        return found, found is not None  # an agent that began anew knows nothing of it
+    before = memory.get("before") or ()
+    new = [one for one in commands if one.get("id") not in before]
+    names = (order, order.rpartition(".")[2])  # as it was given, or without the extension
+    return next((one for one in new if one.get("command_name") in names), None), True
 
 
-def _wire(step: Step, token: str) -> dict[str, Any]:
+def _wire(step: Step) -> dict[str, Any]:
     return {
         "interface": step.interface,
         "step": step.step,
         "priority": step.priority,
         "args": step.args,
-        _RUN: token,
     }
 
 
