@@ -27,6 +27,7 @@ from siderite.baremetal.drivers.ipmi import SerialOverLan
 from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import redfish_driver
 from tests.baremetal.drivers.machine import Machine
+from tests.baremetal.drivers.test_agent import TOKEN
 from tests.baremetal.drivers.test_agent import listening
 from tests.lab import Mode
 from tests.lab import tiny_disk
@@ -319,10 +320,13 @@ def test_a_deploy_that_fails_leaves_the_machine_off(bmcs, driver, guest):
         machine = Machine(bmcs.driver_info(guest.uuid))
         await machine.power(driver, PowerTarget.ON)
         machine.memory |= {"ramdisk": {"token": "work/0", "phase": "up"}, "agent_url": url}
+        machine.memory["agent_secret_token"] = TOKEN
         machine.instance_info = {"image_source": "http://x/y", "image_checksum": "f"}
         step = Step("deploy", "write_image", 80, in_band=True)
-        running = await driver.steps.run(machine.at, Family.DEPLOY, step, "work/1")
-        assert isinstance(running, Wait)
+        for _ in range(2):  # noted, then given
+            running = await driver.steps.run(machine.at, Family.DEPLOY, step, "work/1")
+            machine.memory |= running.remember
+        assert running.callback
         ramdisk.becomes = {"command_status": "FAILED", "command_error": "the disk is broken"}
         failed = await driver.steps.run(machine.at, Family.DEPLOY, step, "work/1")
         assert isinstance(failed, Failed)
