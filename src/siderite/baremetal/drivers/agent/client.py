@@ -65,8 +65,8 @@ class Agent:
             found, noted = _ours(at, commands, token, order)
             if not noted:
                 known = [command.get("id") for command in commands]
-                memory = {"token": token, "before": known}
-                return Wait(f"the ramdisk is to do {name}", 0.0, remember={_COMMAND: memory})
+                noting = {_COMMAND: {"token": token, "before": known}}
+                return Wait(f"the ramdisk is to do {name}", 0.0, remember=noting)
             if found is None:
                 params = {"step": _wire(step), "node": _node(at), "ports": []}
                 found = await self._order(at, order, params)
@@ -74,11 +74,8 @@ class Agent:
             return Wait(str(why), _AGAIN_S)
         status = found.get("command_status")
         if status == "RUNNING":
-            memory = {"token": token, "id": found.get("id")}
-            return Wait(
-                f"the ramdisk is busy with {name}", _AGAIN_S, callback=True,
-                remember={_COMMAND: memory},
-            )  # fmt: skip
+            given = {_COMMAND: {"token": token, "id": found.get("id")}}
+            return Wait(f"the ramdisk is busy with {name}", _AGAIN_S, callback=True, remember=given)
         if status == "SUCCEEDED":
             return Done()
         return Failed(f"the ramdisk says of {name}: {_error(found)}")
