@@ -226,3 +226,27 @@ def test_the_sdks_compute_layer_leads_a_server_through_its_life(
     assert compute.get_server_console_output(server)["output"]
     compute.delete_server(server)
     compute.wait_for_delete(server, wait=60, interval=0.1)
+
+
+def test_a_live_migration_is_listed_forced_and_aborted(cloud: Cloud) -> None:
+    run, api, headers = cloud.run, cloud.server.api, cloud.server.headers()
+    version = ("--os-compute-api-version", "2.80")
+    slow = {"latency_s": {"live_migrate": [600.0, 600.0]}}
+    for verb, end in ((("force", "complete"), "completed"), (("abort",), "cancelled")):
+        uuid = cloud.boot()
+        path = f"/simulated-hosts/v1/scripts/server:{uuid}"
+        api.put(path, json=slow, headers=headers).raise_for_status()
+        run(*version, "server", "migrate", "--live-migration", uuid)
+        found: list[Any] = []
+        deadline = time.monotonic() + PATIENCE_S
+        while not found and time.monotonic() < deadline:
+            found = run.json(*version, "server", "migration", "list", "--server", uuid)
+        (one,) = found
+        assert one["Status"] == "running"
+        run(*version, "server", "migration", *verb, uuid, str(one["Id"]))
+        cloud.until(uuid, "ACTIVE")
+        (after,) = run.json(*version, "server", "migration", "list", "--server", uuid)
+        assert after["Status"] == end
+        api.delete(path, headers=headers).raise_for_status()
+    said = run.json(*version, "server", "show", "--diagnostics", uuid)
+    assert said["state"] == "running"
