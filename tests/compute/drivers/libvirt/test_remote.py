@@ -123,6 +123,7 @@ def _unknown_host(doors: Doors, scratch: Path) -> dict[str, str]:
 def _another_host(doors: Doors, scratch: Path) -> dict[str, str]:
     name, kind, *_ = (doors.folder / "known_hosts").read_text().split()
     key = (doors.folder / "user_key.pub").read_text().split()[1]
+    scratch.mkdir(exist_ok=True)
     (scratch / "known").write_text(f"{name} {kind} {key}\n")
     return {**doors.ssh_options, "known_hosts": str(scratch / "known")}
 
@@ -144,6 +145,7 @@ def _stranger(doors: Doors, scratch: Path) -> dict[str, str]:
         (_other_key, "add it to ~/.ssh/authorized_keys"),
         (_unknown_host, "put the host's key into known_hosts"),
         (_another_host, "was the host made anew?"),
+        (lambda doors, scratch: _another_host(doors, scratch / ("long" * 40)), "made anew?"),
         (lambda *_: {"keyfile": "/gone"}, "/gone cannot be read here; put it there"),
         (_other_authority, "not of the authority in our cacert.pem"),
         (_stranger, "of the host's authority"),

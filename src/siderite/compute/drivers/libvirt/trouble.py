@@ -28,9 +28,13 @@ _REMEDIES = (
     ("unable to resolve address", "give the host the option migration_address, an IP address"),
     ("guest cpu is not compatible", "the hosts' processors differ: migrate cold"),
 )
+_CHANGED_KEY = "was the host made anew? compare its key, and put that into known_hosts"
+# libvirt's way of saying that ssh wrote more than 1024 bytes before it ended.
+_TOO_LONG = "value too large for defined data type"
 # The first that fits counts, so the narrower come first.
 _CONNECT_REMEDIES = (
-    ("host key for", "was the host made anew? compare its key, and put that into known_hosts"),
+    ("host key for", _CHANGED_KEY),
+    (_TOO_LONG, f"ssh said too much for libvirt, as of a key that changed: {_CHANGED_KEY}"),
     ("host key verification", "put the host's key into known_hosts: ssh to it once as this user"),
     ("permission denied (", "no key of ours is known there: add it to ~/.ssh/authorized_keys of the"
      " URI's user on the host, or name another with the option keyfile"),
