@@ -11,7 +11,6 @@ from tests.console.conftest import Eyes
 from tests.support.server import Server
 from tests.support.server import clean_environment
 
-pytestmark = pytest.mark.serial
 MANY = 10_000
 COMPUTE = {"OpenStack-API-Version": "compute 2.901"}
 

@@ -9,6 +9,7 @@ from siderite.core.store import Duplicate
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import open_store
+from siderite.core.store.migrations import migrate
 from siderite.core.store.sqlite import SqliteStore
 
 TABLE = "CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, version INTEGER)"
@@ -157,3 +158,13 @@ def test_a_database_that_is_not_there_is_said_with_a_remedy():
             await open_store("mysql://x")
 
     asyncio.run(story())
+
+
+def test_many_processes_may_start_on_a_database_at_once(postgres_url):
+    async def start():
+        stores = await asyncio.gather(*(open_store(postgres_url) for _ in range(6)))
+        await asyncio.gather(*(migrate(store) for store in stores))
+        for store in stores:
+            await store.close()
+
+    asyncio.run(start())

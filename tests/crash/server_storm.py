@@ -73,9 +73,8 @@ class Storm:
     hand: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     """Starts the process, and outlives it: the kernel ends a process with its starter."""
 
-    @property
-    def is_over(self) -> bool:
-        return all(life.left <= 0 for life in self.lives)
+    is_stormy: bool = False
+    """More kills are to come: nobody rests."""
 
 
 async def lead(storm: Storm, life: Life, client: httpx.AsyncClient, rng: random.Random) -> None:
@@ -100,7 +99,7 @@ async def lead(storm: Storm, life: Life, client: httpx.AsyncClient, rng: random.
                 return
             if seen["OS-EXT-STS:task_state"] is not None:
                 continue
-            if life.left <= 0:
+            if life.left <= 0 and not storm.is_stormy:
                 if hash(life.uuid) % 3:
                     return
                 await _delete(storm, life, client, path)
@@ -138,12 +137,10 @@ async def kill(storm: Storm, times: int, rng: random.Random) -> None:
     """Kill and start again, so many times, at random moments."""
     for _ in range(times):
         await asyncio.sleep(rng.uniform(0.3, 1.2))
-        if storm.is_over:
-            storm.problems.append("the storm was over before the last kill: use more actions")
-            return
         storm.server.kill()
         storm.kills += 1
         await asyncio.get_running_loop().run_in_executor(storm.hand, storm.server.start)
+    storm.is_stormy = False
 
 
 def prepare(storm: Storm) -> None:
@@ -195,6 +192,7 @@ async def blow(storm: Storm, count: int, actions: int, kills: int, rng: random.R
         trust_env=False,
     ) as client:  # fmt: skip
         await boot(storm, client, count, actions)
+        storm.is_stormy = kills > 0
         leaders = asyncio.gather(*(lead(storm, life, client, rng) for life in storm.lives))
         await kill(storm, kills, rng)
         async with asyncio.timeout(300):
@@ -292,7 +290,7 @@ def main() -> int:
             seed=said.seed,
         )  # fmt: skip
     what = (
-        f"{said.servers} servers, {said.actions} actions each, {run.kills} kills,"
+        f"{said.servers} servers, {said.actions} actions or more each, {run.kills} kills,"
         f" {len(run.promised)} promises, seed {said.seed}, {time.monotonic() - began:.0f} s"
     )
     return verdict(what, problems, "all reached an end, all adds up")

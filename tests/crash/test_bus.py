@@ -1,13 +1,10 @@
 """A small sample of the storm on the bus that scripts/soak blows up."""
 
-import pytest
-
 from tests.crash.bus_storm import storm
 
 
-@pytest.mark.serial
 def test_a_bus_whose_ends_are_killed_again_and_again_has_exactly_the_log(tmp_path, rabbitmq):
-    outcome = storm(tmp_path, rabbitmq, db=None, nodes=6, kills=3, seed=11)
+    outcome = storm(tmp_path, rabbitmq, db=None, nodes=6, kills=2, seed=11)
     assert outcome.problems == []
-    assert outcome.kills == {"Server": 3, "Rabbit": 3}
-    assert outcome.published >= outcome.events > 200
+    assert outcome.kills == {"Server": 2, "Rabbit": 2}
+    assert outcome.published >= outcome.events > 100

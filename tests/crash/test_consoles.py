@@ -4,8 +4,6 @@ import socket
 import time
 from urllib.parse import urlsplit
 
-import pytest
-
 from tests.support.server import Server
 from tests.support.server import running_server
 
@@ -39,7 +37,6 @@ def facts(server: Server, node: str) -> list[str]:
     return [name for name in names if name.startswith("console")]
 
 
-@pytest.mark.serial
 def test_consoles_outlive_kill(tmp_path, database_url):
     with running_server(tmp_path, db=database_url) as server:
         nodes = []

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import asyncpg
 import httpx
-import pytest
 
 from tests.crash.storm import LOG
 from tests.crash.storm import SCRIPT
@@ -67,7 +66,6 @@ def database():
                 base.stop(signal.SIGQUIT)
 
 
-@pytest.mark.serial
 def test_an_outage_of_the_database_is_waited_for(tmp_path):
     with (
         ThreadPoolExecutor(1) as hand,  # whoever starts the database must outlive it

@@ -13,7 +13,6 @@ from tests.support.server import Server
 from tests.support.server import running_server
 
 
-@pytest.mark.serial
 def test_an_upload_cut_off_by_kill_leaves_a_queued_image_and_no_file(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         record = {"name": "cut", "disk_format": "raw", "container_format": "bare"}

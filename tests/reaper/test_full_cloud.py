@@ -6,8 +6,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import pytest
-
 from tests.support.server import Server
 from tests.support.server import clean_environment
 from tests.support.server import running_server
@@ -122,12 +120,10 @@ def compete(folder: Path, hosts: int) -> None:
         assert not [name for name in done if name.startswith("cheap")], "all were needed"
 
 
-@pytest.mark.serial
 def test_every_paying_server_gets_room_or_a_reason_though_the_reaper_is_killed(tmp_path):
     compete(tmp_path, hosts=3)
 
 
-@pytest.mark.serial
 def test_no_more_goes_than_is_needed_and_what_is_deleted_meanwhile_is_no_error(tmp_path):
     with running_server(tmp_path, options=OPTIONS) as server:
         cloud = Cloud(server, hosts=2)
@@ -145,7 +141,6 @@ def test_no_more_goes_than_is_needed_and_what_is_deleted_meanwhile_is_no_error(t
         assert len([name for name in done if name.startswith("cheap")]) == 6
 
 
-@pytest.mark.serial
 def test_the_limit_of_an_hour_holds_for_reapers_that_are_started_anew(tmp_path):
     with running_server(tmp_path, options=OPTIONS) as server:
         cloud = Cloud(server, hosts=1)

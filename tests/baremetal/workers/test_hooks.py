@@ -366,7 +366,6 @@ def test_a_hook_needs_a_place(tmp_path):
     asyncio.run(story())
 
 
-@pytest.mark.serial
 def test_a_hold_outlives_the_process_and_so_does_its_deadline(tmp_path):
     with running_server(tmp_path) as server:
         old, new = server.headers("1.10"), server.headers("1.900")

@@ -245,7 +245,6 @@ def test_our_own_service_is_asked_with_the_service_role(tmp_path):
     asyncio.run(story())
 
 
-@pytest.mark.serial
 def test_a_process_killed_with_something_to_tell_tells_it_when_it_is_back(tmp_path, receiver):
     options = {"compute_endpoint": receiver.url, "power_watch_interval_s": "0.5"}
     with running_server(tmp_path, options=options) as server:

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.lab import LabHost
 from tests.lab import Mode
 from tests.lab import tiny_disk
@@ -46,7 +44,6 @@ def _wait(look: Callable[[], Any], wanted: Any) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.serial
 def test_a_kill_in_the_middle_loses_and_repeats_nothing(lab: LabHost, tmp_path: Path) -> None:
     before = {domain.UUIDString() for domain in lab.connection().listAllDomains()}
 

@@ -30,7 +30,9 @@ SIZE = 12
 LOST = "SD409"
 """The SQLSTATE that `siderite_expect` raises."""
 
-EXPECT = f"""
+# Several processes may start at once: each makes it in turn.
+_EXPECT = f"""
+SELECT pg_advisory_xact_lock(734001);
 CREATE OR REPLACE FUNCTION siderite_expect(touched bigint, expected bigint) RETURNS int AS $$
 BEGIN
   IF touched <> expected THEN RAISE EXCEPTION 'lost' USING ERRCODE = '{LOST}'; END IF;
@@ -75,7 +77,7 @@ class PostgresStore:
         pool = Pool(connector, SIZE, command_timeout=60, statement_cache_size=512)
         try:
             async with pool.acquire() as connection:
-                await connection.execute(EXPECT)
+                await connection.execute(_EXPECT)
         except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as why:
             raise RuntimeError(
                 f"cannot use the PostgreSQL database: {why}; check --db and that it runs."

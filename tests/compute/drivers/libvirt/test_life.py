@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import libvirt
-import pytest
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
@@ -145,7 +144,6 @@ def test_a_host_that_is_away_makes_everything_wait(world: World) -> None:
     assert isinstance(world.run(world.driver.life.capacity(away)), Wait)
 
 
-@pytest.mark.serial
 def test_a_killed_qemu_is_a_crash(lab: LabHost, at: At, world: World) -> None:
     guest = world.spawn(at)
     os.kill(_qemu(guest.uuid), signal.SIGKILL)
