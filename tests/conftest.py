@@ -1,5 +1,6 @@
 """Fixtures and settings for every test."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,13 @@ def rabbitmq() -> Iterator[Rabbit]:
     """A private broker: one per test process, started by the first test that asks for it."""
     with running_rabbitmq() as broker:
         yield broker
+
+
+@pytest.fixture
+def broker(rabbitmq: Rabbit) -> Iterator[Rabbit]:
+    """The message broker, with nothing left in it afterwards."""
+    yield rabbitmq
+    asyncio.run(rabbitmq.clear())
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -16,7 +16,6 @@ from tests.support.app import Application
 from tests.support.app import Standing
 from tests.support.app import running
 from tests.support.app import standing
-from tests.support.rabbitmq import Rabbit
 
 
 @pytest.fixture
@@ -38,13 +37,6 @@ def run(tmp_path: Path, database_url: str) -> Callable[..., None]:
         asyncio.run(all_of_it())
 
     return begin
-
-
-@pytest.fixture
-def broker(rabbitmq: Rabbit) -> Iterator[Rabbit]:
-    """The message broker, with nothing left in it afterwards."""
-    yield rabbitmq
-    asyncio.run(rabbitmq.clear())
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

@@ -14,7 +14,6 @@ import pytest
 from tests.lab import LabHost
 from tests.lab import Mode
 from tests.lab import lab_host
-from tests.lab import linux_guest
 from tests.lab import tiny_guest
 from tests.lab.guest import wait_until
 
@@ -42,18 +41,6 @@ def test_a_graceful_guest_obeys_the_power_button(lab: LabHost) -> None:
     guest.remove()
 
 
-def test_a_late_guest_loses_the_button_pressed_too_early(lab: LabHost) -> None:
-    guest = tiny_guest(lab, Mode.LATE, delay_s=4)
-    guest.start()
-    guest.wait_for("ready")
-    guest.domain().shutdown()
-    guest.wait_for("armed")
-    assert guest.is_on()
-    guest.domain().shutdown()
-    guest.wait_until_off()
-    guest.remove()
-
-
 def test_a_guest_that_ignores_the_button_stays_on(lab: LabHost) -> None:
     guest = tiny_guest(lab, Mode.IGNORE)
     guest.start()
@@ -73,16 +60,6 @@ def test_guests_power_off_and_reboot_themselves(lab: LabHost) -> None:
     again.wait_for("ready", times=2)
     off.remove()
     again.remove()
-
-
-def test_the_linux_guest_runs_an_agent(lab: LabHost) -> None:
-    guest = linux_guest(lab, "agent")
-    guest.start()
-    guest.wait_for("GUEST ready role=agent")
-    guest.domain().shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_GUEST_AGENT)
-    guest.wait_until_off()
-    assert "GUEST shutdown" in guest.serial()
-    guest.remove()
 
 
 @pytest.mark.serial

@@ -136,5 +136,5 @@ class NodeLife(RuleBasedStateMachine):
 
 TestNodeLife = NodeLife.TestCase
 TestNodeLife.settings = settings(
-    max_examples=300, stateful_step_count=60, derandomize=True, deadline=None
+    max_examples=150, stateful_step_count=60, derandomize=True, deadline=None
 )

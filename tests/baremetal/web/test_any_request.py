@@ -22,7 +22,7 @@ from tests.support.app import Answer
 from tests.support.app import Standing
 
 repeatable = hypothesis.settings(
-    max_examples=100,
+    max_examples=60,
     derandomize=True,
     database=None,
     deadline=None,
