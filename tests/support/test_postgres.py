@@ -59,7 +59,8 @@ def test_a_database_is_dropped_even_when_the_test_fails(postgres: Postgres) -> N
     assert postgres.sql(f"SELECT count(*) FROM pg_database WHERE datname = '{name}'") == "0"
 
 
-def test_a_lent_database_comes_back_with_its_schema_and_without_rows(lending: Lending) -> None:
+def test_a_lent_database_comes_back_with_its_schema_and_without_rows(postgres: Postgres) -> None:
+    lending = Lending(postgres)  # one that has grown too large elsewhere would not come back
     with lending.database() as url:
         schema = asyncio.run(_ask(url, "SELECT count(*) FROM migrations"))
         asyncio.run(_ask(url, "INSERT INTO leases VALUES ('sweep', 'me', 1)"))
