@@ -3,7 +3,6 @@
 import itertools
 import json
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -291,40 +290,3 @@ def test_allocations_and_hosts_by_the_sdk(baremetal: Any, nodes: Nodes) -> None:
     driver = baremetal.get_driver("fake-hardware")
     assert driver.hosts == [conductor.hostname]
     assert "fake-hardware" in [one.name for one in baremetal.drivers(details=True)]
-
-
-ALWAYS = {"uuid", "created_at", "updated_at", "links"}
-EDGES: list[tuple[str, str, str, set[str]]] = [
-    ("portgroup", "1.23", "1.25", {"name", "address", "node_uuid", "extra", "internal_info",
-                                   "standalone_ports_supported", "ports"}),
-    ("portgroup", "1.26", "1.101", {"mode", "properties"}),
-    ("portgroup", "1.102", "1.102", {"physical_network"}),
-    ("portgroup", "1.103", "1.110", {"category"}),
-    ("portgroup", "1.111", "1.115", {"dynamic_portgroup"}),
-    ("allocation", "1.52", "1.59", {"name", "node_uuid", "state", "last_error", "resource_class",
-                                    "traits", "candidate_nodes", "extra"}),
-    ("allocation", "1.60", "1.115", {"owner"}),
-    ("runbook", "1.92", "1.111", {"name", "steps", "disable_ramdisk", "extra", "public", "owner"}),
-    ("runbook", "1.112", "1.115", {"description", "traits"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["portgroup", "allocation", "runbook"])
-def test_a_client_of_each_time_sees_what_its_version_has(
-    connect: Callable[[str], Any],
-    nodes: Nodes,
-    kind: str,
-) -> None:
-    fields: dict[str, Any] = {
-        "portgroup": {"node_uuid": nodes.make()["uuid"], "address": mac()},
-        "allocation": {"resource_class": "none-has-it"},
-        "runbook": {"name": f"CUSTOM_E{number()}", "steps": [ORDERED]},
-    }[kind]
-    edges = [edge for edge in EDGES if edge[0] == kind]
-    made = getattr(connect(edges[-1][2]), kind).create(**fields)
-    seen = set(ALWAYS)
-    for _, first, last, new in edges:
-        seen |= new
-        for version in dict.fromkeys((first, last)):
-            assert set(getattr(connect(version), kind).get(made.uuid).to_dict()) == seen
-    getattr(connect(edges[-1][2]), kind).delete(made.uuid)

@@ -1,6 +1,9 @@
 """Every version at which a client gets to see something new, with each of the real clients."""
 
+import itertools
 from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -9,8 +12,8 @@ from ironicclient import exc
 from tests.clients.nodes import Connect
 from tests.clients.nodes import Nodes
 from tests.clients.shell import Shell
-from tests.clients.test_versions import AT_1_1
-from tests.clients.test_versions import AT_1_115
+from tests.support import shown
+from tests.support.shown import Shown
 
 # The SDK warns of its own future.
 pytestmark = pytest.mark.filterwarnings(
@@ -18,88 +21,103 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 Call = Callable[[Any, str], Any]
-NEWEST = 115
-NODE = {
-    1: " ".join(AT_1_1), 3: "driver_internal_info", 5: "name",
-    6: "inspection_started_at inspection_finished_at", 7: "clean_step",
-    12: "raid_config target_raid_config", 14: "states", 20: "network_interface",
-    21: "resource_class", 24: "portgroups",
-    31: "boot_interface console_interface deploy_interface inspect_interface management_interface"
-        " power_interface raid_interface vendor_interface",
-    32: "volume", 33: "storage_interface", 37: "traits", 38: "rescue_interface",
-    40: "bios_interface", 42: "fault", 44: "deploy_step", 46: "conductor_group",
-    47: "automated_clean", 48: "protected protected_reason", 49: "conductor", 50: "owner",
-    51: "description", 52: "allocation_uuid", 61: "retired retired_reason", 65: "lessee",
-    66: "network_data", 75: "boot_mode secure_boot", 82: "shard", 83: "parent_node",
-    86: "firmware_interface", 87: "service_step", 95: "disable_power_off", 104: "instance_name",
-    109: "health",
-}  # fmt: skip
-PORT = {
-    1: "uuid address extra node_uuid created_at updated_at links", 18: "internal_info",
-    19: "local_link_connection pxe_enabled", 24: "portgroup_uuid", 34: "physical_network",
-    53: "is_smartnic", 88: "name", 97: "description", 100: "vendor", 101: "category",
-    111: "available_for_dynamic_portgroup",
-}  # fmt: skip
-KINDS = {"node": NODE, "port": PORT}
+STEP = {"interface": "bios", "step": "factory_reset", "args": {}}
+HIDDEN = {"links", "ports", "portgroups", "states", "volume", "nodes"}
+"""Links, which the command does not show to people."""
+_numbers = itertools.count(1)
 
 
-def shown_at(kind: str, version: int) -> set[str]:
-    """The fields that a client of a version sees."""
-    table = KINDS[kind]
-    return {name for since in table if since <= version for name in table[since].split()}
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of resource, and what clients call it."""
+
+    shown: Shown
+    ironic: str
+    sdk: str
+    command: str
+    fields: Callable[[str, int], dict[str, Any]]
+    """What makes one on a node, with a number of its own."""
 
 
-def edges(kind: str) -> list[int]:
-    """The versions around each change, the oldest and the newest."""
-    around = {at for since in KINDS[kind] for at in (since - 1, since) if at}
-    return sorted(around | {NEWEST})
+KINDS = [
+    Kind(shown.PORT, "port", "get_port", "port",
+         lambda node, n: {"node_uuid": node, "address": f"52:54:0e:00:00:{n:02x}"}),
+    Kind(shown.PORTGROUP, "portgroup", "get_port_group", "port group",
+         lambda node, n: {"node_uuid": node, "name": f"edge-{n}"}),
+    Kind(shown.CHASSIS, "chassis", "get_chassis", "chassis", lambda node, n: {"description": "c"}),
+    Kind(shown.CONNECTOR, "volume_connector", "get_volume_connector", "volume connector",
+         lambda node, n: {"node_uuid": node, "type": "iqn", "connector_id": f"iqn.test:{n}"}),
+    Kind(shown.TARGET, "volume_target", "get_volume_target", "volume target",
+         lambda node, n: {"node_uuid": node, "volume_type": "iscsi", "volume_id": "v",
+                          "boot_index": n}),
+    Kind(shown.ALLOCATION, "allocation", "get_allocation", "allocation",
+         lambda node, n: {"resource_class": "none-has-it", "owner": "o"}),
+    Kind(shown.TEMPLATE, "deploy_template", "get_deploy_template", "deploy template",
+         lambda node, n: {"name": f"CUSTOM_ET{n}", "steps": [{**STEP, "priority": 10}]}),
+    Kind(shown.RUNBOOK, "runbook", "get_runbook", "runbook",
+         lambda node, n: {"name": f"CUSTOM_ER{n}", "steps": [{**STEP, "order": 1}]}),
+    Kind(shown.RULE, "inspection_rule", "get_inspection_rule", "inspection rule",
+         lambda node, n: {"actions": [{"op": "fail", "args": {"msg": "no"}}], "priority": 0}),
+]  # fmt: skip
+NODE = Kind(shown.NODE, "node", "get_node", "node", lambda node, n: {})
 
 
-def test_the_table_has_all_that_a_node_shows() -> None:
-    assert shown_at("node", NEWEST) == AT_1_115
+@pytest.fixture(params=[NODE, *KINDS], ids=lambda kind: kind.ironic)
+def thing(
+    request: pytest.FixtureRequest, connect: Connect, nodes: Nodes
+) -> Iterator[tuple[Kind, str]]:
+    """One of each kind in turn, with most of its fields filled."""
+    kind: Kind = request.param
+    if kind is NODE:
+        node = nodes.make(
+            "available", resource_class="gold", owner="o", lessee="l", description="A node.",
+            shard="s1", instance_name="i", automated_clean=True,
+        )["uuid"]  # fmt: skip
+        connect("1.115").node.add_trait(node, "CUSTOM_A")
+        yield kind, node
+        return
+    node = nodes.make("manageable")["uuid"]
+    nodes._ask("PUT", f"/{node}/states/power", {"target": "power off"})
+    nodes.until_power(node, "power off")
+    manager = getattr(connect("1.115"), kind.ironic)
+    made = manager.create(**kind.fields(node, next(_numbers)))
+    yield kind, made.uuid
+    manager.delete(made.uuid)
 
 
-def test_ironics_client_sees_each_field_from_its_version_on(connect: Connect, nodes: Nodes) -> None:
-    node = nodes.make("available")["uuid"]
-    made = connect("1.115").port.create(node_uuid=node, address="52:54:0e:00:00:01")
-    for version in edges("node"):
-        got = connect(f"1.{version}").node.get(node).to_dict()
-        assert set(got) == shown_at("node", version), version
-    for version in edges("port"):
-        got = connect(f"1.{version}").port.get(made.uuid).to_dict()
-        assert set(got) == shown_at("port", version), version
-    connect("1.115").port.delete(made.uuid)
+def test_ironics_client_sees_each_field_from_its_version_on(
+    connect: Connect, thing: tuple[Kind, str]
+) -> None:
+    kind, uuid = thing
+    for version in shown.edges(kind.shown):
+        got = getattr(connect(f"1.{version}"), kind.ironic).get(uuid).to_dict()
+        assert set(got) == shown.at(kind.shown, version), version
 
 
-VISIBLE = {
-    "name": 5, "resource_class": 21, "traits": 37, "conductor_group": 46, "is_protected": 48,
-    "owner": 50, "description": 51, "is_retired": 61, "lessee": 65, "shard": 82,
-}  # fmt: skip
-"""What the SDK calls fields that the node of the test has, and their versions."""
-
-
-def test_the_sdk_sees_each_field_from_its_version_on(baremetal: Any, nodes: Nodes) -> None:
-    made = nodes.make(
-        "available", resource_class="gold", conductor_group="", owner="o", lessee="l",
-        description="A node.", shard="s1",
-    )["uuid"]  # fmt: skip
-    baremetal.set_node_traits(made, ["CUSTOM_A"])
-    for field, since in VISIBLE.items():
-        baremetal.default_microversion = f"1.{since - 1}"
-        assert getattr(baremetal.get_node(made), field) is None, field
-        baremetal.default_microversion = f"1.{since}"
-        assert getattr(baremetal.get_node(made), field) is not None, field
+def test_the_sdk_sees_each_field_from_its_version_on(
+    baremetal: Any, connect: Connect, thing: tuple[Kind, str]
+) -> None:
+    kind, uuid = thing
+    whole = getattr(connect("1.115"), kind.ironic).get(uuid).to_dict()
+    filled = {name for name, value in whole.items() if value is not None}
+    for version in shown.edges(kind.shown):
+        baremetal.default_microversion = f"1.{version}"
+        seen = getattr(baremetal, kind.sdk)(uuid)
+        known = type(seen)._body_mapping()
+        got = {key for key, name in known.items() if getattr(seen, name) is not None}
+        wanted = shown.at(kind.shown, version) & filled & set(known)
+        assert got == wanted, version
     baremetal.default_microversion = None
 
 
-def test_the_command_shows_each_field_from_its_version_on(openstack: Shell, nodes: Nodes) -> None:
-    node = nodes.make("available")["uuid"]
-    hidden = {"links", "ports", "portgroups", "states", "volume"}  # links that no person reads
-    for version in sorted(KINDS["node"])[1:]:
-        shown = openstack.json(
-            "--os-baremetal-api-version", f"1.{version}", "baremetal", "node", "show", node
-        )
-        assert set(shown) - hidden == shown_at("node", version) - hidden, version
+def test_the_command_shows_each_field_from_its_version_on(
+    openstack: Shell, thing: tuple[Kind, str]
+) -> None:
+    kind, uuid = thing
+    for version in sorted(kind.shown):
+        words = ("baremetal", *kind.command.split(), "show", uuid)
+        got = openstack.json("--os-baremetal-api-version", f"1.{version}", *words)
+        assert set(got) - HIDDEN == shown.at(kind.shown, version) - HIDDEN, version
 
 
 PLACES: list[tuple[str, int, Call]] = [

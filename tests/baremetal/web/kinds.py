@@ -11,11 +11,11 @@ from siderite.baremetal.web import runbooks
 from siderite.baremetal.web import templates
 from siderite.baremetal.web import volumes
 from siderite.baremetal.web.records import Resource
+from tests.support import shown
 from tests.support.app import Answer
 from tests.support.app import Standing
 
 _numbers = itertools.count(1)
-ALWAYS = "uuid created_at updated_at links "
 DEPLOY_STEP = {"interface": "bios", "step": "factory_reset", "args": {"key": 1}, "priority": 10}
 RUNBOOK_STEP = {"interface": "bios", "step": "factory_reset", "args": {"key": 1}, "order": 1}
 RULE = {"op": "set-attribute", "args": {"path": "/extra/a", "value": "1"}}
@@ -48,7 +48,7 @@ class Kind:
 
     @property
     def since(self) -> dict[str, int]:
-        return {name: since for since, names in self.shown.items() for name in names.split()}
+        return shown.since(self.shown)
 
     @property
     def oldest(self) -> int:
@@ -93,9 +93,7 @@ class Kind:
 KINDS = {
     "portgroup": Kind(
         ports.PORTGROUPS,
-        {23: ALWAYS + "name address node_uuid extra internal_info standalone_ports_supported ports",
-         26: "mode properties", 102: "physical_network", 103: "category",
-         111: "dynamic_portgroup"},
+        shown.PORTGROUP,
         "uuid address name",
         "PortgroupCRUDPayload 1.3",
         "address category created_at dynamic_portgroup extra mode name node_uuid physical_network"
@@ -110,7 +108,7 @@ KINDS = {
     ),
     "connector": Kind(
         volumes.CONNECTORS,
-        {32: ALWAYS + "node_uuid type connector_id extra"},
+        shown.CONNECTOR,
         "uuid node_uuid type connector_id",
         "VolumeConnectorCRUDPayload 1.0",
         "connector_id created_at extra node_uuid type updated_at uuid",
@@ -122,7 +120,7 @@ KINDS = {
     ),
     "target": Kind(
         volumes.TARGETS,
-        {32: ALWAYS + "node_uuid volume_type volume_id boot_index properties extra"},
+        shown.TARGET,
         "uuid node_uuid volume_type boot_index volume_id",
         "VolumeTargetCRUDPayload 1.0",
         "boot_index created_at extra node_uuid properties updated_at uuid volume_id volume_type",
@@ -135,7 +133,7 @@ KINDS = {
     ),
     "template": Kind(
         templates.TEMPLATES,
-        {55: ALWAYS + "name steps extra"},
+        shown.TEMPLATE,
         "uuid name",
         "DeployTemplateCRUDPayload 1.0",
         "created_at extra name steps updated_at uuid",
@@ -150,7 +148,7 @@ KINDS = {
     ),
     "runbook": Kind(
         runbooks.RUNBOOKS,
-        {92: ALWAYS + "name steps disable_ramdisk extra public owner", 112: "description traits"},
+        shown.RUNBOOK,
         "uuid name",
         "RunbookCRUDPayload 1.1",
         "created_at description disable_ramdisk extra name owner public steps traits updated_at"
@@ -166,7 +164,7 @@ KINDS = {
     ),
     "rule": Kind(
         inspection_rules.RULES,
-        {96: ALWAYS + "description priority phase scope sensitive conditions actions"},
+        shown.RULE,
         "uuid priority phase description",
         "InspectionRuleCRUDPayload 1.0",
         "actions conditions created_at description phase priority scope sensitive updated_at uuid",

@@ -16,13 +16,11 @@ from tests.baremetal.web.test_any_request import one_node
 from tests.baremetal.web.test_any_request import repeatable
 from tests.baremetal.web.told import told
 from tests.baremetal.web.told import types
+from tests.support import shown
 from tests.support.app import Answer
 from tests.support.app import Standing
 
-SHOWN = {
-    "uuid", "created_at", "updated_at", "links", "name", "node_uuid", "state", "last_error",
-    "resource_class", "traits", "candidate_nodes", "extra",
-}  # fmt: skip
+SHOWN = shown.at(shown.ALLOCATION, 52)
 PAYLOAD = SHOWN - {"links"} | {"owner"}
 PATH = "/v1/allocations"
 PATCHES = odd.patch_of(["name", "extra"])

@@ -26,18 +26,12 @@ from tests.baremetal.web.test_any_request import one_node
 from tests.baremetal.web.test_any_request import repeatable
 from tests.baremetal.web.told import told
 from tests.baremetal.web.told import types
+from tests.support import shown
 from tests.support.app import Answer
 from tests.support.app import Standing
 
-SHOWN = {
-    1: "uuid address created_at updated_at extra links node_uuid", 18: "internal_info",
-    19: "local_link_connection pxe_enabled", 24: "portgroup_uuid", 34: "physical_network",
-    53: "is_smartnic", 88: "name", 97: "description", 100: "vendor", 101: "category",
-    111: "available_for_dynamic_portgroup",
-}  # fmt: skip
-"""The fields that Ironic shows since which version."""
-SINCE = {name: since for since, names in SHOWN.items() for name in names.split()}
-EDGES = sorted({edge for since in SHOWN for edge in (since - 1, since)} - {0} | {115, 900})
+SINCE = shown.since(shown.PORT)
+EDGES = [*shown.edges(shown.PORT), 900]
 LINK = {"port_id": "Gi1/0/1", "switch_id": "0A:1b:2c:3d:4e:5f"}
 VALUES: dict[str, Any] = {
     "extra": {"a": 1}, "local_link_connection": LINK, "pxe_enabled": False, "portgroup_uuid": None,

@@ -12,6 +12,7 @@ from siderite.baremetal.web.versions import VERB_SINCE
 from siderite.baremetal.web.versions import VERSIONS
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
+from tests.support import shown
 from tests.support.app import LATEST
 from tests.support.app import Answer
 from tests.support.app import Standing
@@ -23,27 +24,7 @@ def app(lite: Standing) -> Standing:
     return lite
 
 
-SHOWN = {
-    1: "uuid created_at updated_at chassis_uuid console_enabled driver driver_info extra"
-    " instance_info instance_uuid last_error links maintenance maintenance_reason ports power_state"
-    " properties provision_state provision_updated_at reservation target_power_state"
-    " target_provision_state",
-    3: "driver_internal_info", 5: "name", 6: "inspection_started_at inspection_finished_at",
-    7: "clean_step", 12: "raid_config target_raid_config", 14: "states", 20: "network_interface",
-    21: "resource_class", 24: "portgroups",
-    31: "boot_interface console_interface deploy_interface inspect_interface management_interface"
-    " power_interface raid_interface vendor_interface",
-    32: "volume", 33: "storage_interface", 37: "traits", 38: "rescue_interface",
-    40: "bios_interface", 42: "fault", 44: "deploy_step", 46: "conductor_group",
-    47: "automated_clean", 48: "protected protected_reason", 49: "conductor", 50: "owner",
-    51: "description", 52: "allocation_uuid", 61: "retired retired_reason", 65: "lessee",
-    66: "network_data", 75: "boot_mode secure_boot", 82: "shard", 83: "parent_node",
-    86: "firmware_interface", 87: "service_step", 95: "disable_power_off", 104: "instance_name",
-    109: "health",
-}  # fmt: skip
-"""The fields that Ironic shows since which version."""
-
-SINCE = {name: since for since, names in SHOWN.items() for name in names.split()}
+SINCE = shown.since(shown.NODE)
 OURS = {"wait_reason": 900, "deadline": 900, "power_policy": 900, "power_state_reason": 900}
 OLDEST, NEWEST = "x-openstack-ironic-api-minimum-version", "x-openstack-ironic-api-maximum-version"
 USED = "x-openstack-ironic-api-version"
@@ -71,7 +52,7 @@ def test_the_table_of_fields_is_that_of_ironic_and_ours() -> None:
     assert len(fields_at(1)) == 22
 
 
-EDGES = sorted({edge for since in SHOWN for edge in (since - 1, since)} - {0} | {115, 900})
+EDGES = [*shown.edges(shown.NODE), 900]
 
 
 @pytest.mark.parametrize("version", EDGES)
