@@ -155,6 +155,13 @@ def test_a_reference_never_reaches_into_the_program() -> None:
         assert does("set-attribute", "extra/a", text).changes["extra"]["a"] == text
 
 
+def test_numbers_are_compared_as_text_if_a_rule_says_so() -> None:
+    assert asks("lt", [9, 10])
+    assert not asks("lt", [9, 10], True)
+    assert asks("gt", [9, 10], True)
+    assert asks("eq", [9, "9"], True)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
     | st.sampled_from(["{inventory[cpu]}", "{node}", "{item}", "extra/a", "("]),

@@ -4,10 +4,12 @@ import asyncio
 import base64
 import gzip
 import json
+import ssl
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from http.server import ThreadingHTTPServer
+from subprocess import run
 from urllib.parse import parse_qs
 from urllib.parse import urlsplit
 
@@ -53,7 +55,7 @@ class Ramdisk:
 
 
 @contextmanager
-def listening():
+def listening(certificate=None):
     ramdisk = Ramdisk()
 
     class Handler(BaseHTTPRequestHandler):
@@ -76,10 +78,15 @@ def listening():
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate is not None:
+        own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        own.load_cert_chain(certificate)
+        server.socket = own.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        yield ramdisk, f"http://127.0.0.1:{server.server_port}"
+        scheme = "http" if certificate is None else "https"
+        yield ramdisk, f"{scheme}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
@@ -118,6 +125,35 @@ def test_a_step_is_given_once_however_often_it_is_asked_for():
         assert ask(url, memory=memory) == Done()
         ask(url, "op/1", memory)
         assert len(ramdisk.commands) == 2, "another run is another command"
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """One that a ramdisk makes for itself, with its key."""
+    path = tmp_path / "agent.pem"
+    words = ["-keyout", path, "-out", path, "-subj", "/CN=agent", "-nodes", "-days", "1"]
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    name = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    run(["openssl", "req", "-x509", *kind, *name, *words], check=True, capture_output=True)
+    return path
+
+
+def test_a_ramdisk_is_known_by_the_certificate_it_sent_which_is_read_once(certificate, monkeypatch):
+    made = []
+    make = ssl.create_default_context
+    monkeypatch.setattr(
+        ssl, "create_default_context", lambda **how: made.append(how) or make(**how)
+    )
+    memory = {"agent_verify_ca": certificate.read_text()}
+    with listening(certificate) as (ramdisk, url):
+        for _ in range(3):
+            assert ask(url, memory=memory).callback
+        assert len(ramdisk.commands) == 1
+        assert len(made) == 1
+        for other in ("", "no certificate", "\u00e4"):
+            silent = ask(url, memory={"agent_verify_ca": other})
+            assert "does not answer" in silent.reason
+        assert len(ramdisk.commands) == 1
 
 
 def test_a_step_given_right_before_a_crash_is_found_again_and_one_that_is_lost_given_anew():

@@ -90,6 +90,13 @@ def test_what_is_protected_stays(app: Standing, verb: str) -> None:
     refused(wish(app, uuid, verb), 403, "is protected and cannot be undeployed, rebuilt or deleted")
 
 
+def test_what_is_retired_is_not_made_available(app: Standing) -> None:
+    uuid = app.plant("manageable", retired=True)
+    refused(wish(app, uuid, "provide"), 400, "is retired", "clear `retired` first")
+    assert app.node(uuid).provision_state == "manageable"
+    assert wish(app, uuid, "clean").status == 202
+
+
 def test_a_protected_node_is_not_removed_even_in_maintenance(app: Standing) -> None:
     uuid = app.plant("active", protected=True, maintenance=True)
     refused(app.ask("DELETE", f"/v1/nodes/{uuid}"), 403, "protected")

@@ -112,10 +112,11 @@ def _act(verdict: Verdict, node: Node, action: Json, context: Json) -> None:
     op = str(action["op"])
     args = arguments(ACTIONS, op, action["args"])
     for item in _items(action) or [{}]:
-        _do(verdict, node, op, _filled(args, item, context))
+        do(verdict, node, op, _filled(args, item, context))
 
 
-def _do(verdict: Verdict, node: Node, op: str, args: Json) -> None:
+def do(verdict: Verdict, node: Node, op: str, args: Json) -> None:
+    """One action, its references filled in; RuleError if it cannot be done."""
     match op:
         case "fail":
             verdict.failure = str(args["msg"])
@@ -143,6 +144,8 @@ def _trait(verdict: Verdict, node: Node, name: str, *, there: bool) -> None:
 
 
 def _capability(verdict: Verdict, node: Node, name: str, value: Any) -> None:
+    if not name or {":", ","} & set(name) or "," in str(value):
+        raise RuleError(f"{name[:80]}:{str(value)[:80]} is not a capability")
     properties = dict(_now(verdict, node, "properties"))
     pairs = [pair.partition(":") for pair in str(properties.get("capabilities") or "").split(",")]
     known = {key: text for key, colon, text in pairs if colon and key != name}

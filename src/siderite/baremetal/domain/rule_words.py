@@ -47,6 +47,7 @@ ACTIONS: Words = {
 
 _REFERENCE = re.compile(r"\{(\w+)((?:\.\w+|\[[^\[\]{}]+\])*)\}")
 _PART = re.compile(r"\.(\w+)|\[([^\[\]{}]+)\]")
+_ROOTS = ("node", "inventory", "plugin_data", "item")
 _NOTHING = object()
 _LONGEST = 4096
 """How much of a text a regular expression is tried on."""
@@ -62,6 +63,11 @@ def arguments(words: Words, op: str, args: Any) -> Json:
     if isinstance(args, list):
         return dict(zip((*needs, *takes), args, strict=False))
     return dict(args)
+
+
+def has_reference(text: str) -> bool:
+    """Whether something will be filled into the text."""
+    return any(found[1] in _ROOTS for found in _REFERENCE.finditer(text))
 
 
 def filled_in(value: Any, context: Json) -> Any:
@@ -92,7 +98,7 @@ def holds(op: str, args: Json) -> bool:
     """Whether a condition holds, its references filled in."""
     match op:
         case "eq" | "lt" | "gt":
-            return _in_row(op, args["values"])
+            return _in_row(op, args["values"], as_text=bool(args.get("force_strings")))
         case "is-empty":
             return str(args["value"]) in ("", "None", "[]", "{}")
         case "is-none":
@@ -115,15 +121,17 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _in_row(op: str, values: Any) -> bool:
-    """Whether each value and the next are equal, or rise, or fall."""
+def _in_row(op: str, values: Any, *, as_text: bool) -> bool:
+    """Whether each value and the next are equal, or rise, or fall; as numbers if both are, unless
+    they are to be compared as text.
+    """
     row = _list(values)
     for before, after in pairwise(row):
         if op == "eq":
             fine = _same(before, after)
         else:
             low, high = (before, after) if op == "lt" else (after, before)
-            fine = _less(low, high)
+            fine = str(low) < str(high) if as_text else _less(low, high)
         if not fine:
             return False
     return True
@@ -154,19 +162,31 @@ def _as_flag(value: Any, words: tuple[str, ...], *, turned: bool = False) -> boo
     return isinstance(value, str) and value.lower() in words
 
 
-def _in_net(address: str, subnet: str) -> bool:
+def network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """A network, or an address as one of its own."""
     try:
-        return ipaddress.ip_address(address) in ipaddress.ip_network(subnet, strict=False)
+        return ipaddress.ip_network(text, strict=False)
     except ValueError as why:
         raise RuleError(str(why)) from why
 
 
-def _matches(value: str, regex: str, *, whole: bool) -> bool:
+def _in_net(address: str, subnet: str) -> bool:
+    try:
+        return ipaddress.ip_address(address) in network(subnet)
+    except ValueError as why:
+        raise RuleError(str(why)) from why
+
+
+def pattern(regex: str) -> re.Pattern[str]:
+    """A regular expression."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what may mean something else one day
-            pattern = re.compile(regex)
+            return re.compile(regex)
     except (re.error, RecursionError, OverflowError) as why:
         raise RuleError(f"invalid regular expression: {why}") from why
-    text = value[:_LONGEST]
-    return (pattern.fullmatch(text) if whole else pattern.search(text)) is not None
+
+
+def _matches(value: str, regex: str, *, whole: bool) -> bool:
+    found, text = pattern(regex), value[:_LONGEST]
+    return (found.fullmatch(text) if whole else found.search(text)) is not None

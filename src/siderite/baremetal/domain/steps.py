@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain.secrets import mask
+
 Json = dict[str, Any]
 
 
@@ -46,10 +48,10 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     in_band: bool = False
 
     def shown(self) -> Json:
-        """As `clean_step` and the like show it."""
+        """As `clean_step` and the like show it: without what is secret in its arguments."""
         shown: Json = {"interface": self.interface, "step": self.step, "priority": self.priority}
         if self.args:
-            shown["args"] = self.args
+            shown["args"] = mask(self.args)
         shown["abortable"] = self.abortable
         return shown
 

@@ -37,9 +37,7 @@ def may_see(who: Who, owner: str | None, lessee: str | None) -> bool:
 
 
 def _missing(ident: str) -> NotFound:
-    return NotFound(
-        f"Node {ident[:200]} could not be found; `baremetal node list` shows those there are."
-    )
+    return NotFound(f"Node {ident[:200]} could not be found; `node list` shows those there are.")
 
 
 async def body_of(ctx: Context, ident: str, who: Who) -> str:

@@ -106,6 +106,10 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
         )
     if not is_legal(state, event):
         raise _refusal(node, wish.verb)
+    if node.retired and event is Event.PROVIDE:
+        raise Invalid(
+            f"Node {node.uuid} is retired and cannot be made available; clear `retired` first."
+        )
     if node.target_power_state is not None:
         raise Busy(
             f"Node {node.uuid} is on its way to {node.target_power_state!r};"

@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-from siderite.baremetal.domain.rule_engine import parts
+from siderite.baremetal.domain.rule_fit import check_action
+from siderite.baremetal.domain.rule_fit import check_condition
 from siderite.baremetal.domain.rule_words import ACTIONS
 from siderite.baremetal.domain.rule_words import OPERATORS
 from siderite.baremetal.domain.rule_words import RuleError
@@ -47,7 +48,10 @@ def _parts(known: Words, *, inverted: bool) -> forms.Check:
         if not isinstance(args, dict) or not set(needs) <= set(args) <= {*needs, *takes}:
             optional = f" and perhaps {', '.join(takes)}" if takes else ""
             raise Invalid(f"{name}: {word} takes the arguments {', '.join(needs)}{optional}.")
-        _check_path(name, args.get("path"))
+        try:
+            check_condition(args) if inverted else check_action(word, args)
+        except RuleError as why:
+            raise Invalid(f"{name}: {word}: {why}.") from why
         if not isinstance(item.get("loop", []), list | dict):
             raise Invalid(f"{name}: loop must be a list or an object.")
         if "multiple" in item:
@@ -55,16 +59,6 @@ def _parts(known: Words, *, inverted: bool) -> forms.Check:
         return item
 
     return check
-
-
-def _check_path(name: str, path: Any) -> None:
-    """What a rule wants to touch, as far as that can be told before it is followed."""
-    if path is None or "{" in str(path):
-        return
-    try:
-        parts(str(path))
-    except RuleError as why:
-        raise Invalid(f"{name}: {why}.") from why
 
 
 @shape.like({"type": ["integer", "string"], "minimum": 0, "maximum": _MOST_PRIORITY})

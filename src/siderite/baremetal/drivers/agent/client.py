@@ -8,6 +8,7 @@ its commands, and is not given twice.
 
 import ssl
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import httpx
@@ -113,7 +114,7 @@ class Agent:
                 answer = await client.request(
                     method, f"{base}/v1/commands/", json=body, params=query
                 )
-        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as why:
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, ValueError) as why:
             raise AgentSilent(
                 f"the ramdisk at {base} does not answer ({type(why).__name__})"
             ) from why
@@ -128,12 +129,17 @@ class Agent:
         return said if isinstance(said, dict) else {}
 
 
-def _trust(at: Endpoint) -> ssl.SSLContext | bool:
+def _trust(at: Endpoint) -> ssl.SSLContext:
     """The ramdisk makes its own certificate, and sends it with its calls."""
-    own = at.driver_internal_info.get("agent_verify_ca")
-    if not str(at.driver_internal_info.get("agent_url") or "").startswith("https"):
-        return False
-    return ssl.create_default_context(cadata=str(own)) if own else True
+    return _trust_in(str(at.driver_internal_info.get("agent_verify_ca") or ""))
+
+
+@lru_cache(256)
+def _trust_in(certificate: str) -> ssl.SSLContext:
+    """Kept, for it takes many times as long to make as a call does."""
+    if not certificate:
+        return httpx.create_ssl_context(trust_env=False)
+    return ssl.create_default_context(cadata=certificate)
 
 
 def _ours(
