@@ -74,6 +74,7 @@ class Fields(Generic[T]):
         self.since = dict(table)
         self.brief = tuple(brief)
         self.links = frozenset(links)
+        self.masked = frozenset(masked)
         plain = [name for name, _ in table if name not in self.links]
         self._values = attrgetter(*plain)
         self._masked_at = tuple(plain.index(name) for name in masked)

@@ -42,3 +42,34 @@ def mask(value: Any) -> Any:
     if isinstance(value, str) and "assword" in value:
         return _IN_TEXT.sub(r"\1" + MASK, value)
     return value
+
+
+class NothingBehind(Exception):
+    """A mask was written where there is no secret that it could stand for; the text says where."""
+
+
+def unmasked(before: Any, after: Any, where: str) -> Any:
+    """What a client wrote, with the secrets that its masks stand for: who reads a value and writes
+    it back, changed elsewhere, leaves them as they are.
+    """
+    if isinstance(after, dict):
+        known = before if isinstance(before, dict) else {}
+        return {
+            key: _behind(known.get(key), f"{where}/{key}")
+            if inner == MASK and _is_secret(str(key))
+            else unmasked(known.get(key), inner, f"{where}/{key}")
+            for key, inner in after.items()
+        }
+    if isinstance(after, list):
+        items = before if isinstance(before, list) and len(before) == len(after) else ()
+        return [
+            unmasked(items[at] if items else None, inner, f"{where}/{at}")
+            for at, inner in enumerate(after)
+        ]
+    return after
+
+
+def _behind(secret: Any, where: str) -> Any:
+    if secret is None:
+        raise NothingBehind(where)
+    return secret

@@ -246,8 +246,8 @@ class Records(Generic[R]):
     def missing(self, ident: str) -> NotFound:
         """It is not there, for the caller."""
         return NotFound(
-            f"{self.noun.capitalize()} {ident[:200]} could not be found; `{self.command} list` shows"
-            " those there are."
+            f"{self.noun.capitalize()} {ident[:200]} could not be found; `{self.command} list`"
+            " shows those there are."
         )
 
     async def _read(self, ctx: Context, what: str, ident: str, who: Who) -> Any:

@@ -12,6 +12,9 @@ from dataclasses import field
 from typing import Any
 
 from siderite.baremetal.domain import traits
+from siderite.baremetal.domain.secrets import MASK
+from siderite.baremetal.domain.secrets import NothingBehind
+from siderite.baremetal.domain.secrets import unmasked
 from siderite.core import jsonpatch
 from siderite.core import shape
 from siderite.core.errors import Invalid
@@ -162,7 +165,7 @@ def trait(name: str, value: Any) -> str:
 class Form:
     """What may be written of a resource: `fields` by patches too, `at_creation` only at first.
     `since` says which version brought a field, `needed` which a new one must have, `required`
-    which cannot be taken away.
+    which cannot be taken away, `masked` which have secrets that are not shown.
     """
 
     noun: str
@@ -172,6 +175,7 @@ class Form:
     required: frozenset[str] = frozenset()
     needed: tuple[str, ...] = ()
     objects: frozenset[str] = frozenset({"extra"})
+    masked: frozenset[str] = frozenset()
 
     def created(self, document: Any, version: int) -> dict[str, Any]:
         """The fields of a new resource."""
@@ -183,7 +187,7 @@ class Form:
             if check is None:
                 raise self._wrong(f"there is no field {short(key)} that can be set at creation.")
             self.too_new(key, version)
-            made[key] = self._checked(check, key, value)
+            made[key] = self._checked(check, key, self._unmasked(key, None, value))
         for key in self.needed:
             if key not in made:
                 raise self._wrong(f"{key!r} is a required property.")
@@ -228,7 +232,24 @@ class Form:
                 raise Invalid(f"{name} can not be removed; replace it with another one.")
             else:
                 made[name] = None
-        return {name: self._checked(self.fields[name], name, new) for name, new in made.items()}
+        return {
+            name: self._checked(
+                self.fields[name], name, self._unmasked(name, getattr(value, name, None), new)
+            )
+            for name, new in made.items()
+        }
+
+    def _unmasked(self, name: str, before: Any, after: Any) -> Any:
+        """A field as it was meant: a mask that was read and written back changes nothing."""
+        if name not in self.masked:
+            return after
+        try:
+            return unmasked(before, after, name)
+        except NothingBehind as where:
+            raise self._wrong(
+                f"{str(where)[:200]} is {MASK}, which is shown in place of a secret, and there is"
+                " none here that it could stand for; write the secret itself."
+            ) from where
 
     def too_new(self, name: str, version: int) -> None:
         """Refuse a field that the version does not know."""

@@ -93,6 +93,7 @@ RULES = Resource(
         required=frozenset({"actions", "priority"}),
         needed=("actions",),
         objects=frozenset({"actions", "conditions"}),
+        masked=views.INSPECTION_RULE.fields.masked,
     ),
     filters=RULE_FILTER_SINCE,
     unsortable=frozenset({"actions", "conditions"}),

@@ -90,6 +90,7 @@ RUNBOOKS = Resource(
         required=frozenset({"name", "steps"}),
         needed=("name", "steps"),
         objects=frozenset({"extra", "steps"}),
+        masked=views.RUNBOOK.fields.masked,
     ),
     filters={**PLAIN_FILTER_SINCE, "project": 1},
     unsortable=frozenset({"extra", "steps", "traits"}),

@@ -110,6 +110,7 @@ FORM = Form(
     _ONLY_AT_CREATION,
     required=frozenset({"driver"}),
     objects=frozenset(name for name, check in FIELDS.items() if check in (obj, _network_data)),
+    masked=NODE_FIELDS.masked,
 )
 
 

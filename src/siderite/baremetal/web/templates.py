@@ -46,6 +46,7 @@ TEMPLATES = Resource(
         required=frozenset({"name", "steps"}),
         needed=("name", "steps"),
         objects=frozenset({"extra", "steps"}),
+        masked=views.TEMPLATE.fields.masked,
     ),
     filters=PLAIN_FILTER_SINCE,
     unsortable=frozenset({"extra", "steps"}),

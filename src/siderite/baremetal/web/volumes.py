@@ -63,6 +63,7 @@ TARGETS = Resource(
         required=frozenset(_OF_TARGET),
         needed=_OF_TARGET,
         objects=frozenset({"extra", "properties"}),
+        masked=views.TARGET.fields.masked,
     ),
     filters=VOLUME_FILTER_SINCE,
     unsortable=frozenset({"extra", "properties"}),

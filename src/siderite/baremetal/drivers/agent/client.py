@@ -114,7 +114,7 @@ class Agent:
                 answer = await client.request(
                     method, f"{base}/v1/commands/", json=body, params=query
                 )
-        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, ValueError) as why:
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as why:
             raise AgentSilent(
                 f"the ramdisk at {base} does not answer ({type(why).__name__})"
             ) from why
@@ -139,7 +139,7 @@ def _trust_in(certificate: str) -> ssl.SSLContext:
     """Kept, for it takes many times as long to make as a call does."""
     if not certificate:
         return httpx.create_ssl_context(trust_env=False)
-    return ssl.create_default_context(cadata=certificate)
+    return ssl.create_default_context(cadata=certificate.encode("ascii", "replace").decode())
 
 
 def _ours(

@@ -1,0 +1,69 @@
+"""Secrets that are shown as a mask: who writes back what was read does not destroy them."""
+
+from typing import Any
+
+import pytest
+
+from siderite.baremetal.store import RUNBOOKS
+from tests.baremetal.web.expect import footprint
+from tests.baremetal.web.expect import refused
+from tests.baremetal.web.kinds import KINDS
+from tests.support.app import Standing
+
+MASK = "******"
+
+
+def test_a_mask_that_was_read_and_is_written_back_keeps_the_secret(lite: Standing) -> None:
+    inner = {"redfish_password": "hush", "list": [{"token": "t"}], "redfish_address": "a"}
+    uuid = lite.plant("manageable", driver_info=inner, instance_info={"configdrive": {"a": 1}})
+    read = lite.ask("GET", f"/v1/nodes/{uuid}").json
+    assert read["driver_info"]["redfish_password"] == MASK
+    changed = {**read["driver_info"], "redfish_address": "b"}
+    patch = [
+        {"op": "replace", "path": "/driver_info", "value": changed},
+        {"op": "replace", "path": "/instance_info", "value": read["instance_info"]},
+    ]
+    assert lite.ask("PATCH", f"/v1/nodes/{uuid}", patch).status == 200
+    node = lite.node(uuid)
+    assert node.driver_info == {**inner, "redfish_address": "b"}
+    assert node.instance_info == {"configdrive": {"a": 1}}
+    alone = [{"op": "add", "path": "/driver_info/redfish_password", "value": MASK}]
+    assert lite.ask("PATCH", f"/v1/nodes/{uuid}", alone).status == 200
+    assert lite.node(uuid).driver_info["redfish_password"] == "hush"
+
+
+@pytest.mark.parametrize(
+    "info", [{"ipmi_password": MASK}, {"a": {"token": MASK}}, {"list": [{"secret": MASK}] * 2}]
+)
+def test_a_mask_that_stands_for_nothing_is_refused(lite: Standing, info: dict[str, Any]) -> None:
+    uuid = lite.plant("manageable", driver_info={"list": [{"secret": "s"}], "ipmi_password": None})
+    before = footprint(lite)
+    said = "write the secret itself"
+    refused(
+        lite.ask("POST", "/v1/nodes", {"driver": "fake-hardware", "driver_info": info}), 400, said
+    )
+    patch = [{"op": "replace", "path": "/driver_info", "value": info}]
+    refused(lite.ask("PATCH", f"/v1/nodes/{uuid}", patch), 400, said, "driver_info/")
+    assert footprint(lite) == before
+
+
+def test_what_is_not_masked_may_be_stars(lite: Standing) -> None:
+    patch = [
+        {"op": "add", "path": "/driver_info/motto", "value": MASK},
+        {"op": "add", "path": "/extra/password", "value": MASK},
+    ]
+    uuid = lite.plant("manageable")
+    assert lite.ask("PATCH", f"/v1/nodes/{uuid}", patch).status == 200
+    assert lite.node(uuid).extra == {"password": MASK}
+
+
+def test_the_steps_of_a_runbook_keep_their_secrets_too(lite: Standing) -> None:
+    step = {"interface": "bios", "step": "x", "order": 1, "args": {"password": "hush"}}
+    kind = KINDS["runbook"]
+    made = kind.make(lite, steps=[step])
+    assert made["steps"][0]["args"] == {"password": MASK}
+    steps = [{**made["steps"][0], "order": 7}]
+    assert kind.patch(lite, made["uuid"], ("replace", "/steps", steps)).status == 200
+    stored = lite.run(RUNBOOKS.get(lite.app.program.store, made["uuid"]))
+    assert stored is not None
+    assert stored.steps == [{**step, "order": 7}]
