@@ -18,11 +18,18 @@ class Machine:
         self.interfaces = interfaces
         self.waits = []
         self.instance_info = {}
+        self.stays_on = False
 
     @property
     def at(self):
         return Endpoint(
-            "n1", self.driver_info, {}, self.instance_info, self.memory, self.interfaces
+            "n1",
+            self.driver_info,
+            {},
+            self.instance_info,
+            self.memory,
+            self.interfaces,
+            stays_on=self.stays_on,
         )
 
     async def until_done(self, ask):

@@ -286,6 +286,19 @@ def test_an_iso_image_is_made_of_kernel_ramdisk_and_parameters(tmp_path):
     assert not any((tmp_path / "boot").iterdir())
 
 
+def test_a_node_without_dhcp_finds_its_network_on_the_medium_it_boots_from(tmp_path):
+    for name in ("kernel", "ramdisk"):
+        (tmp_path / name).touch()
+    made = ramdisks(tmp_path, kernel=str(tmp_path / "kernel"), ramdisk=str(tmp_path / "ramdisk"))
+    network = {"links": [], "networks": [], "services": [{"type": "dns", "address": "10.0.0.1"}]}
+    asyncio.run(made.iso(Endpoint("n1", {}, {}, {}, network_data=network), "s"))
+    asyncio.run(made.iso(Endpoint("n2", {}, {}, {}), "s"))
+    told, plain = ((tmp_path / "boot" / n / "s" / "boot.iso").read_bytes() for n in ("n1", "n2"))
+    assert b"config-2" in told
+    assert json.dumps(network).encode() in told
+    assert b"config-2" not in plain
+
+
 @pytest.mark.parametrize(("mode", "package"), [("uefi", "grub-efi"), ("bios", "isolinux")])
 def test_a_missing_boot_loader_is_told_to_those_whose_machines_need_it(
     tmp_path, monkeypatch, mode, package

@@ -65,6 +65,27 @@ def test_a_machine_goes_on_reboots_softly_and_goes_off_as_told(info, driver, gue
     asyncio.run(story())
 
 
+def test_a_machine_that_must_stay_on_is_reset_and_only_the_hard_way(driver, monkeypatch):
+    told = []
+
+    async def run(self, at, doing, *words):
+        told.append(words)
+        return "Chassis Power is on\n"
+
+    async def story():
+        machine = Machine({"ipmi_address": "10.0.0.9"})
+        machine.stays_on = True
+        assert isinstance(await machine.power(driver, PowerTarget.REBOOT), Done)
+        assert [words for words in told if words[1] != "status"] == [("power", "reset")]
+        soft = await machine.power(driver, PowerTarget.SOFT_REBOOT)
+        assert "10.0.0.9" in soft.reason
+        assert "Reboot it the hard way" in soft.reason
+        assert len([words for words in told if words[1] != "status"]) == 1
+
+    monkeypatch.setattr(IpmiTool, "run", run)
+    asyncio.run(story())
+
+
 def test_the_boot_device_is_set_and_read(info, driver):
     async def story():
         at = Machine(info).at

@@ -329,7 +329,9 @@ def test_a_network_that_cannot_be_read_is_refused(lite: Standing) -> None:
         return lite.ask("PATCH", f"/v1/nodes/{uuid}", body)
 
     assert put(fine).json["network_data"] == fine
-    for wrong in ({"links": {}}, {"links": [{}]}, {"networks": [{"id": 7}]}, {"services": ["x"]}):
+    for wrong in (
+        {"links": {}}, {"links": [{}]}, {"networks": [{"id": 7}]}, {"services": ["x"]}, {"a": 1},
+    ):  # fmt: skip
         refused(put(wrong), 400, "network_data", *wrong)
     add = [{"op": "add", "path": "/network_data/links/-", "value": {"id": "m", "type": "phy"}}]
     assert len(lite.ask("PATCH", f"/v1/nodes/{uuid}", add).json["network_data"]["links"]) == 2

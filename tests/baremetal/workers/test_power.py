@@ -131,6 +131,22 @@ def test_power_is_refused_while_cleaning_and_where_it_is_disabled(tmp_path):
     asyncio.run(story())
 
 
+def test_no_work_switches_a_node_off_that_must_stay_on(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(disable_power_off=True)
+            await lead(app, uuid, "manage", "provide", "active", "deleted")
+            assert (await app.node(uuid)).power_state == "power on"
+            await lead(app, uuid, "manage")
+            steps = [{"interface": "power", "step": "power_off"}]
+            await verb(app, uuid, "clean", clean_steps=steps)
+            node = await until(app, uuid, "clean failed")
+            assert "disable_power_off" in node.last_error
+            assert node.power_state == "power on"
+
+    asyncio.run(story())
+
+
 def test_a_power_cut_is_what_the_hardware_then_says(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

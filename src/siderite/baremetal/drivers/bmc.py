@@ -26,6 +26,8 @@ class PowerOrder(StrEnum):
     ON = "on"
     OFF = "off"
     SOFT_OFF = "soft off"
+    RESET = "reset"
+    SOFT_RESET = "soft reset"
 
 
 class PowerButton(Protocol):

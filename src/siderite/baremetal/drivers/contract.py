@@ -58,6 +58,10 @@ class Endpoint:
     """Whose images the node may be given, beside public ones."""
     boot_mode: str | None = None
     """What the BMC last said of it."""
+    stays_on: bool = False
+    """It must not be switched off, ever: it is reset instead."""
+    network_data: Mapping[str, Any] = field(default_factory=dict)
+    """The network of its ramdisk, where there is no DHCP."""
 
     @classmethod
     def of(cls, node: Node) -> "Endpoint":
@@ -72,6 +76,8 @@ class Endpoint:
             node.target_raid_config,
             node.lessee or node.owner,
             node.boot_mode,
+            node.disable_power_off,
+            node.network_data,
         )
 
     @property

@@ -2,7 +2,8 @@
 read until the machine has followed.
 
 A reboot is off and then on, with the half it has come to recorded on the node: a crash at any
-point neither skips a half nor does one twice.
+point neither skips a half nor does one twice. A machine that must stay on is never told to go off:
+it is reset, which nobody can see afterwards, so that is recorded as soon as the BMC was told.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
@@ -24,6 +26,7 @@ SOON_S, POLL_S = 0.2, 1.0
 """Most machines follow at once: they are read again soon, and then ever more seldom."""
 RESEND_S = {PowerOrder.ON: 15.0, PowerOrder.OFF: 15.0, PowerOrder.SOFT_OFF: 5.0}
 """A guest that still boots does not hear a soft off, so that is repeated soonest."""
+UNTOLD = "the BMC does not say whether the machine is on or off; nothing is done until it does"
 MEMORY = "power_change"
 _REMEMBERED_ORDERS = 10_000
 
@@ -48,16 +51,25 @@ class Switch:
             order = {PowerTarget.ON: PowerOrder.ON, PowerTarget.OFF: PowerOrder.OFF}.get(
                 to, PowerOrder.SOFT_OFF
             )
+            if at.stays_on and order is not PowerOrder.ON:
+                return Failed("power off is disabled for this node (disable_power_off)")
             waiting = await self.toward(at, order, token)
         except HardwareError as why:
             return outcome_of(why)
         return waiting or Done()
 
     async def toward(self, at: Endpoint, order: PowerOrder, token: str) -> Wait | None:
-        """Order it unless that was done lately; None once the machine has followed."""
-        goal = PowerState.ON if order is PowerOrder.ON else PowerState.OFF
-        if await self._button.power(at) is goal:
+        """Order it unless that was done lately; None once the machine has followed. One that must
+        stay on is as it should be.
+        """
+        if at.stays_on and order is not PowerOrder.ON:
             return None
+        goal = PowerState.ON if order is PowerOrder.ON else PowerState.OFF
+        power = await self._button.power(at)
+        if power is goal:
+            return None
+        if power is PowerState.UNKNOWN:
+            return Wait(UNTOLD, POLL_S)
         key, now = (token, order), self._clock()
         last = self._ordered.get(key)
         if last is None or now - last >= RESEND_S[order]:
@@ -68,7 +80,22 @@ class Switch:
         again_in = min(max((now - last) / 2, SOON_S), POLL_S)
         return Wait(f"the machine was told to go {order}, and has not yet", again_in)
 
+    async def start(self, at: Endpoint, token: str, *, soft: bool = False) -> Wait | None:
+        """Have a machine that was brought `toward` off start; None once it has."""
+        known = at.driver_internal_info.get(MEMORY) or {}
+        if at.stays_on and known.get("token") != token:
+            power = await self._button.power(at)
+            if power is PowerState.UNKNOWN:
+                return Wait(UNTOLD, POLL_S)
+            if power is PowerState.ON:
+                await self._button.press(at, PowerOrder.SOFT_RESET if soft else PowerOrder.RESET)
+            return Wait("the machine was reset", SOON_S, remember=_memory(token, "reset"))
+        return await self.toward(at, PowerOrder.ON, token)
+
     async def _reboot(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
+        if at.stays_on:
+            waiting = await self.start(at, token, soft=to.is_soft)
+            return waiting or Done(remember={MEMORY: None})
         memory = at.driver_internal_info.get(MEMORY) or {}
         half = memory.get("half") if memory.get("token") == token else None
         if half is None:

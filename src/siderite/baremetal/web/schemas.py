@@ -53,6 +53,9 @@ def _network_data(name: str, value: Any) -> dict[str, Any]:
     refused here.
     """
     found = obj(name, value)
+    for key in found:
+        if key not in _NETWORK_PARTS:
+            raise Invalid(f"{name} has no {short(key)}; it has {', '.join(_NETWORK_PARTS)}.")
     for part, needs in _NETWORK_PARTS.items():
         entries = found.get(part, [])
         fine = isinstance(entries, list) and all(

@@ -111,6 +111,8 @@ class Steps:
     async def _reserved(self, run: Run, driver: Driver, step: Step, at: Endpoint) -> Outcome:
         if step.step in _POWER_STEPS:
             target = _POWER_STEPS[step.step]
+            if at.stays_on and target is PowerTarget.OFF:
+                return Failed("power off is disabled for this node (disable_power_off)")
             outcome = await driver.power.set(at, target, run.job.token)
             if isinstance(outcome, Done):
                 return Done({"power_state": target.leads_to.value}, outcome.remember)

@@ -1,6 +1,7 @@
 """Booting a node's ramdisk, and getting rid of it again.
 
-Off, medium in, on, and then the ramdisk calls: how far it has come is recorded on the node
+Off, medium in, on, and then the ramdisk calls (a machine that must stay on is reset in place of off
+and on): how far it has come is recorded on the node
 (`driver_internal_info.ramdisk`) before the next part begins, so that a crash repeats nothing that
 matters. With virtual media the BMC is given an ISO image; without, the machine boots by network and
 asks our iPXE address, which reads the same record.
@@ -21,6 +22,7 @@ from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.contract import BootDevices
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import VirtualMedia
+from siderite.baremetal.drivers.switch import MEMORY as RESET
 from siderite.baremetal.drivers.switch import Switch
 
 MEMORY = "ramdisk"
@@ -68,7 +70,7 @@ class Booter:
             "agent_last_heartbeat"
         )
         if inspects or not called:
-            waiting = await self._switch.toward(at, PowerOrder.ON, f"{token}/on")
+            waiting = await self._switch.start(at, f"{token}/on")
             if waiting is not None:
                 return waiting
             if not iso:
@@ -109,8 +111,8 @@ class Booter:
             await self._empty(at)
             await self._boot_devices.set_boot_device(at, BootDevice.DISK, persistent=True)
             return Wait("the machine is to boot its disk", 0.0, remember={"disk_boot": token})
-        waiting = await self._switch.toward(at, PowerOrder.ON, token)
-        return waiting or Done({"power_state": "power on"}, {"disk_boot": None})
+        waiting = await self._switch.start(at, token)
+        return waiting or Done({"power_state": "power on"}, {"disk_boot": None, RESET: None})
 
     async def _empty(self, at: Endpoint) -> None:
         if self._media is not None and self.uses_media(at):
@@ -120,7 +122,7 @@ class Booter:
 
 def gone() -> dict[str, Any]:
     """What to remember once there is no ramdisk any more."""
-    return {**FORGET, MEMORY: None}
+    return {**FORGET, MEMORY: None, RESET: None}
 
 
 def belongs(at: Endpoint, token: str) -> bool:

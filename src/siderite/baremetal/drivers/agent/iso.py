@@ -47,9 +47,12 @@ class NoRamdisk(Exception):
         self.passing = passing
 
 
-async def bootable(folder: Path, params: str, *, uefi: bool = False) -> None:
+async def bootable(
+    folder: Path, params: str, *, uefi: bool = False, network: Mapping[str, Any] | None = None
+) -> None:
     """Make `boot.iso` of `vmlinuz` and `initrd` in a folder: for BIOS and UEFI machines, as far as
-    the boot loaders are installed here; NoRamdisk if the one for this machine is not.
+    the boot loaders are installed here; NoRamdisk if the one for this machine is not. With a
+    network it is also the config drive that tells the ramdisk of it.
     """
     bios_loader, uefi_loader = await asyncio.to_thread(_loaders)
     if not (uefi_loader if uefi else bios_loader):
@@ -61,7 +64,9 @@ async def bootable(folder: Path, params: str, *, uefi: bool = False) -> None:
         )
     root = folder / "iso"
     await asyncio.to_thread(_fill, root, folder)
-    words: list[str | Path] = ["-V", "ramdisk", "-c", "boot.cat"]
+    words: list[str | Path] = ["-V", "config-2" if network else "ramdisk", "-c", "boot.cat"]
+    if network:
+        await asyncio.to_thread(_write_config, root, {"network_data": network})
     if bios_loader:
         await asyncio.to_thread(_add_isolinux, root, params)
         words += _BIOS_WORDS
@@ -126,7 +131,6 @@ async def config_drive(value: str | Mapping[str, Any] | None) -> str | None:
 
 
 def _write_config(root: Path, parts: Mapping[str, Any]) -> None:
-    root.mkdir()
     for name, where in _CONFIG_FILES.items():
         part = parts.get(name)
         if part is None:

@@ -98,7 +98,7 @@ class Ramdisks:
         if not (folder / "boot.iso").exists():
             await self._fetch_pair(at, folder)
             params = self.params(at, inspects=inspects)
-            await iso.bootable(folder, params, uefi=at.is_uefi)
+            await iso.bootable(folder, params, uefi=at.is_uefi, network=at.network_data)
         return self._address(self._settings.media_url, at, secret, "boot.iso")
 
     async def given_iso(self, at: Endpoint, source: str, secret: str) -> str:

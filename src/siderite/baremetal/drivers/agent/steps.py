@@ -104,15 +104,17 @@ class AgentSteps:
 
     async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step]:
         """A ramdisk is booted before, and left after, steps that need one. Cleaning that switched
-        the machine on ends with it off.
+        the machine on ends with it off; one that must stay on leaves its ramdisk for its disk.
         """
-        if family is Family.CLEAN and any(step.interface == "bios" for step in chosen):
-            chosen = [*chosen, _LEAVE] if not any(step.in_band for step in chosen) else chosen
-        if family is Family.DEPLOY or not any(step.in_band for step in chosen):
+        in_band = any(step.in_band for step in chosen)
+        starts = any(step.interface == "bios" for step in chosen)
+        if family is Family.CLEAN and starts and not in_band and not at.stays_on:
+            return [*chosen, _LEAVE]
+        if family is Family.DEPLOY or not in_band:
             return chosen
+        after = [_LEAVE, _START] if family is Family.SERVICE or at.stays_on else [_LEAVE]
         if family is Family.INSPECT:
-            return [*chosen, _LEAVE]  # its one step is the ramdisk's boot
-        after = [_LEAVE, _START] if family is Family.SERVICE else [_LEAVE]
+            return [*chosen, *after]  # its one step is the ramdisk's boot
         return [_BOOT, *chosen, *after]
 
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
@@ -178,7 +180,7 @@ class AgentSteps:
 
     async def _leave(self, at: Endpoint, step: Step, token: str) -> Outcome:
         waiting = await self._booter.off(at, token)
-        return waiting or Done({"power_state": "power off"}, gone())
+        return waiting or Done({} if at.stays_on else {"power_state": "power off"}, gone())
 
     async def _start(self, at: Endpoint, step: Step, token: str) -> Outcome:
         return await self._booter.disk(at, token)

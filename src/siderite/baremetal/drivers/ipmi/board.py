@@ -15,7 +15,12 @@ from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.ipmi.tool import IpmiTool
 
-_ORDERS = {PowerOrder.ON: "on", PowerOrder.OFF: "off", PowerOrder.SOFT_OFF: "soft"}
+_ORDERS = {
+    PowerOrder.ON: "on",
+    PowerOrder.OFF: "off",
+    PowerOrder.SOFT_OFF: "soft",
+    PowerOrder.RESET: "reset",
+}
 _DEVICES = {
     BootDevice.PXE: "pxe",
     BootDevice.DISK: "disk",
@@ -52,6 +57,8 @@ class IpmiBoard:
 
     async def press(self, at: Endpoint, order: PowerOrder) -> None:
         """Give an order."""
+        if order not in _ORDERS:
+            raise Refused(at.bmc, f"power {order}", "IPMI has none", "Reboot it the hard way.")
         await self._tool.run(at, f"power {order}", "power", _ORDERS[order])
 
     async def boot_devices(self, at: Endpoint) -> Sequence[BootDevice]:

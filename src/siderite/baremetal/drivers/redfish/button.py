@@ -19,6 +19,8 @@ _RESETS = {
     PowerOrder.ON: ("On", "ForceOn"),
     PowerOrder.OFF: ("ForceOff",),
     PowerOrder.SOFT_OFF: ("GracefulShutdown", "PushPowerButton"),
+    PowerOrder.RESET: ("ForceRestart", "PowerCycle"),
+    PowerOrder.SOFT_RESET: ("GracefulRestart",),
 }
 
 

@@ -18,6 +18,7 @@ from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.redfish.inside import RedfishInside
 from siderite.baremetal.drivers.redfish.lines import Lines
+from siderite.baremetal.drivers.switch import MEMORY as RESET
 from siderite.baremetal.drivers.switch import Switch
 
 MEMORY = "bios_change"
@@ -66,11 +67,11 @@ class RedfishSettings:
             await tell()
             return Wait("the BMC has the settings; the machine is to start with them", 0.0,
                         remember={MEMORY: token})  # fmt: skip
-        waiting = await self._switch.toward(at, PowerOrder.ON, token)
+        waiting = await self._switch.start(at, token)
         if waiting is not None:
             return waiting
         found = Found(bios=list(await self._inside.settings(at)))
-        return Done({"power_state": "power on"}, {MEMORY: None}, found)
+        return Done({"power_state": "power on"}, {MEMORY: None, RESET: None}, found)
 
 
 def _wanted(settings: Any) -> dict[str, Any] | None:

@@ -64,7 +64,7 @@ def ended(machines: Machines, at: Endpoint, step: Step) -> Done | Failed:
                 return Done({"raid_config": {}})
     except Refused as why:
         return Failed(why.sentence)
-    if name in POWER:
+    if name in POWER and not (at.stays_on and POWER[name] == OFF):
         machines.set_power(at, POWER[name])
         return Done({"power_state": POWER[name]})
     return Done()

@@ -1,0 +1,132 @@
+"""The power switch over any BMC: a machine that must stay on, and a BMC that does not say."""
+
+import asyncio
+
+import pytest
+
+from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.agent import Agent
+from siderite.baremetal.drivers.agent import AgentSteps
+from siderite.baremetal.drivers.agent import Booter
+from siderite.baremetal.drivers.agent import Ramdisks
+from siderite.baremetal.drivers.agent import RamdiskSettings
+from siderite.baremetal.drivers.bmc import PowerOrder
+from siderite.baremetal.drivers.switch import UNTOLD
+from siderite.baremetal.drivers.switch import Switch
+from tests.baremetal.drivers.machine import Machine
+
+ERASE = Step("deploy", "erase_devices_metadata", in_band=True)
+
+
+class Board:
+    """A BMC whose machine follows at once, and what it was told."""
+
+    def __init__(self, power=PowerState.ON):
+        self.state = power
+        self.told = []
+
+    async def power(self, at):
+        return self.state
+
+    async def press(self, at, order):
+        self.told.append(order)
+        self.state = PowerState.OFF if "off" in order else PowerState.ON
+
+    async def set_boot_device(self, at, device, *, persistent):
+        self.told.append(device)
+
+
+@pytest.fixture
+def machine():
+    made = Machine({})
+    made.stays_on = True
+    return made
+
+
+@pytest.mark.parametrize(
+    ("target", "order"),
+    [(PowerTarget.REBOOT, PowerOrder.RESET), (PowerTarget.SOFT_REBOOT, PowerOrder.SOFT_RESET)],
+)
+def test_a_machine_that_must_stay_on_is_reset_once(machine, target, order):
+    board = Board()
+    switch = Switch(board)
+    done = asyncio.run(machine.until_done(lambda at: switch.set(at, target, "t")))
+    assert isinstance(done, Done)
+    assert board.told == [order]
+    asyncio.run(machine.until_done(lambda at: switch.set(at, target, "u")))
+    assert board.told == [order, order], "another reboot is another order"
+    board.state = PowerState.OFF  # somebody else did that
+    asyncio.run(machine.until_done(lambda at: switch.set(at, target, "v")))
+    assert board.told[2:] == [PowerOrder.ON]
+
+
+@pytest.mark.parametrize("target", [PowerTarget.OFF, PowerTarget.SOFT_OFF])
+def test_a_machine_that_must_stay_on_is_not_switched_off(machine, target):
+    board = Board()
+    outcome = asyncio.run(Switch(board).set(machine.at, target, "t"))
+    assert isinstance(outcome, Failed)
+    assert "disable_power_off" in outcome.reason
+    assert board.told == []
+
+
+def test_no_step_switches_a_machine_off_that_must_stay_on(machine, tmp_path):
+    for name in ("kernel", "ramdisk"):
+        (tmp_path / name).touch()
+    files = RamdiskSettings(
+        tmp_path / "boot", "http://here", "http://here",
+        kernel=str(tmp_path / "kernel"), ramdisk=str(tmp_path / "ramdisk"),
+    )  # fmt: skip
+    board = Board()
+    booter = Booter(Switch(board), board, None, Ramdisks(files))
+    steps = AgentSteps(booter, Agent(), {}, {})
+
+    async def run(family, name):
+        step = Step("deploy", name)
+
+        async def ask(at):
+            outcome = await steps.run(at, family, step, f"work/{name}")
+            if getattr(outcome, "callback", False):  # it boots: here it calls
+                machine.memory |= {"agent_url": "http://a", "agent_last_heartbeat": "now"}
+            return outcome
+
+        return await machine.until_done(ask)
+
+    async def story():
+        assert isinstance(await run(Family.CLEAN, "boot_ramdisk"), Done)
+        assert board.told == [BootDevice.PXE, PowerOrder.RESET]
+        assert (await run(Family.CLEAN, "tear_down_agent")).changes == {}
+        assert (await run(Family.CLEAN, "boot_instance")).changes == {"power_state": "power on"}
+        assert board.told[2:] == [BootDevice.DISK, PowerOrder.RESET]
+        assert (await run(Family.TEARDOWN, "tear_down")).changes == {}
+        await steps.forget(machine.at, "work/x")
+        assert len(board.told) == 4
+        framed = await steps.frame(machine.at, Family.CLEAN, [ERASE])
+        assert [s.step for s in framed][-2:] == ["tear_down_agent", "boot_instance"]
+        bios = Step("bios", "factory_reset")
+        assert await steps.frame(machine.at, Family.CLEAN, [bios]) == [bios]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("stays_on", [True, False])
+def test_no_order_is_given_while_the_bmc_does_not_say_whether_the_machine_is_on(machine, stays_on):
+    machine.stays_on = stays_on
+    board = Board(PowerState.UNKNOWN)
+    switch = Switch(board)
+
+    async def story():
+        for target in (PowerTarget.ON, PowerTarget.REBOOT):
+            outcome = await switch.set(machine.at, target, "t")
+            machine.memory |= outcome.remember
+            outcome = await switch.set(machine.at, target, "t")
+            assert outcome.reason == UNTOLD
+            assert outcome.again_in > 0
+        assert board.told == []
+
+    asyncio.run(story())
