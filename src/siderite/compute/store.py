@@ -9,6 +9,7 @@ from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Amount
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.host import Hypervisor
+from siderite.compute.domain.network import Port
 from siderite.compute.domain.server import Server
 from siderite.core.store import Line
 from siderite.core.store import Op
@@ -174,11 +175,11 @@ async def usage(store: Store, project: str) -> tuple[int, int, int] | None:
 # Addresses
 
 
-def take_address(network: str, address: str, server: str) -> Op:
+def take_address(port: Port, server: str) -> Op:
     """An address becomes a server's; Duplicate if it is another's."""
     return Op(
-        "INSERT INTO addresses (network, address, server) VALUES (?, ?, ?)",
-        (network, address, server),
+        "INSERT INTO addresses (network, address, server, port) VALUES (?, ?, ?, ?)",
+        (port.network, port.address, server, port.id),
         1,
     )
 
@@ -203,6 +204,12 @@ async def taken(store: Store, network: str, candidates: Sequence[str]) -> set[st
         f"SELECT address FROM addresses WHERE network = ? AND address IN ({marks})",  # noqa: S608
         (network, *candidates),
     )
+    return {str(row[0]) for row in rows}
+
+
+async def all_taken(store: Store, network: str) -> set[str]:
+    """All addresses of a network that are in use."""
+    rows = await store.fetch("SELECT address FROM addresses WHERE network = ?", (network,))
     return {str(row[0]) for row in rows}
 
 

@@ -1,11 +1,16 @@
 """The networks that hosts offer, as Neutron would show them."""
 
 import asyncio
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from siderite.compute.domain.network import Port
+from siderite.compute.domain.network import mac_of
+from siderite.compute.usecases import networks
 from siderite.compute.web.network import ROUTES
+from siderite.core.ids import new_uuid
+from siderite.core.store.migrations import for_dialect
 from tests.compute.records.world import World
 from tests.compute.records.world import world
 from tests.support.app import Answer
@@ -66,6 +71,53 @@ def test_ports_are_those_of_ones_own_servers(tell: Tell) -> None:
     tell(story)
 
 
+def test_ports_come_in_pages_also_if_nobody_asks_for_them(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with world(tmp_path, max_limit=2) as here:
+            idents = sorted(new_uuid() for _ in range(5))
+            for at, ident in enumerate(idents):
+                port = Port(ident, "private", mac_of(ident), f"10.88.2.{at}")
+                await here.server("other", ports=[port])
+            path, seen, sizes = "/v2.0/ports?status=DOWN", list[str](), list[int]()
+            while path:
+                page = await _get(here, path)
+                seen += [one["id"] for one in page["ports"]]
+                sizes.append(len(page["ports"]))
+                links = page.get("ports_links", [{"href": ""}])
+                path = links[0]["href"].partition("/network")[2]
+            assert (seen, sizes) == (idents, [2, 2, 1])
+            one = (await _get(here, f"/v2.0/ports/{idents[3]}"))["port"]
+            assert one["fixed_ips"][0]["ip_address"] == "10.88.2.3"
+            assert (await _get(here, f"/v2.0/ports?id={idents[4]}"))["ports"][0]["id"] == idents[4]
+            either = f"fixed_ips=ip_address=10.88.2.1&fixed_ips=subnet_id={'x' * 8}"
+            assert len((await _get(here, f"/v2.0/ports?{either}"))["ports"]) == 1
+
+    asyncio.run(story())
+
+
+def test_addresses_from_before_ports_were_on_record_get_theirs(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        store = here.app.program.store
+        ports = [Port(new_uuid(), "private", "fa:16:3e:00:00:01", f"10.88.3.{n}") for n in (1, 2)]
+        await here.server("p", ports=ports)
+        await here.server("p")
+        await store.write("UPDATE addresses SET port = NULL")
+        assert (await _get(here, "/v2.0/ports"))["ports"] == []
+        await networks.complete(here.app.program.compute.context)
+        assert len((await _get(here, "/v2.0/ports"))["ports"]) == 2
+        await store.write("UPDATE addresses SET port = NULL")
+        text = files("siderite.compute").joinpath("migrations/0006_ports.sql").read_text()
+        (fill,) = [
+            line for line in for_dialect(text, store.dialect).splitlines()
+            if line.startswith("UPDATE")
+        ]  # fmt: skip
+        await store.write(fill.rstrip(";"))
+        found = (await _get(here, "/v2.0/ports"))["ports"]
+        assert {one["id"] for one in found} == {port.id for port in ports}
+
+    tell(story)
+
+
 def test_each_project_has_a_security_group_that_filters_nothing(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         _, token, project = await here.app.person("reader")
@@ -96,8 +148,8 @@ def test_it_is_read_only_and_for_those_who_log_in(tell_once: Tell) -> None:
 
 def test_a_bridge_is_told_as_reachable_from_outside(tmp_path: Path) -> None:
     async def story() -> None:
-        networks = "inner=user@10.1.0.0/16, outer=bridge:br0@192.0.2.0/24"
-        async with world(tmp_path, networks=networks) as here:
+        text = "inner=user@10.1.0.0/16, outer=bridge:br0@192.0.2.0/24"
+        async with world(tmp_path, networks=text) as here:
             external = await _get(here, "/v2.0/networks?router:external=true")
             assert [one["name"] for one in external["networks"]] == ["outer"]
             every = (await _get(here, "/v2.0/networks"))["networks"]

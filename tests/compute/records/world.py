@@ -72,7 +72,8 @@ class World:
             "launched_at": iso(now - 7200), **fields,
         }  # fmt: skip
         server = Server(**made)
-        await self.app.program.store.commit([SERVERS.insert(server)])
+        taken = [store.take_address(port, server.uuid) for port in server.ports]
+        await self.app.program.store.commit([SERVERS.insert(server), *taken])
         return server
 
 

@@ -44,6 +44,9 @@ def _names(crowd: Any, query: str, *, version: int = 104) -> list[str]:
         ("name=db_1", ["db_1"]),
         ("name=" + quote("db%2"), ["db%2"]),
         ("name=" + quote("Web\\.3"), ["Web.3"]),
+        ("name=" + quote("^web-[0-9]+$"), ["web-2", "web-1"]),
+        ("name=" + quote("^(web-1|db.2)$"), ["db%2", "web-1"]),
+        ("name=" + quote(r"b\W\d"), ["db%2", "Web.3", "web-2", "web-1"]),
         ("status=SHUTOFF", ["db_1"]),
         ("status=ACTIVE&status=SHUTOFF&name=db", ["db%2", "db_1"]),
         ("tags=blue,big", ["web-1"]),
@@ -56,6 +59,8 @@ def _names(crowd: Any, query: str, *, version: int = 104) -> list[str]:
         ("sort_key=display_name&sort_dir=asc&name=web", ["Web.3", "web-1", "web-2"]),
         ("sort_key=vm_state&sort_key=created_at&sort_dir=desc&sort_dir=asc",
          ["db_1", "web-1", "web-2", "Web.3", "db%2"]),
+        ("sort_key=vm_state&sort_key=created_at&sort_dir=asc",
+         ["web-1", "web-2", "Web.3", "db%2", "db_1"]),
         ("limit=2", ["db%2", "db_1"]),
         ("limit=0", []),
         ("deleted=False", ["db%2", "db_1", "Web.3", "web-2", "web-1"]),
@@ -91,6 +96,10 @@ def test_pages_go_through_all_once(crowd: Any, sort: str) -> None:
         ("limit=x", 104, 400),
         ("limit=-1", 104, 400),
         ("marker=nothing", 104, 400),
+        ("name=" + quote("(a"), 104, 400),
+        ("ip=" + quote("[a"), 104, 400),
+        ("sort_key=uuid&sort_dir=asc&sort_dir=asc", 104, 400),
+        ("metadata=a", 1, 400),
         ("sort_key=nothing", 104, 400),
         ("sort_key=host", 104, 403),
         ("nothing=1", 75, 400),
@@ -110,6 +119,18 @@ def test_a_wrong_query_is_refused(crowd: Any, query: str, version: int, status: 
     assert cloud.ask("GET", f"/servers?{query}", token=token, version=version).status == status
 
 
+def test_an_address_is_found_from_end_to_end(crowd: Any) -> None:
+    cloud, token, _ = crowd
+    found = cloud.ask("GET", "/servers/detail", token=token).json["servers"]
+    by_name = {one["name"]: one["addresses"]["private"][0]["addr"] for one in found}
+    address = by_name["web-1"]
+    assert _names(crowd, f"ip={quote(f'^{address}$')}") == ["web-1"]
+    assert _names(crowd, f"ip={quote(f'^{address[:-1]}$')}") == []
+    assert _names(crowd, f"ip={quote(f'^{address[1:]}')}") == []
+    assert _names(crowd, f"ip={quote(f'^10[.]88.*({address[-3:]})$')}&name=web-1") == ["web-1"]
+    assert "web-1" in _names(crowd, f"ip={address[2:-1]}")
+
+
 def test_administrators_see_all_projects_if_they_ask(crowd: Any) -> None:
     cloud, _, made = crowd
     mine = {one["id"] for one in cloud.ask("GET", "/servers").json["servers"]}
@@ -127,3 +148,5 @@ def test_a_deleted_server_is_shown_to_those_who_follow_changes(crowd: Any) -> No
     assert _names(crowd, "name=goner&changes-since=2020-01-01") == ["goner"]
     admin = cloud.ask("GET", "/servers?all_tenants=1&deleted=true&name=goner").json["servers"]
     assert [one["id"] for one in admin] == [uuid]
+    living = "/servers?all_tenants=1&deleted=False&changes-since=2020-01-01&name=goner"
+    assert cloud.ask("GET", living).json["servers"] == []

@@ -12,6 +12,21 @@ from siderite.core.errors import Invalid
 
 KINDS = ("user", "network", "bridge")
 _OURS = uuids.UUID("6f1d2b0e-6f4a-4f5c-9a55-0c6a5e1f7d11")
+_GROUPS = uuids.UUID("0e7bd0c4-95a5-5c9d-9f7b-6a8f6d2b8f61")
+DEFAULT_GROUP = "default"
+"""The name of the one security group that a project has."""
+FIRST_GIVEN = 16
+"""Which of a network's addresses is the first that servers get."""
+
+
+def group_id(project: str, part: str = "") -> str:
+    """The id of a project's one security group, or of a rule in it."""
+    return str(uuids.uuid5(_GROUPS, f"{project}/{part}" if part else project))
+
+
+def is_group(project: str, name: str) -> bool:
+    """Whether this is the name or the id of a project's security group."""
+    return name in (DEFAULT_GROUP, group_id(project))
 
 
 @lru_cache(256)
@@ -59,9 +74,13 @@ class Network:
 
     def candidate(self, seed: str, attempt: int) -> str:
         """An address that a server may try, spread evenly over the range."""
-        hosts = self.range.num_addresses - 18
         number = int.from_bytes(blake2b(seed.encode(), digest_size=8).digest())
-        return str(self.range[16 + (number + attempt) % hosts])
+        return str(self.range[FIRST_GIVEN + (number + attempt) % self.size])
+
+    @property
+    def size(self) -> int:
+        """How many servers can have an address."""
+        return self.range.num_addresses - FIRST_GIVEN - 2
 
 
 def parse(text: str) -> tuple[Network, ...]:

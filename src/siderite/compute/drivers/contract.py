@@ -49,6 +49,8 @@ class Nic:
     address: str
     prefix: int
     gateway: str | None = None
+    tag: str | None = None
+    """What the guest knows it by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,10 @@ class Guest:
     key_name: str | None = None
     admin_password: str | None = None
     availability_zone: str = ""
+    launch_index: int = 0
+    """Which of those that were asked for together."""
+    files: tuple[tuple[str, str], ...] = ()
+    """Paths within the guest, and their contents in base64."""
     config_drive: bool = True
     is_running: bool = True
     """Whether it should run when the call is done (spawn, resize, rebuild)."""

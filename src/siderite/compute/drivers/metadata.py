@@ -16,9 +16,16 @@ def meta_data(guest: Guest) -> dict[str, Any]:
         "hostname": guest.hostname,
         "project_id": guest.project,
         "availability_zone": guest.availability_zone,
-        "launch_index": 0,
-        "devices": [],
+        "launch_index": guest.launch_index,
+        "devices": [
+            {"type": "nic", "mac": nic.mac, "tags": [nic.tag]} for nic in guest.nics if nic.tag
+        ],
     }
+    if guest.files:
+        data["files"] = [
+            {"path": path, "content_path": f"/{content_path(at)}"}
+            for at, (path, _) in enumerate(guest.files)
+        ]
     if guest.metadata:
         data["meta"] = dict(guest.metadata)
     if guest.public_key is not None:
@@ -28,6 +35,11 @@ def meta_data(guest: Guest) -> dict[str, Any]:
     if guest.admin_password is not None:
         data["admin_pass"] = guest.admin_password
     return data
+
+
+def content_path(at: int) -> str:
+    """Where in a config drive a file is that is to be put elsewhere."""
+    return f"content/{at:04}"
 
 
 def network_data(nics: tuple[Nic, ...]) -> dict[str, Any]:

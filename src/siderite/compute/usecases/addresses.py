@@ -1,6 +1,7 @@
 """Addresses of servers on the networks that hosts offer."""
 
 import ipaddress
+from collections.abc import Collection
 
 from siderite.compute import store as rows
 from siderite.compute.domain.network import Network
@@ -14,22 +15,40 @@ _AT_ONCE = 6
 
 
 async def new_port(
-    ctx: Context, network: Network, address: str | None, tag: str | None, attempt: int
+    ctx: Context,
+    network: Network,
+    address: str | None,
+    tag: str | None,
+    attempt: int,
+    *,
+    beside: Collection[str] = (),
 ) -> Port:
     """A port with an address that seems free; who takes it finds out (`Duplicate`), and comes back
-    with the next attempt.
+    with the next attempt. `beside` are those that the same commit takes.
     """
     ident = new_uuid()
     if address is not None:
-        _check(network, address, attempt)
+        _check(network, address, attempt, beside)
         return Port(ident, network.name, mac_of(ident), address, tag)
-    candidates = [network.candidate(ident, attempt * _AT_ONCE + n) for n in range(_AT_ONCE)]
-    used = await rows.taken(ctx.door.store, network.name, candidates)
-    free = [candidate for candidate in candidates if candidate not in used]
-    return Port(ident, network.name, mac_of(ident), free[0] if free else candidates[0], tag)
+    candidates = [network.candidate(ident, n) for n in range(_AT_ONCE)]
+    used = {*await rows.taken(ctx.door.store, network.name, candidates), *beside}
+    free = next((one for one in candidates if one not in used), None)
+    if free is None:
+        free = await _found(ctx, network, ident, beside)
+    return Port(ident, network.name, mac_of(ident), free, tag)
 
 
-def _check(network: Network, address: str, attempt: int) -> None:
+async def _found(ctx: Context, network: Network, ident: str, beside: Collection[str]) -> str:
+    """A free address of a network that is nearly full: one more than are used must hold one."""
+    used = {*await rows.all_taken(ctx.door.store, network.name), *beside}
+    for n in range(min(len(used) + 1, network.size)):
+        candidate = network.candidate(ident, n)
+        if candidate not in used:
+            return candidate
+    raise Invalid(f"No fixed IP addresses available for network: {network.name} has none left.")
+
+
+def _check(network: Network, address: str, attempt: int, beside: Collection[str]) -> None:
     try:
         inside = ipaddress.ip_address(address) in network.range
     except ValueError as why:
@@ -38,5 +57,5 @@ def _check(network: Network, address: str, attempt: int) -> None:
         raise Invalid(
             f"Fixed IP address {address} is not in network {network.name}, which is {network.cidr}."
         )
-    if attempt:
+    if attempt or address in beside:
         raise Invalid(f"Fixed IP address {address} is already in use on network {network.name}.")

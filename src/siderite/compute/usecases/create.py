@@ -1,6 +1,7 @@
 """New servers: checked, counted against the quota, recorded with all that it takes to make them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from siderite.compute.domain.job import ActionEvent
 from siderite.compute.domain.job import Job
 from siderite.compute.domain.job import events_text
 from siderite.compute.domain.job import job_text
+from siderite.compute.domain.network import Port
 from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server import Request
 from siderite.compute.domain.server import Server
@@ -24,6 +26,7 @@ from siderite.compute.domain.server_machine import BUILD_S
 from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import addresses
+from siderite.compute.usecases import delete
 from siderite.compute.usecases import flavors
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.acting import work_kind
@@ -31,6 +34,7 @@ from siderite.compute.usecases.context import Context
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Invalid
+from siderite.core.errors import SideriteError
 from siderite.core.ids import new_request_id
 from siderite.core.ids import new_uuid
 from siderite.core.store import Duplicate
@@ -65,6 +69,8 @@ async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[
     flavor = await flavors.for_server(ctx, wish.flavor, who)
     if wish.image is not None:
         usable(wish.image, flavor.ram_mib, flavor.disk_gib)
+    if flavor.resource_class is not None and wish.request.personality:
+        raise Invalid("Files cannot be put into a bare metal server; use user_data.")
     await _check_group(ctx, wish, who)
     await _check_zone(ctx, wish)
     wish = await _with_key(ctx, wish, who)
@@ -76,7 +82,15 @@ async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[
     made: list[Server] = []
     while len(made) < count:
         some = range(len(made), min(count, len(made) + AT_ONCE))
-        made += await _some(ctx, batch, some, cause)
+        try:
+            made += await _some(ctx, batch, some, cause)
+        except SideriteError:
+            if len(made) >= wish.min_count:
+                break
+            # Fewer than are of use: nobody is told of these, so nobody would delete them.
+            for server in made:
+                await delete.ask(ctx, server.uuid, who=who, cause=cause, force=True)
+            raise
     return made
 
 
@@ -137,10 +151,13 @@ async def _some(ctx: Context, batch: _Batch, some: range, cause: Cause) -> list[
             change.put(await quota.take(ctx, project, batch.flavor, len(some)))
             for op in await _join(ctx, batch.wish, project, len(some)):
                 change.put(op)
-            return [
-                await _record(ctx, change, batch.wish, _server(batch, index, change), attempt)
-                for index in some
-            ]
+            made: list[Server] = []
+            for index in some:
+                server = _server(batch, index, change)
+                made.append(
+                    await _record(ctx, change, batch.wish, server, attempt=attempt, others=made)
+                )
+            return made
 
         try:
             return await ctx.door.attempt(cause, f"create:{project}", decide)
@@ -180,15 +197,23 @@ def _server(batch: _Batch, index: int, change: Change) -> Server:
 
 
 async def _record(
-    ctx: Context, change: Change, wish: Create, server: Server, attempt: int
+    ctx: Context,
+    change: Change,
+    wish: Create,
+    server: Server,
+    *,
+    attempt: int,
+    others: Sequence[Server],
 ) -> Server:
-    ports = []
+    ports = list[Port]()
     for name, address, tag in _wanted(ctx, wish):
         network = ctx.network(name)
         if network is None:
             raise Invalid(f"Network {name[:80]} could not be found; it is not offered here.")
-        port = await addresses.new_port(ctx, network, address, tag, attempt)
-        change.put(rows.take_address(network.name, port.address, server.uuid))
+        taken = [*ports, *(port for other in others for port in other.ports)]
+        beside = {port.address for port in taken if port.network == network.name}
+        port = await addresses.new_port(ctx, network, address, tag, attempt, beside=beside)
+        change.put(rows.take_address(port, server.uuid))
         ports.append(port)
     server = msgspec.structs.replace(server, ports=ports)
     request_id = change.cause.request_id or new_request_id()

@@ -72,7 +72,7 @@ async def attach(
             _check(before, who, "attach_interface")
             after = before.changed(change.now, {"ports": [*before.ports, port]})
             change.put(SERVERS.swap(before, after))
-            change.put(rows.take_address(port.network, port.address, before.uuid))
+            change.put(rows.take_address(port, before.uuid))
             change.put(acting.note(ctx, change, before, "attach_interface"))
             change.tell(facts.phase("interface_attach", "start", before))
             change.tell(facts.phase("interface_attach", "end", after))

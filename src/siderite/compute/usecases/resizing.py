@@ -15,6 +15,7 @@ from siderite.compute.usecases.acting import KINDS
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.core.errors import Invalid
+from siderite.core.errors import SideriteError
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
@@ -54,10 +55,12 @@ def _check_size(server: Server, new: Flavor) -> None:
         raise Invalid("A bare metal server cannot be resized; rebuild or replace it.")
 
 
-async def check_host(ctx: Context, name: str | None) -> None:
+async def check_host(
+    ctx: Context, name: str | None, *, missing: type[SideriteError] = Invalid
+) -> None:
     """A host that is asked for must be there."""
     if name is not None and await hosts.named(ctx, name) is None:
-        raise Invalid(f"Compute host {name[:80]} could not be found.")
+        raise missing(f"Compute host {name[:80]} could not be found.")
 
 
 async def check_is_down(ctx: Context, server: Server) -> None:

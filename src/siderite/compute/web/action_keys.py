@@ -81,11 +81,11 @@ def rebuild(version: int) -> Keys:
         "OS-DCF:diskConfig": Key(server_schema.DISK_CONFIG),
         "accessIPv4": Key(forms.ip(4)),
         "accessIPv6": Key(forms.ip(6)),
-        "personality": Key(forms.anything, until=56),
+        "personality": Key(server_schema.personality, until=56),
         "description": Key(forms.nullable(forms.text(0, 255)), since=19),
         "key_name": Key(forms.nullable(forms.text(1, 255)), since=54),
         "user_data": Key(forms.nullable(forms.base64_text(65535)), since=57),
-        "trusted_image_certificates": Key(forms.anything, since=63),
+        "trusted_image_certificates": Key(server_schema.certificates, since=63),
         "hostname": Key(server_schema.hostname(version), since=90),
         "shutdown_type": shutdown_type.KEY,
     }

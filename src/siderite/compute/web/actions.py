@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.compute.domain.network import DEFAULT_GROUP
+from siderite.compute.domain.network import is_group
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import delete
+from siderite.compute.usecases import find
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import resetting
 from siderite.compute.usecases import update
@@ -144,12 +147,28 @@ async def _nothing_to_do(service: "Service", request: Request, value: Any) -> Re
     return Response(status=202)
 
 
-async def _security_group(service: "Service", request: Request, value: Any) -> Response:
-    asked = forms.take(value, "securityGroup", action_keys.SECURITY_GROUP, request.version)
-    raise NotFound(
-        f"Security group {asked['name'][:80]} could not be found: there is no network service here"
-        " that has any."
-    )
+def _security_group(*, add: bool) -> Does:
+    """Each server with an address is in its project's one group, which filters nothing."""
+
+    async def does(service: "Service", request: Request, value: Any) -> Response:
+        asked = forms.take(value, "securityGroup", action_keys.SECURITY_GROUP, request.version)
+        server = await find.server(service.ctx, request.params[0], request.who)
+        acting.check_lock(server, request.who)
+        if not is_group(server.project_id, asked["name"]):
+            raise NotFound(
+                f"Security group {asked['name'][:80]} could not be found: each project has one"
+                f" here, {DEFAULT_GROUP}."
+            )
+        if not server.ports:
+            raise Invalid(f"Instance {server.uuid} has no port that a security group could be on.")
+        if not add:
+            raise Conflict(
+                f"Instance {server.uuid} stays in {DEFAULT_GROUP}: it is the only group there is,"
+                " and filters nothing."
+            )
+        return Response(status=202)
+
+    return does
 
 
 async def _gone(service: "Service", request: Request, value: Any) -> Response:
@@ -200,8 +219,8 @@ ACTIONS: dict[str, Action] = {
     "os-getVNCConsole": Action(larger.old_console("vnc"), until=5, keys=action_keys.CONSOLE),
     "os-getSPICEConsole": Action(larger.old_console("spice"), until=5, keys=action_keys.CONSOLE),
     "os-getSerialConsole": Action(larger.old_console("serial"), until=5, keys=action_keys.CONSOLE),
-    "addSecurityGroup": Action(_security_group, keys=action_keys.SECURITY_GROUP),
-    "removeSecurityGroup": Action(_security_group, keys=action_keys.SECURITY_GROUP),
+    "addSecurityGroup": Action(_security_group(add=True), keys=action_keys.SECURITY_GROUP),
+    "removeSecurityGroup": Action(_security_group(add=False), keys=action_keys.SECURITY_GROUP),
     "injectNetworkInfo": Action(_nothing_to_do, "servers:admin_action"),
     "addFixedIp": Action(_no_network_service, until=43),
     "removeFixedIp": Action(_no_network_service, until=43),

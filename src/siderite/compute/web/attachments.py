@@ -5,7 +5,9 @@ honestly where there is no such service.
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.compute.domain.network import DEFAULT_GROUP
 from siderite.compute.domain.network import Port
+from siderite.compute.domain.network import group_id
 from siderite.compute.domain.server import Server
 from siderite.compute.usecases import find
 from siderite.compute.usecases import interfaces
@@ -160,8 +162,33 @@ async def clear_password(service: "Service", request: Request) -> Response:
 
 async def security_groups(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/os-security-groups"""
-    await _server(service, request)
-    return reply({"security_groups": []})
+    server = await _server(service, request)
+    groups = [_group(server.project_id)] if server.ports else []
+    return reply({"security_groups": groups})
+
+
+def _group(project: str) -> dict[str, Any]:
+    """A project's one group: all may come in, by whichever protocol."""
+    group = group_id(project)
+    rules = [
+        {
+            "id": group_id(project, f"ingress/{kind}"),
+            "parent_group_id": group,
+            "ip_protocol": None,
+            "from_port": None,
+            "to_port": None,
+            "ip_range": {"cidr": cidr},
+            "group": {},
+        }
+        for kind, cidr in (("IPv4", "0.0.0.0/0"), ("IPv6", "::/0"))
+    ]
+    return {
+        "id": group,
+        "name": DEFAULT_GROUP,
+        "description": "Nothing is filtered on these networks.",
+        "tenant_id": project,
+        "rules": rules,
+    }
 
 
 async def topology(service: "Service", request: Request) -> Response:

@@ -23,6 +23,7 @@ from siderite.compute.web import views
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
@@ -81,6 +82,8 @@ async def rebuild(service: "Service", request: Request, value: Any) -> Response:
     kept: dict[str, Any] = {"admin_password": password}
     if "user_data" in asked:
         kept["user_data"] = asked["user_data"]
+    if "personality" in asked:
+        kept["personality"] = asked["personality"]
     wish = rebuilding.Rebuild(
         changes, kept, "key_name" in asked, asked.get("key_name"),
         is_hard=asked.get("shutdown_type", False),
@@ -146,7 +149,7 @@ async def evacuate(service: "Service", request: Request, value: Any) -> Response
     version = request.version
     asked = forms.take({} if value is None else value, "evacuate", action_keys.EVACUATE, version)
     host = asked.get("host")
-    await resizing.check_host(service.ctx, host)
+    await resizing.check_host(service.ctx, host, missing=NotFound)
     server = await find.server(service.ctx, request.params[0], request.who)
     await resizing.check_is_down(service.ctx, server)
     if host is not None and host == server.host:

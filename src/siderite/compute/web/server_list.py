@@ -12,6 +12,7 @@ from siderite.compute.domain.status import states_of
 from siderite.compute.usecases import listing
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.listing import Sort
+from siderite.compute.web import patterns
 from siderite.compute.web import policy
 from siderite.compute.web.versions import PENDING
 from siderite.core.errors import Forbidden
@@ -65,6 +66,11 @@ _OTHERS = frozenset({
     "progress", "ramdisk_id", "task_state", "terminated_at", "updated_at", "user_id", "vm_state",
     "description",
 })  # fmt: skip
+_INNER = frozenset({
+    "block_device_mapping", "extra", "info_cache", "metadata", "pci_devices", "security_groups",
+    "services", "system_metadata",
+})  # fmt: skip
+"""Tables of other databases that nobody may look into."""
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 
@@ -105,31 +111,6 @@ def limit_of(request: Request, most: int) -> int:
     return most
 
 
-def contains(column: str, text: str) -> Where:
-    """A pattern as users write them: plain text anywhere, `^` and `$` at the ends, `.*` between."""
-    start, end = text.startswith("^"), text.endswith("$") and not text.endswith("\\$")
-    inner = text[1:] if start else text
-    inner = inner[:-1] if end and inner else inner
-    out, at = [] if start else ["%"], 0
-    while at < len(inner):
-        if inner.startswith(".*", at):
-            out.append("%")
-            at += 2
-            continue
-        if inner[at] == "\\" and at + 1 < len(inner):
-            at += 1
-        elif inner[at] == ".":
-            out.append("_")
-            at += 1
-            continue
-        letter = inner[at]
-        out.append("!" + letter if letter in "%_!" else letter)
-        at += 1
-    if not end:
-        out.append("%")
-    return Where(f"lower({column}) LIKE lower(?) ESCAPE '!'", ("".join(out),))
-
-
 def moment(name: str, text: str) -> str:
     """A time in a query, as it stands in rows."""
     try:
@@ -157,7 +138,7 @@ def parse(ctx: Context, request: Request) -> Ask:
             everything = value == "" or flag(key, value)
     _project(ask, request, everything=everything)
     _deleted(ask, request)
-    _filters(ask, request)
+    _filters(ask, request, ctx.door.store.dialect)
     _sort(ask, request)
     return ask
 
@@ -165,7 +146,8 @@ def parse(ctx: Context, request: Request) -> Ask:
 def _refuse_unknown(request: Request) -> None:
     for key, _ in request.query:
         is_known = key in EVERYBODY or key in _OTHERS
-        if not is_known and (request.version >= STRICT or key.startswith("_")):
+        is_inner = key.startswith("_") or key in _INNER
+        if is_inner or (not is_known and request.version >= STRICT):
             raise Invalid(
                 f"Invalid input for query parameters. Additional properties are not allowed"
                 f" ('{key[:80]}' was unexpected)"
@@ -189,8 +171,8 @@ def _deleted(ask: Ask, request: Request) -> None:
     is_admin = request.who.is_admin
     shown = False
     for key, value in request.query:
-        if key == "deleted" and is_admin and flag(key, value):
-            ask.where.append(Where("deleted = 1", (), "all"))
+        if key == "deleted" and is_admin:
+            ask.where.append(Where(f"deleted = {int(flag(key, value))}", (), "all"))
             return
         if key in ("changes-since", "changes-before"):
             shown = True
@@ -204,7 +186,7 @@ def _deleted(ask: Ask, request: Request) -> None:
     ask.where.append(Where("deleted IN (0, 1)" if shown else "deleted = 0", (), "all"))
 
 
-def _filters(ask: Ask, request: Request) -> None:
+def _filters(ask: Ask, request: Request, dialect: str) -> None:
     version, is_admin = request.version, request.who.is_admin
     statuses, states, since, before = [], [], None, None
     for key, value in request.query:
@@ -220,7 +202,7 @@ def _filters(ask: Ask, request: Request) -> None:
         elif key == "changes-before" and version >= EVERYBODY[key]:
             before = moment(key, value)
         else:
-            _filter(ask, key, value)
+            _filter(ask, key, value, dialect)
     if statuses:
         _status(ask, statuses, version)
     if states:
@@ -235,13 +217,13 @@ def _filters(ask: Ask, request: Request) -> None:
         ask.where.append(Where("changed_at <= ?", (before,)))
 
 
-def _filter(ask: Ask, key: str, value: str) -> None:
+def _filter(ask: Ask, key: str, value: str, dialect: str) -> None:
     special: dict[str, Callable[[str], Where]] = {
-        "name": lambda text: contains("name", text),
-        "display_name": lambda text: contains("name", text),
-        "ip": lambda text: contains("addresses_text", text.removeprefix("^").removesuffix("$")),
-        "ip6": lambda text: contains("addresses_text", text.removeprefix("^").removesuffix("$")),
-        "description": lambda text: contains("description", text),
+        "name": lambda text: patterns.contains("name", text, dialect),
+        "display_name": lambda text: patterns.contains("name", text, dialect),
+        "ip": lambda text: patterns.word_contains("addresses_text", text, dialect),
+        "ip6": lambda text: patterns.word_contains("addresses_text", text, dialect),
+        "description": lambda text: patterns.contains("description", text, dialect),
         "image": lambda text: Where("image_id = ?", (text.rstrip("/").rpartition("/")[2],)),
         "flavor": lambda text: Where("flavor_id = ?", (text.rstrip("/").rpartition("/")[2],)),
         "config_drive": lambda text: Where("config_drive = ?", (int(flag("config_drive", text)),)),
@@ -325,7 +307,7 @@ def _sort(ask: Ask, request: Request) -> None:
         if way not in ("asc", "desc"):
             raise Invalid(f"Invalid input for query parameters sort_dir. Value: {way[:40]}.")
     for at, key in enumerate(keys):
-        way = ways[at] if at < len(ways) else "desc"
+        way = ways[at] if at < len(ways) else (ways[0] if ways else "desc")
         if key == "locked" and request.version >= EVERYBODY["locked"]:
             ask.sort.append(Sort("locked_by", way == "desc"))
             continue
@@ -334,6 +316,8 @@ def _sort(ask: Ask, request: Request) -> None:
         if key in _ADMIN_SORT and not request.who.is_admin:
             raise Forbidden(f"Only administrators can sort servers by {key}.")
         ask.sort.append(Sort(SORT[key], way == "desc", request.version < PENDING))
+    if len(ways) > max(len(keys), 1):
+        raise Invalid("Sort direction array size exceeds sort key array size.")
     if not keys and ways:
         ask.sort.append(Sort("created_at", ways[0] == "desc"))
 

@@ -48,7 +48,7 @@ async def _meta(
 
     def changes(server: Server) -> dict[str, Any]:
         after = changed(server.metadata)
-        if 0 <= limits.metadata_items < len(after):
+        if len(after) > len(server.metadata) and 0 <= limits.metadata_items < len(after):
             raise Forbidden(f"Maximum number of metadata items exceeds {limits.metadata_items}")
         return {"metadata": after}
 
@@ -209,7 +209,8 @@ async def remove_tag(service: "Service", request: Request) -> Response:
 # Addresses
 
 
-def _addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
+def addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
+    """By the network's name, without what extensions once added."""
     return {
         label: [{"version": one["version"], "addr": one["addr"]} for one in found]
         for label, found in wire.addresses(server).items()
@@ -218,12 +219,12 @@ def _addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
 
 async def ips(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/ips"""
-    return reply({"addresses": _addresses(await _server(service, request))})
+    return reply({"addresses": addresses(await _server(service, request))})
 
 
 async def ips_of(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/ips/{label}"""
-    found, label = _addresses(await _server(service, request)), request.params[1]
+    found, label = addresses(await _server(service, request)), request.params[1]
     if label not in found:
         raise NotFound("Instance is not a member of specified network")
     return reply({label: found[label]})

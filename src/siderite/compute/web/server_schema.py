@@ -52,7 +52,8 @@ def _groups(name: str, value: Any) -> list[str]:
 
 
 @shape.like({"type": ["array", "null"], "items": shape.text(1, 255), "maxItems": 50})
-def _certificates(name: str, value: Any) -> list[str] | None:
+def certificates(name: str, value: Any) -> list[str] | None:
+    """The ids of certificates that an image must be signed with, or null."""
     if value is None:
         return None
     found = [forms.text(1, 255)(name, item) for item in _list(name, value)]
@@ -65,24 +66,56 @@ _NETWORK = {
     "uuid": Key(forms.text(1, 255)),
     "port": Key(forms.nullable(forms.uuid)),
     "fixed_ip": Key(forms.text(1, 45)),
-    "tag": Key(forms.tag),
+    "tag": Key(forms.tag, since=32),
 }
 _NETWORKS = {"type": "array", "items": forms.form(_NETWORK)}
+_DEVICE = {
+    "source_type": Key(forms.one_of("volume", "image", "snapshot", "blank")),
+    "destination_type": Key(forms.one_of("local", "volume")),
+    "uuid": Key(forms.text(1, 255, r"[a-zA-Z0-9._-]+")),
+    "image_id": Key(forms.uuid),
+    "volume_id": Key(forms.uuid),
+    "snapshot_id": Key(forms.uuid),
+    "volume_size": Key(forms.anything),
+    "boot_index": Key(forms.nullable(forms.whole(-1))),
+    "device_name": Key(forms.nullable(forms.text(1, 255, r"[a-zA-Z0-9._/-]+"))),
+    "delete_on_termination": Key(forms.flag),
+    "virtual_name": Key(forms.text(0, 255)),
+    "guest_format": Key(forms.nullable(forms.text(0, 255))),
+    "device_type": Key(forms.nullable(forms.text(0, 255))),
+    "disk_bus": Key(forms.nullable(forms.text(0, 255))),
+    "no_device": Key(forms.anything),
+    "connection_info": Key(forms.anything),
+    "tag": Key(forms.tag, since=32),
+    "volume_type": Key(forms.nullable(forms.text(0, 255)), since=67),
+}
 
 
-@shape.like({"anyOf": [shape.words(["none", "auto"]), _NETWORKS]})
-def _networks(name: str, value: Any) -> str | list[dict[str, Any]]:
-    if value in ("none", "auto"):
-        return str(value)
-    found = []
-    for item in _list(name, value):
-        one = forms.take(item, name, _NETWORK, 1)
-        if one.get("port") is not None:
-            raise Invalid(f"Port {one['port']} could not be found; name a network in its place.")
-        if "uuid" not in one:
-            raise Invalid("Bad networks format: network uuid is missing, or a port.")
-        found.append(one)
-    return found
+def _without_tag(keys: forms.Keys, version: int, gone: range) -> forms.Keys:
+    """Tags came with 2.32, were lost with another change, and came back with 2.42."""
+    if version not in gone:
+        return keys
+    return {name: key for name, key in keys.items() if name != "tag"}
+
+
+def _networks(version: int) -> forms.Check:
+    keys = _without_tag(_NETWORK, version, range(37, 42))
+
+    @shape.like({"anyOf": [shape.words(["none", "auto"]), _NETWORKS]})
+    def check(name: str, value: Any) -> str | list[dict[str, Any]]:
+        if version >= _NETWORKS_REQUIRED and value in ("none", "auto"):
+            return str(value)
+        found = []
+        for item in _list(name, value):
+            one = forms.take(item, name, keys, version)
+            if one.get("port") is not None:
+                raise Invalid(f"Port {one['port']} could not be found; name a network instead.")
+            if "uuid" not in one:
+                raise Invalid("Bad networks format: network uuid is missing, or a port.")
+            found.append(one)
+        return found
+
+    return check
 
 
 def hostname(version: int) -> forms.Check:
@@ -107,18 +140,19 @@ _FILE = {
 
 
 @shape.like({"type": "array", "items": forms.form(_FILE)})
-def _personality(name: str, value: Any) -> list[dict[str, str]]:
+def personality(name: str, value: Any) -> list[dict[str, str]]:
+    """Files to be put into a guest."""
     return [forms.take(item, name, _FILE, 1) for item in _list(name, value)]
 
 
-@shape.like({"type": "array", "items": shape.OBJECT})
-def _devices(name: str, value: Any) -> list[dict[str, Any]]:
-    found = []
-    for item in _list(name, value):
-        if not isinstance(item, dict):
-            raise wrong(name, item, "a block device is an object")
-        found.append(item)
-    return found
+def _devices(version: int) -> forms.Check:
+    keys = _without_tag(_DEVICE, version, range(33, 42))
+
+    @shape.like({"type": "array", "items": forms.form(_DEVICE)})
+    def check(name: str, value: Any) -> list[dict[str, Any]]:
+        return [forms.take(item, name, keys, version) for item in _list(name, value)]
+
+    return check
 
 
 def _create_keys(version: int) -> dict[str, Key]:
@@ -126,7 +160,7 @@ def _create_keys(version: int) -> dict[str, Key]:
         "name": Key(forms.name, required=True),
         "flavorRef": Key(_reference, required=True),
         "imageRef": Key(_image),
-        "networks": Key(_networks, required=version >= _NETWORKS_REQUIRED),
+        "networks": Key(_networks(version), required=version >= _NETWORKS_REQUIRED),
         "metadata": Key(forms.metadata),
         "key_name": Key(forms.nullable(forms.text(1, 255))),
         "user_data": Key(forms.nullable(forms.base64_text(65535))),
@@ -136,16 +170,16 @@ def _create_keys(version: int) -> dict[str, Key]:
         "min_count": Key(forms.whole(1)),
         "max_count": Key(forms.whole(1)),
         "return_reservation_id": Key(forms.flag),
-        "block_device_mapping_v2": Key(_devices),
-        "block_device_mapping": Key(_devices),
+        "block_device_mapping_v2": Key(_devices(version)),
+        "block_device_mapping": Key(_devices(version)),
         "OS-DCF:diskConfig": Key(DISK_CONFIG),
         "accessIPv4": Key(forms.ip(4)),
         "accessIPv6": Key(forms.ip(6)),
         "adminPass": Key(forms.text(0, 255)),
-        "personality": Key(_personality, until=56),
+        "personality": Key(personality, until=56),
         "description": Key(forms.nullable(forms.text(0, 255)), since=19),
         "tags": Key(forms.tags, since=52),
-        "trusted_image_certificates": Key(_certificates, since=63),
+        "trusted_image_certificates": Key(certificates, since=63),
         "host": Key(forms.text(1, 255, _FQDN), since=74),
         "hypervisor_hostname": Key(forms.text(1, 255, _FQDN), since=74),
         "hostname": Key(hostname(version), since=90),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.compute.domain import wire
+from siderite.compute.domain.network import DEFAULT_GROUP
+from siderite.compute.domain.network import is_group
 from siderite.compute.domain.server import Server
 from siderite.compute.usecases import create
 from siderite.compute.usecases import delete
@@ -16,6 +18,7 @@ from siderite.compute.web import forms
 from siderite.compute.web import policy
 from siderite.compute.web import server_forms
 from siderite.compute.web import server_list
+from siderite.compute.web import server_parts
 from siderite.compute.web import server_schema
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
@@ -85,6 +88,12 @@ async def make(service: "Service", request: Request) -> Response:
         raise Invalid("min_count must be <= max_count")
     if most > 1 and "hostname" in server:
         raise Invalid("hostname cannot be given for several servers at once")
+    for group in server.get("security_groups", ()):
+        if not is_group(request.who.project_id or "", group):
+            raise Invalid(
+                f"Security group {group} not found for project {request.who.project_id}: each"
+                f" project has one here, {DEFAULT_GROUP}, and nothing is filtered."
+            )
     fields = _fields(server, version)
     if hints.get("group"):
         fields["group"] = hints["group"]
@@ -174,10 +183,6 @@ async def put(service: "Service", request: Request) -> Response:
     found = await forms.document(request)
     inner = forms.take(found, "body", {"server": Key(forms.anything, required=True)}, version)
     asked = forms.take(inner["server"], "server", server_schema.changes(version), version)
-    if not asked:
-        raise Invalid(
-            "Invalid input for field/attribute server. {} does not have enough properties"
-        )
     names = {
         "OS-DCF:diskConfig": "disk_config", "accessIPv4": "access_ip_v4",
         "accessIPv6": "access_ip_v6", "pinned_availability_zone": "pinned_zone",
@@ -216,6 +221,7 @@ async def shown(
     fields = parse_json(text.encode())
     if request.version < FULL_REPLIES:
         fields = {key: value for key, value in fields.items() if key in _PLAIN_REPLY}
+        fields["addresses"] = server_parts.addresses(server)
     return reply({"server": {**fields, **more}}, status)
 
 

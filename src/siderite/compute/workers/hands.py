@@ -100,6 +100,8 @@ def guest_of(
         key_name=server.key_name,
         admin_password=request.admin_password,
         availability_zone=server.availability_zone,
+        launch_index=server.launch_index,
+        files=tuple((file["path"], file["contents"]) for file in request.personality),
         config_drive=True,
         is_running=running,
     )
@@ -108,10 +110,10 @@ def guest_of(
 def nic_of(network: Network | None, port: Port) -> Nic:
     """A port as drivers see it."""
     if network is None:
-        return Nic(port.id, port.network, "user", "", port.mac, port.address, 24)
+        return Nic(port.id, port.network, "user", "", port.mac, port.address, 24, tag=port.tag)
     return Nic(
         port.id, network.name, network.kind, network.target, port.mac, port.address,
-        network.range.prefixlen, network.gateway,
+        network.range.prefixlen, network.gateway, port.tag,
     )  # fmt: skip
 
 

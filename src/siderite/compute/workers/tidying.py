@@ -12,6 +12,7 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.drivers.contract import At
 from siderite.compute.usecases import due
 from siderite.compute.usecases import hosts
+from siderite.compute.usecases import networks
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import progress
 from siderite.compute.usecases.migrations import Evicted
@@ -57,6 +58,7 @@ class Tidying:
             await self._try(due.give_up_pending(ctx, uuid))
         for uuid in await due.to_wake(ctx):
             await self._try(pending.wake(ctx, uuid))
+        await networks.complete(ctx)
         for _ in range(_ROUNDS):
             if not await due.forget_old(ctx):
                 break

@@ -21,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from siderite.core.pattern import is_in
+from siderite.core.pattern import is_in_a_word
 from siderite.core.store import Duplicate
 from siderite.core.store import Line
 from siderite.core.store import Lost
@@ -198,6 +200,8 @@ def _connect(path: str) -> sqlite3.Connection:
         "temp_store=MEMORY",
     ):
         connection.execute(f"PRAGMA {pragma}")
+    for name, function in (("has_pattern", is_in), ("word_has_pattern", is_in_a_word)):
+        connection.create_function(name, 2, function, deterministic=True)
     return connection
 
 

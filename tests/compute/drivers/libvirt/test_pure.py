@@ -122,6 +122,9 @@ def test_the_config_drive_is_an_iso_that_others_can_read(tmp_path: Path) -> None
         key_name="mine",
         admin_password="pw",
         metadata={"colour": "røst"},
+        launch_index=2,
+        files=(("/etc/motd", base64.b64encode(b"hello").decode()),),
+        nics=(Nic("p", "n", "user", "", "fa:16:3e:00:00:01", "10.0.0.9", 24, tag="front"),),
     )
     image = config_drive(guest)
     assert image[16 * 2048 + 40 : 16 * 2048 + 48] == b"CONFIG-2"
@@ -130,6 +133,10 @@ def test_the_config_drive_is_an_iso_that_others_can_read(tmp_path: Path) -> None
     assert meta["public_keys"] == {"mine": "ssh-ed25519 AAAA"}
     assert meta["meta"] == {"colour": "røst"}
     assert meta["admin_pass"] == "pw"
+    assert meta["launch_index"] == 2
+    assert meta["devices"] == [{"type": "nic", "mac": "fa:16:3e:00:00:01", "tags": ["front"]}]
+    assert meta["files"] == [{"path": "/etc/motd", "content_path": "/content/0000"}]
+    assert _extract(image, "openstack/content/0000", tmp_path) == b"hello"
     user_data = _extract(image, "openstack/latest/user_data", tmp_path)
     assert user_data == b"#cloud-config\n" * 300
     assert config_drive(guest) == image

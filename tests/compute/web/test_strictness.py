@@ -1,0 +1,144 @@
+"""What is asked for is kept as asked for, or refused: nothing is taken and then forgotten."""
+
+from typing import Any
+
+import pytest
+
+from tests.compute.cloud import Cloud
+from tests.compute.cloud import cloud
+
+
+@pytest.fixture(scope="module")
+def one(lite: Cloud) -> tuple[Cloud, str]:
+    return lite, lite.boot()
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "value"),
+    [
+        ("trusted_image_certificates", 104, 5),
+        ("trusted_image_certificates", 104, [5]),
+        ("trusted_image_certificates", 104, []),
+        ("personality", 56, {"a": 1}),
+        ("personality", 56, [{"path": "/a", "contents": "?"}]),
+    ],
+)
+def test_a_rebuild_leaves_no_record_that_cannot_be_read(
+    one: tuple[Cloud, str], key: str, version: int, value: Any
+) -> None:
+    cloud, uuid = one
+    body = {"imageRef": cloud.image, key: value}
+    assert cloud.act(uuid, "rebuild", body, version=version).status == 400
+    assert cloud.ask("GET", f"/servers/{uuid}/metadata").status == 200
+
+
+@pytest.mark.parametrize("version", [1, 74])
+def test_before_2_75_a_changed_server_shows_addresses_in_short(
+    one: tuple[Cloud, str], version: int
+) -> None:
+    cloud, uuid = one
+    answers = [cloud.ask("PUT", f"/servers/{uuid}", {"server": {}}, version=version)]
+    answers.append(cloud.act(uuid, "rebuild", {"imageRef": cloud.image}, version=version))
+    for answer in answers:
+        (shown,) = answer.json["server"]["addresses"]["private"]
+        assert set(shown) == {"addr", "version"}
+    assert [answer.status for answer in answers] == [200, 202]
+    cloud.until(uuid, "ACTIVE")
+
+
+@pytest.mark.parametrize(
+    ("version", "networks", "status"),
+    [
+        (31, [{"uuid": "private", "tag": "a"}], 400),
+        (32, [{"uuid": "private", "tag": "a"}], 202),
+        (37, [{"uuid": "private", "tag": "a"}], 400),
+        (42, [{"uuid": "private", "tag": "a"}], 202),
+        (36, "none", 400),
+        (37, "none", 202),
+    ],
+)
+def test_tags_of_networks_come_and_go_with_versions(
+    lite: Cloud, version: int, networks: Any, status: int
+) -> None:
+    server = {"name": "n", "flavorRef": lite.flavor, "imageRef": lite.image, "networks": networks}
+    answer = lite.ask("POST", "/servers", {"server": server}, version=version)
+    assert answer.status == status, answer
+
+
+def test_a_block_device_says_nothing_that_nobody_knows(lite: Cloud) -> None:
+    device = {"uuid": lite.image, "boot_index": 0, "source_type": "image",
+              "destination_type": "local", "delete_on_termination": True}  # fmt: skip
+    for more, version, status in (
+        ({}, 1, 202), ({"nonsense": 1}, 1, 400), ({"boot_index": "0"}, 104, 202),
+        ({"volume_type": "fast"}, 66, 400), ({"source_type": "disc"}, 104, 400),
+        ({"tag": "a"}, 33, 400), ({"tag": "a"}, 42, 202),
+    ):  # fmt: skip
+        server: dict[str, Any] = {"name": "n", "flavorRef": lite.flavor}
+        if version > 36:
+            server["networks"] = "none"
+        body = {"server": {**server, "block_device_mapping_v2": [{**device, **more}]}}
+        answer = lite.ask("POST", "/servers", body, version=version)
+        assert answer.status == status, (more, answer)
+
+
+def test_there_is_one_security_group_and_no_other(one: tuple[Cloud, str]) -> None:
+    cloud, uuid = one
+    server = {"name": "n", "flavorRef": cloud.flavor, "imageRef": cloud.image, "networks": "none"}
+    (group,) = cloud.ask("GET", f"/servers/{uuid}/os-security-groups").json["security_groups"]
+    assert (group["name"], len(group["rules"])) == ("default", 2)
+    for name, status in (("default", 202), (group["id"], 202), ("web", 400)):
+        body = {"server": {**server, "security_groups": [{"name": name}]}}
+        assert cloud.ask("POST", "/servers", body).status == status, name
+    for action, name, status in (
+        ("addSecurityGroup", "default", 202), ("addSecurityGroup", group["id"], 202),
+        ("addSecurityGroup", "web", 404), ("removeSecurityGroup", "default", 409),
+    ):  # fmt: skip
+        assert cloud.act(uuid, action, {"name": name}).status == status, (action, name)
+
+
+def test_metadata_can_be_removed_when_there_is_more_than_may_be(lite: Cloud) -> None:
+    uuid = lite.boot(metadata={"a": "1", "b": "2", "c": "3"})
+    project = lite.show(uuid)["tenant_id"]
+    limit = {"quota_set": {"metadata_items": 1}}
+    assert lite.ask("PUT", f"/os-quota-sets/{project}", limit).status == 200
+    try:
+        assert lite.ask("DELETE", f"/servers/{uuid}/metadata/a").status == 204
+        added = lite.ask("POST", f"/servers/{uuid}/metadata", {"metadata": {"d": "4"}})
+        assert added.status == 403
+    finally:
+        lite.ask("DELETE", f"/os-quota-sets/{project}")
+
+
+def test_a_host_to_evacuate_to_must_be_there(one: tuple[Cloud, str]) -> None:
+    cloud, uuid = one
+    assert cloud.act(uuid, "evacuate", {"host": "nowhere"}).status == 404
+
+
+def test_a_small_network_is_filled_to_the_last_address(tmp_path: Any) -> None:
+    with cloud(tmp_path, hosts=0, networks="tiny=user@10.9.0.0/26") as small:
+        size = 64 - 18
+        server = {"name": "n", "flavorRef": small.flavor, "imageRef": small.image,
+                  "networks": "auto"}  # fmt: skip
+
+        def ask(least: int, most: int) -> int:
+            body = {"server": {**server, "min_count": least, "max_count": most}}
+            return small.ask("POST", "/servers", body).status
+
+        def names() -> list[str]:
+            found = small.ask("GET", "/servers").json["servers"]
+            return [one["name"] for one in found]
+
+        assert ask(size + 1, size + 1) == 400, "too few for all"
+        gone = "SELECT count(*) FROM servers WHERE deleted = 0 AND task_state <> 'deleting'"
+        assert small.app.run(small.app.app.program.store.fetch(gone)) == [(0,)]
+        for uuid in [one["id"] for one in small.ask("GET", "/servers").json["servers"]]:
+            small.wait(uuid, lambda seen: seen["status"] == "GONE")
+        assert ask(1, size + 1) == 202, "as many as there are addresses for, in whole commits"
+        made = len(names())
+        assert 25 <= made <= size
+        for _ in range(size - made):
+            assert ask(1, 1) == 202
+        assert len(names()) == size
+        assert ask(1, 1) == 400
+        fixed = {**server, "networks": [{"uuid": "tiny", "fixed_ip": "10.9.0.17"}]}
+        assert small.ask("POST", "/servers", {"server": fixed}).status == 400
