@@ -7,6 +7,7 @@ secrets are masked.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -43,27 +44,43 @@ _times = attrgetter(*_TIMES)
 _encode = msgspec.json.Encoder().encode
 
 
-def _data(node: Node) -> dict[str, Any]:
-    """The fields of `NodePayload`."""
-    data: dict[str, Any] = dict(zip(_PLAIN, _plain(node), strict=True))
-    for name, text in zip(_TIMES, _times(node), strict=True):
-        data[name] = _time(text)
-    return data
-
-
 def _time(text: str | None) -> str | None:
     return None if text is None else text[:19] + "Z"
 
 
-def _payload(name: str, version: str, data: Mapping[str, Any], namespace: str = "ironic") -> str:
-    return _encode(
-        {
-            "ironic_object.name": name,
-            "ironic_object.namespace": namespace,
-            "ironic_object.version": version,
-            "ironic_object.data": data,
-        }
-    ).decode()
+def _head(name: str, version: str, namespace: str = "ironic") -> str:
+    """A payload's text up to its data; a bracket closes both."""
+    names = {"name": name, "namespace": namespace, "version": version}
+    head = "".join(f'"ironic_object.{key}":"{value}",' for key, value in names.items())
+    return f'{{{head}"ironic_object.data":'
+
+
+class _Form:
+    """How a payload about a node is written: the fields of `NodePayload`, and more."""
+
+    def __init__(self, name: str, version: str, *more: str, namespace: str = "ironic") -> None:
+        self._data = msgspec.defstruct(name, [*_PLAIN, *_TIMES, *more])
+        self._begin = _head(name, version, namespace)
+
+    def payload(self, node: Node, *more: Any) -> str:
+        """The text, with what else it tells in the order of its names."""
+        data = self._data(*_plain(node), *map(_time, _times(node)), *more)
+        return f"{self._begin}{_encode(data).decode()}}}"
+
+
+_NODE = _Form("NodePayload", "1.17")
+_CRUD = _Form("NodeCRUDPayload", "1.15", "chassis_uuid", "instance_info", "driver_info")
+_PROVISION = _Form(
+    "NodeSetProvisionStatePayload", "1.18", "instance_info", "driver_internal_info", "event",
+    "previous_provision_state", "previous_target_provision_state",
+)  # fmt: skip
+_POWER = _Form("NodeSetPowerStatePayload", "1.17", "to_power")
+_CORRECTED = _Form("NodeCorrectedPowerStatePayload", "1.17", "from_power")
+
+
+@lru_cache(64)
+def _own(name: str, more: tuple[str, ...]) -> _Form:
+    return _Form(name, "1.0", *more, namespace=OURS)
 
 
 def _fact(action: str, status: str, node: Node, payload: str, publisher: str) -> Fact:
@@ -164,23 +181,19 @@ def record_crud(
         publisher=by,
         resource_type=kind.word,
         resource=record.uuid,
-        payload=_payload(kind.payload, kind.version, data, kind.namespace),
+        payload=f"{_head(kind.payload, kind.version, kind.namespace)}{_encode(data).decode()}}}",
         priority=_priority(status),
         project=project,
     )
 
 
 def _crud_payload(node: Node) -> str:
-    data = _data(node)
-    data["chassis_uuid"] = node.chassis_uuid
-    data["instance_info"] = mask(node.instance_info)
-    data["driver_info"] = mask(node.driver_info)
-    return _payload("NodeCRUDPayload", "1.15", data)
+    return _CRUD.payload(node, node.chassis_uuid, mask(node.instance_info), mask(node.driver_info))
 
 
 def maintenance_set(status: str, node: Node) -> Fact:
     """A user sets or clears maintenance."""
-    return _fact("maintenance_set", status, node, _payload("NodePayload", "1.17", _data(node)), API)
+    return _fact("maintenance_set", status, node, _NODE.payload(node), API)
 
 
 def provision_status(before: str, after: str, event: str) -> str:
@@ -198,40 +211,35 @@ def provision_status(before: str, after: str, event: str) -> str:
 
 def provision_set(before: Node, after: Node, event: str) -> Fact:
     """The machine moved."""
-    data = _data(after)
-    data["instance_info"] = mask(after.instance_info)
-    data["driver_internal_info"] = mask(after.driver_internal_info)
-    data["event"] = event
-    data["previous_provision_state"] = before.provision_state
-    data["previous_target_provision_state"] = before.target_provision_state
+    payload = _PROVISION.payload(
+        after,
+        mask(after.instance_info),
+        mask(after.driver_internal_info),
+        event,
+        before.provision_state,
+        before.target_provision_state,
+    )
     status = provision_status(before.provision_state, after.provision_state, event)
-    payload = _payload("NodeSetProvisionStatePayload", "1.18", data)
     return _fact("provision_set", status, after, payload, CONDUCTOR)
 
 
 def power_set(status: str, node: Node, to_power: str) -> Fact:
     """A power change begins, ended or failed."""
-    data = _data(node)
-    data["to_power"] = to_power
-    return _fact(
-        "power_set", status, node, _payload("NodeSetPowerStatePayload", "1.17", data), CONDUCTOR
-    )
+    return _fact("power_set", status, node, _POWER.payload(node, to_power), CONDUCTOR)
 
 
 def of_our_own(action: str, status: str, node: Node, name: str, more: Mapping[str, Any]) -> Fact:
     """A fact that Ironic has no name for: a node's payload, and more beside it."""
-    payload = _payload(name, "1.0", {**_data(node), **more}, OURS)
+    payload = _own(name, tuple(more)).payload(node, *more.values())
     return _fact(action, status, node, payload, CONDUCTOR)
 
 
 def power_corrected(node: Node, from_power: str | None) -> Fact:
     """The record now follows what the hardware says."""
-    data = _data(node)
-    data["from_power"] = from_power
-    payload = _payload("NodeCorrectedPowerStatePayload", "1.17", data)
+    payload = _CORRECTED.payload(node, from_power)
     return _fact("power_state_corrected", "success", node, payload, CONDUCTOR)
 
 
 def console(action: str, status: str, node: Node) -> Fact:
     """console_set, console_restore or console_stop: start, end or error."""
-    return _fact(action, status, node, _payload("NodePayload", "1.17", _data(node)), CONDUCTOR)
+    return _fact(action, status, node, _NODE.payload(node), CONDUCTOR)
