@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from siderite.core import work
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
@@ -119,7 +121,8 @@ def test_work_of_an_unknown_kind_is_kept_for_a_worker_that_knows_it():
     asyncio.run(world(lambda store: {}, story))
 
 
-def test_a_stopped_worker_lets_go_of_what_it_has():
+@pytest.mark.parametrize("drain_s", [0.0, 0.1], ids=["at once", "when it may drain no longer"])
+def test_a_stopped_worker_lets_go_of_what_it_has(drain_s):
     begun = asyncio.Event()
 
     async def story():
@@ -130,14 +133,15 @@ def test_a_stopped_worker_lets_go_of_what_it_has():
             begun.set()
             await asyncio.sleep(3600)
 
-        worker = Worker(store, {"count": for_ever}, owner="me", slots=1)
+        worker = Worker(store, {"count": for_ever}, owner="me", slots=1, drain_s=drain_s)
         task = asyncio.create_task(worker.run())
         await store.commit([job("m")])
         worker.kick()
         await begun.wait()
         assert await work.depth(store) == (1, 1)
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        async with asyncio.timeout(20):
+            await asyncio.gather(task, return_exceptions=True)
         assert await work.depth(store) == (1, 0)
         await store.close()
 
@@ -254,31 +258,6 @@ def test_a_draining_worker_ends_what_is_under_way_and_takes_nothing_new():
         await asyncio.gather(task, return_exceptions=True)
         assert ended == ["m"]
         assert await work.depth(store) == (1, 0), "the new one is left to others"
-        await store.close()
-
-    asyncio.run(story())
-
-
-def test_a_worker_drains_no_longer_than_it_may():
-    begun = asyncio.Event()
-
-    async def story():
-        store = await open_store("sqlite://")
-        await migrate(store)
-
-        async def for_ever(item):
-            begun.set()
-            await asyncio.sleep(3600)
-
-        worker = Worker(store, {"count": for_ever}, owner="me", slots=1, drain_s=0.1)
-        task = asyncio.create_task(worker.run())
-        await store.commit([job("m")])
-        worker.kick()
-        await begun.wait()
-        task.cancel()
-        async with asyncio.timeout(20):
-            await asyncio.gather(task, return_exceptions=True)
-        assert await work.depth(store) == (1, 0)
         await store.close()
 
     asyncio.run(story())

@@ -10,11 +10,9 @@ are killed with SIGKILL at random moments. Afterwards all three must have exactl
 import argparse
 import asyncio
 import random
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
@@ -25,13 +23,13 @@ import httpx
 from tests.crash.storm import Node
 from tests.crash.storm import Storm
 from tests.crash.storm import lead
+from tests.crash.verdict import place
 from tests.crash.verdict import verdict
 from tests.events.listening import Heard
 from tests.events.listening import listening
 from tests.events.test_process import follow
 from tests.events.test_process import log_of
 from tests.events.test_process import make_node
-from tests.support.postgres import running_postgres
 from tests.support.rabbitmq import Rabbit
 from tests.support.rabbitmq import running_rabbitmq
 from tests.support.server import Server
@@ -176,13 +174,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     said = parser.parse_args()
     began = time.monotonic()
-    with ExitStack() as stack:
-        data = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = None
-        if said.db == "postgresql":
-            server = stack.enter_context(running_postgres())
-            url = stack.enter_context(server.fresh_database())
-        rabbit = stack.enter_context(running_rabbitmq())
+    with place(said.db) as (data, url), running_rabbitmq() as rabbit:
         outcome = storm(data, rabbit, db=url, nodes=said.nodes, kills=said.kills, seed=said.seed)
     what = (
         f"{said.db}: {outcome.events} events, {outcome.published} heard on the bus, kills"

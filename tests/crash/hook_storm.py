@@ -19,14 +19,12 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,10 +34,10 @@ import httpx
 from tests.crash.storm import Node
 from tests.crash.storm import Storm
 from tests.crash.storm import lead
+from tests.crash.verdict import place
 from tests.crash.verdict import verdict
 from tests.events.test_process import log_of
 from tests.events.test_process import make_node
-from tests.support.postgres import running_postgres
 from tests.support.server import Server
 from tests.support.server import running_server
 
@@ -228,12 +226,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     said = parser.parse_args()
     began = time.monotonic()
-    with ExitStack() as stack:
-        data = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = None
-        if said.db == "postgresql":
-            server = stack.enter_context(running_postgres())
-            url = stack.enter_context(server.fresh_database())
+    with place(said.db) as (data, url):
         events, found = blow(data, db=url, nodes=said.nodes, kills=said.kills, seed=said.seed)
     took = time.monotonic() - began
     what = f"{said.db}: {events} events, {said.kills} kills, seed {said.seed}, {took:.0f} s"

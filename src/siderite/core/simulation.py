@@ -71,6 +71,18 @@ def parse(document: Any, script: type[B], of: str) -> B:
     return parsed
 
 
+def open_file(path: str, schema: str, *, alone: bool) -> sqlite3.Connection:
+    """What simulated parts remember: on disk, but nobody waits for the disk. `alone`: no other
+    process may look into it meanwhile, which makes it quicker.
+    """
+    db = sqlite3.connect(path, isolation_level=None, cached_statements=64)
+    locking = "locking_mode=EXCLUSIVE" if alone else "busy_timeout=10000"
+    for pragma in (locking, "journal_mode=WAL", "synchronous=OFF"):
+        db.execute(f"PRAGMA {pragma}")
+    db.executescript(schema)
+    return db
+
+
 class Scripts(Generic[B]):
     """The scripts by their scope: `all`, or a kind and a name."""
 

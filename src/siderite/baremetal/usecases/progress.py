@@ -1,9 +1,5 @@
 """What workers report: each report is one commit that moves the node, its job and its facts on
-together.
-
-A worker holds a lease on its work. Whatever it reports names the lease's fence; if the lease is
-lost, so is the report, and `Lost` tells the worker to stop. If only the node changed meanwhile
-(somebody patched its description), the report is decided again on the node as it is now.
+together (`core.report`).
 """
 
 from collections.abc import Awaitable
@@ -28,10 +24,9 @@ from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import tell_compute
 from siderite.baremetal.usecases.abort import STEP_FIELDS
 from siderite.baremetal.usecases.context import Context
-from siderite.core import metrics
 from siderite.core import work
 from siderite.core.fact import Fact
-from siderite.core.store import Lost
+from siderite.core.report import report
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.transition import apply
@@ -76,32 +71,11 @@ async def load_or_abandon(ctx: Context, held: Work) -> Node | None:
 
 async def _report(ctx: Context, run: Run, decide: Decide) -> Node:
     """Commit what `decide` says of the node; again if only the node has changed."""
-    async with ctx.door.turns.of(run.held.machine):
-        return await _report_in_turn(ctx, run, decide)
+    return await report(ctx.door, run.held, NODES, run.node, decide=decide, still=_same_state)
 
 
-async def _report_in_turn(ctx: Context, run: Run, decide: Decide) -> Node:
-    node = run.node
-    while True:
-        change = ctx.door.change(Cause(run.held.request_id))
-        after = await decide(change, node)
-        try:
-            await ctx.door.commit(change)
-        except Lost:
-            metrics.races_lost()
-            fresh = await _still_ours(ctx, run)
-            if fresh is None or fresh.provision_state != node.provision_state:
-                raise
-            node = fresh
-            continue
-        return after
-
-
-async def _still_ours(ctx: Context, run: Run) -> Node | None:
-    held = await work.of_machine(ctx.door.store, run.held.machine)
-    if not any(item.fence == run.held.fence for item in held):
-        return None
-    return await NODES.get(ctx.door.store, run.held.machine)
+def _same_state(known: Node, fresh: Node) -> bool:
+    return fresh.provision_state == known.provision_state
 
 
 def shown_step(family: Family, job: Job, node: Node) -> dict[str, Any]:

@@ -1,9 +1,5 @@
 """What workers report: each report is one commit that moves the server, its job, its action and its
-facts on together.
-
-A worker holds a lease on its work. Whatever it reports names the lease's fence; if the lease is
-lost, so is the report, and `Lost` tells the worker to stop. If only the server changed meanwhile
-(somebody renamed it), the report is decided again on the server as it is now.
+facts on together (`core.report`).
 """
 
 from collections.abc import Callable
@@ -23,10 +19,9 @@ from siderite.compute.domain.server import Fault
 from siderite.compute.domain.server import Server
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases.context import Context
-from siderite.core import metrics
 from siderite.core import work
 from siderite.core.fact import Fact
-from siderite.core.store import Lost
+from siderite.core.report import report as commit_report
 from siderite.core.store import Op
 from siderite.core.times import iso
 from siderite.core.transition import Cause
@@ -79,30 +74,18 @@ async def load_for(ctx: Context, held: Work) -> Server | None:
 
 async def _report(ctx: Context, run: Run, decide: Callable[[Change, Server], Server]) -> Server:
     """Commit what `decide` says of the server; again if only the server has changed."""
-    async with ctx.door.turns.of(run.held.machine):
-        server = run.server
-        while True:
-            change = ctx.door.change(Cause(run.held.request_id))
-            after = decide(change, server)
-            try:
-                await ctx.door.commit(change)
-            except Lost:
-                metrics.races_lost()
-                fresh = await _still_ours(ctx, run)
-                if fresh is None or fresh.version == server.version:
-                    raise
-                if fresh.state != server.state:
-                    raise
-                server = fresh
-                continue
-            return after
+
+    async def decided(change: Change, server: Server) -> Server:
+        return decide(change, server)
+
+    return await commit_report(
+        ctx.door, run.held, SERVERS, run.server, decide=decided, still=_may_try_again
+    )
 
 
-async def _still_ours(ctx: Context, run: Run) -> Server | None:
-    held = await work.of_machine(ctx.door.store, run.held.machine)
-    if not any(item.fence == run.held.fence for item in held):
-        return None
-    return await SERVERS.get(ctx.door.store, run.held.machine)
+def _may_try_again(known: Server, fresh: Server) -> bool:
+    # Of the same version: it was something else that has changed, a host's room for one.
+    return fresh.version != known.version and fresh.state == known.state
 
 
 async def report(ctx: Context, run: Run, told: Report) -> Run:

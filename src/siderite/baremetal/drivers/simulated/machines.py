@@ -8,7 +8,6 @@ calls back.
 import asyncio
 import heapq
 import random
-import sqlite3
 from collections.abc import Awaitable
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from siderite.baremetal.drivers.simulated.scripts import Script
 from siderite.core.clock import now as wall_clock
 from siderite.core.log import get_logger
 from siderite.core.simulation import Scripts
+from siderite.core.simulation import open_file
 from siderite.core.worker import HELD
 
 log = get_logger("simulated")
@@ -72,11 +72,7 @@ class Machines:
         clock: Callable[[], float] = wall_clock,
     ) -> None:
         self._shared = shared  # other processes act on the same machines
-        self._db = sqlite3.connect(path, isolation_level=None, cached_statements=64)
-        locking = "busy_timeout=10000" if shared else "locking_mode=EXCLUSIVE"
-        for pragma in (locking, "journal_mode=WAL", "synchronous=OFF"):
-            self._db.execute(f"PRAGMA {pragma}")
-        self._db.executescript(_SCHEMA)
+        self._db = open_file(path, _SCHEMA, alone=not shared)
         self.clock = clock
         self.scripts = Scripts(self._db, Script)
         self._cuts: dict[str, float] = {}

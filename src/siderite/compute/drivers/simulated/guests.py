@@ -5,7 +5,6 @@ does not wait for the disk). What takes time ends by its time, whoever asks.
 """
 
 import random
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from siderite.compute.domain.power import Power
 from siderite.compute.drivers.simulated.scripts import Script
 from siderite.core.clock import now as wall_clock
 from siderite.core.simulation import Scripts
+from siderite.core.simulation import open_file
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS guests (server TEXT, host TEXT, power INTEGER, since REAL,
@@ -49,10 +49,7 @@ class Guests:
         clock: Callable[[], float] = wall_clock,
     ) -> None:
         self._shared = shared  # other processes act on the same guests
-        self._db = sqlite3.connect(path, isolation_level=None, cached_statements=64)
-        for pragma in ("journal_mode=WAL", "synchronous=OFF", "busy_timeout=10000"):
-            self._db.execute(f"PRAGMA {pragma}")
-        self._db.executescript(_SCHEMA)
+        self._db = open_file(path, _SCHEMA, alone=False)
         self.clock = clock
         self.scripts = Scripts(self._db, Script)
         self._looked = clock()
