@@ -11,7 +11,11 @@ from siderite.cli.main import main
 from tests.support.server import Server
 from tests.support.server import running_server
 
-OPTIONS = {"shutdown_retry_interval_s": "1", "deadline_scale": "10"}
+OPTIONS = {
+    "shutdown_retry_interval_s": "1", "shutdown_timeout_s": "600", "deadline_scale": "10",
+}  # fmt: skip
+QUICK = {"latency_s": {"*": 0}, "shutdown_s": 0.2}
+HARD = ("--hard-shutdown", "--wait", "--timeout", "30")
 Say = Callable[..., tuple[int, str, str]]
 
 
@@ -21,9 +25,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     flags = ("--demo", "--demo-nodes", "4")
     with running_server(folder, flags=flags, options=OPTIONS) as made:
         made.script("all", ramdisk=False)
-        quick = {"latency_s": {"*": 0}, "shutdown_s": 0.2}
         made.api.put(
-            "/simulated-hosts/v1/scripts/all", json=quick, headers=made.headers()
+            "/simulated-hosts/v1/scripts/all", json=QUICK, headers=made.headers()
         ).raise_for_status()
         yield made
 
@@ -96,6 +99,17 @@ def test_maintenance_is_switched_for_many(server: Server, say: Say) -> None:
     assert say("node", "maintenance", "off", "m1", "m2")[0] == 0
 
 
+@pytest.fixture
+def deaf(server: Server) -> Iterator[None]:
+    """No guest hears a signal: whoever is not hard with it waits for long."""
+    path, headers = "/simulated-hosts/v1/scripts/all", server.headers()
+    script = {**QUICK, "guest": "ignores"}
+    server.api.put(path, json=script, headers=headers).raise_for_status()
+    yield
+    server.api.put(path, json=QUICK, headers=headers).raise_for_status()
+
+
+@pytest.mark.usefixtures("deaf")
 def test_servers_live_their_life_by_name(say: Say) -> None:
     code, out, err = say(
         "server", "create", "web", "db", "--flavor", "m1.tiny", "--image", "tiny", "--wait"
@@ -103,19 +117,17 @@ def test_servers_live_their_life_by_name(say: Say) -> None:
     assert code == 0, err
     ids = out.split()
     assert len(ids) == 2
-    assert say("server", "stop", "--hard-shutdown", "web", ids[1], "--wait")[0] == 0
+    assert say("server", "stop", "web", ids[1], *HARD)[0] == 0
     assert say("server", "start", "web", "--wait")[0] == 0
     assert say("server", "start", "web")[0] == 4
-    assert say("server", "reboot", "--hard-shutdown", "web", "--wait")[0] == 0
-    assert say("server", "rescue", "--hard-shutdown", "web", "--wait")[0] == 0
+    assert say("server", "reboot", "web", *HARD)[0] == 0
+    assert say("server", "rescue", "web", *HARD)[0] == 0
     assert say("server", "unrescue", "web", "--wait")[0] == 0
-    assert (
-        say("server", "resize", "--hard-shutdown", "web", "--flavor", "m1.small", "--wait")[0] == 0
-    )
+    assert say("server", "resize", "web", "--flavor", "m1.small", *HARD)[0] == 0
     assert say("server", "confirm", "web", "--wait")[0] == 0
-    assert say("server", "migrate", "--hard-shutdown", "web", "--wait")[0] == 0
+    assert say("server", "migrate", "web", *HARD)[0] == 0
     assert say("server", "revert", "web", "--wait")[0] == 0
-    assert say("server", "shelve", "--hard-shutdown", "web", "--wait")[0] == 0
+    assert say("server", "shelve", "web", *HARD)[0] == 0
     assert say("server", "unshelve", "web", "--wait")[0] == 0
     _, out, _ = say("server", "list", "-o", "json")
     assert {one["name"]: one["status"] for one in json.loads(out)} == {

@@ -1,5 +1,7 @@
 """Who goes: as few as will do, the longest there, or anybody; and never one too many."""
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,6 +62,40 @@ def test_what_goes_is_enough_and_none_of_it_could_have_stayed(strategy, need, th
             if one is not left_out:
                 room += one.room
         assert room.holds(need) is (left_out is None)
+
+
+sizes = st.sampled_from([Room(1, 2, 1), Room(2, 1, 2), Room(2, 4, 1), Room(3, 3, 4), Room(0, 5, 0)])
+few = st.builds(Victim, st.uuids().map(str), st.just("v"), sizes | rooms, st.sampled_from("abc"))
+
+
+@given(need=rooms, free=rooms, there=st.lists(few, max_size=8))
+def test_strict_is_as_small_as_any_set_that_suffices(need, free, there):
+    """Every set is looked at; of those with the fewest servers, the one with the least memory."""
+    place = Place("h", free, tuple(there))
+    enough = [
+        (count, sum(one.room.ram_mib for one in some))
+        for count in range(len(there) + 1)
+        for some in combinations(there, count)
+        if sum((one.room for one in some), free).holds(need)
+    ]
+    choice = strict(need, [place])
+    assert (choice is None) is (not enough)
+    if choice is not None:
+        memory = sum(one.room.ram_mib for one in choice.victims)
+        assert (len(choice.victims), memory) == min(enough)
+
+
+def test_strict_is_exact_on_a_crowded_host_too():
+    """Forty with much memory and one processor each; one with what it takes."""
+    many = [Victim(f"m{at}", f"m{at}", Room(1, 4096, 1), "a") for at in range(40)]
+    one = Victim("one", "one", Room(6, 512, 6), "b")
+    choice = strict(Room(6, 512, 6), [Place("h", Room(0, 0, 0), (*many, one))])
+    assert [victim.name for victim in choice.victims] == ["one"]
+
+
+def test_of_several_that_are_alike_the_youngest_goes():
+    place = Place("h", Room(0, 0, 0), (victim("old", 1), victim("new", 1, "2026-03-01")))
+    assert [one.name for one in strict(Room(1, 512, 1), [place]).victims] == ["new"]
 
 
 def test_preemptible_is_what_its_flavor_its_metadata_or_its_project_says():

@@ -124,40 +124,6 @@ def test_every_paying_server_gets_room_or_a_reason_though_the_reaper_is_killed(t
     compete(tmp_path, hosts=3)
 
 
-def test_no_more_goes_than_is_needed_and_what_is_deleted_meanwhile_is_no_error(tmp_path):
-    with running_server(tmp_path, options=OPTIONS) as server:
-        cloud = Cloud(server, hosts=2)
-        cloud.fill(8)
-        gone = cloud.boot("gone", "large")
-        stays = cloud.boot("stays", "large")
-        cloud.until(lambda all_: {all_[n]["status"] for n in ("gone", "stays")} == {"PENDING"})
-        cloud.ask("DELETE", f"/servers/{gone}")
-        once = reaper(server, "--once", "--strategy", "oldest")
-        said = once.communicate(timeout=90)[0]
-        assert once.returncode == 0, said
-        done = cloud.all()
-        assert done["stays"]["status"] == "ACTIVE", said
-        assert done["stays"]["id"] == stays
-        assert len([name for name in done if name.startswith("cheap")]) == 6
-
-
-def test_the_limit_of_an_hour_holds_for_reapers_that_are_started_anew(tmp_path):
-    with running_server(tmp_path, options=OPTIONS) as server:
-        cloud = Cloud(server, hosts=1)
-        cloud.fill(4)
-        said = []
-        for number in range(2):
-            cloud.boot(f"paying{number}", "small")
-            once = reaper(server, "--once", "--limit", "1")
-            said.append(once.communicate(timeout=90)[0])
-        states = [one["status"] for name, one in sorted(cloud.all().items()) if "pay" in name]
-        assert states == ["ACTIVE", "PENDING"], said
-        assert "the limit of this hour is reached" in said[-1]
-        left = [one for name, one in cloud.all().items() if "cheap" in name]
-        assert len(left) == 3
-        assert not any("preempted_for" in one["metadata"] for one in left)
-
-
 if __name__ == "__main__":  # scripts/soak
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()

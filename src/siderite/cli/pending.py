@@ -10,7 +10,7 @@ _COLUMNS: tuple[show.Column, ...] = (
     ("name", lambda server: server["name"]),
     ("id", lambda server: server["id"]),
     ("project", lambda server: server["tenant_id"]),
-    ("since", lambda server: server["updated"]),
+    ("since", lambda server: server["created"]),
     ("until", lambda server: server.get("deadline")),
     ("why", lambda server: server.get("wait_reason") or (server.get("fault") or {}).get("message")),
 )

@@ -5,31 +5,25 @@ import asyncio
 import os
 import signal
 import sys
-from pathlib import Path
 
 import httpx
-import yaml
 
+from siderite.cli.cloud import Refused as Unusable
+from siderite.cli.cloud import read_cloud
 from siderite.core import log
 from siderite.reaper import Api
 from siderite.reaper import Reaper
+from siderite.reaper import Refused
 from siderite.reaper import Rules
 
 
 def run(said: argparse.Namespace) -> int:
     """Until SIGTERM or Ctrl-C, or once."""
     log.set_up(said.log_level or "info", "text")
-    path = Path(said.data or "./siderite-data") / "clouds.yaml"
-    try:
-        auth = yaml.safe_load(path.read_text())["clouds"]["siderite"]["auth"]
-    except (OSError, KeyError, TypeError, yaml.YAMLError) as why:
-        print(
-            f"siderite: cannot read {path}: {why}; name the --data of a running service.",
-            file=sys.stderr,
-        )
-        return 1
+    auth = read_cloud(said.data)["auth"]
     rules = Rules(
-        said.name or f"reaper-{os.uname().nodename}",
+        # Two of one name would take each other's care for their own.
+        said.name or f"reaper-{os.uname().nodename}-{os.getpid()}",
         strategy=said.strategy,
         dry_run=said.dry_run,
         per_project_and_hour=said.limit,
@@ -48,7 +42,10 @@ def run(said: argparse.Namespace) -> int:
 async def _reap(auth: dict[str, str], rules: Rules, *, once: bool) -> None:
     api = Api(auth["auth_url"], auth["username"], auth["password"], auth["project_name"])
     try:
-        await api.login()
+        try:
+            await api.login()
+        except Refused as why:
+            raise Unusable(f"{auth['auth_url']} gave no token: {why}") from why
         reaper = Reaper(api, rules)
         if once:
             count = await reaper.round()

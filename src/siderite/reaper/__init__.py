@@ -3,8 +3,9 @@ nothing else.
 """
 
 from siderite.reaper.api import Api
+from siderite.reaper.api import Refused
 from siderite.reaper.choose import STRATEGIES
 from siderite.reaper.reaper import Reaper
 from siderite.reaper.reaper import Rules
 
-__all__ = ["STRATEGIES", "Api", "Reaper", "Rules"]
+__all__ = ["STRATEGIES", "Api", "Reaper", "Refused", "Rules"]

@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
-EXACT = 14
-"""Of so many servers on a host the smallest set is searched for; of more, the largest go first."""
+LOOKS = 50_000
+"""So many sets of a host's servers are looked at for the smallest; then the largest go first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Victim:
     name: str
     room: Room
     created: str
+    """Sorts by when it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,13 @@ class Place:
     node: str
     free: Room
     victims: tuple[Victim, ...]
+    going: tuple[str, ...] = ()
+    """Servers that are being deleted: what they have counts as free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Where the server goes, and who goes for it: nobody, if there is room."""
+    """Where the server goes, and who goes for it: nobody, if there is room or will be soon."""
 
     node: str
     victims: tuple[Victim, ...]
@@ -90,19 +93,64 @@ def _size(victims: Sequence[Victim]) -> tuple[int, int, int, int]:
     return len(victims), room.ram_mib, room.vcpus, room.disk_gib
 
 
+class _Looked(Exception):
+    """It was looked for long enough."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """Sets of so many servers that suffice. Those of one size are as good as each other, so the
+    youngest goes: it loses least.
+    """
+
+    need: Room
+    sizes: list[list[Victim]]
+    looks: int = LOOKS
+
+    def sets(self, free: Room, count: int, at: int = 0) -> Iterator[tuple[Victim, ...]]:
+        """Of servers of the sizes from here on."""
+        self.looks -= 1
+        if self.looks < 0:
+            raise _Looked
+        if count == 0:
+            if free.holds(self.need):
+                yield ()
+            return
+        if not self._can_suffice(free, count, at):
+            return
+        size = self.sizes[at]
+        for some in range(min(count, len(size)), -1, -1):
+            taken = size[:some]
+            for rest in self.sets(_sum(free, taken), count - some, at + 1):
+                yield (*taken, *rest)
+
+    def _can_suffice(self, free: Room, count: int, at: int) -> bool:
+        rooms = [size[0].room for size in self.sizes[at:]]
+        if sum(len(size) for size in self.sizes[at:]) < count:
+            return False
+        most = Room(
+            free.vcpus + count * max(room.vcpus for room in rooms),
+            free.ram_mib + count * max(room.ram_mib for room in rooms),
+            free.disk_gib + count * max(room.disk_gib for room in rooms),
+        )
+        return most.holds(self.need)
+
+
 def _smallest(need: Room, place: Place) -> tuple[Victim, ...] | None:
-    if len(place.victims) > EXACT:
-        largest = sorted(place.victims, key=lambda one: -one.room.ram_mib)
-        return _needed(need, place, largest)
-    for count in range(len(place.victims) + 1):
-        enough = [
-            some
-            for some in combinations(place.victims, count)
-            if _sum(place.free, some).holds(need)
-        ]
-        if enough:
-            return min(enough, key=_size)
-    return None
+    if not _sum(place.free, place.victims).holds(need):
+        return None
+    sizes: dict[Room, list[Victim]] = {}
+    for victim in sorted(place.victims, key=lambda one: (one.created, one.uuid), reverse=True):
+        sizes.setdefault(victim.room, []).append(victim)
+    search = _Search(need, list(sizes.values()))
+    try:
+        for count in range(len(place.victims) + 1):
+            enough = list(search.sets(place.free, count))
+            if enough:
+                return min(enough, key=_size)
+    except _Looked:
+        pass
+    return _needed(need, place, sorted(place.victims, key=lambda one: -one.room.ram_mib))
 
 
 def strict(need: Room, places: Sequence[Place]) -> Choice | None:

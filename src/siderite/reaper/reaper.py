@@ -1,10 +1,11 @@
 """Frees room for PENDING servers.
 
-It hears of servers that found no host, takes them into its care one by one, oldest first, deletes
-as few preemptible servers as its strategy says, and has the PENDING server built again. What it
-cannot help becomes an error. It keeps nothing: killed at any moment, the next one (or another)
-looks at what is there and goes on. Whom a server went for is written down with the server itself,
-so that the limit of an hour holds for all reapers together, whenever they were started.
+It hears of servers that found no host, takes them into its care one by one, oldest first, and has
+each built again: if there is still no room, after deleting as few preemptible servers as its
+strategy says. What it cannot help becomes an error. It keeps nothing: killed at any moment, the
+next one (or another) looks at what is there and goes on. Whom a server went for is written down
+with the server itself, so that the limit of an hour holds for all reapers together, whenever they
+were started.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from datetime import UTC
@@ -29,6 +31,7 @@ from siderite.reaper.choose import Choice
 from siderite.reaper.choose import Place
 from siderite.reaper.choose import Room
 from siderite.reaper.choose import Victim
+from siderite.reaper.choose import strict
 
 log = get_logger("reaper")
 
@@ -41,6 +44,14 @@ LOST = 30
 """How often others may take the room that was freed before a server is given up."""
 HOUR_S = 3600.0
 NOT_FOUND, CONFLICT = 404, 409
+NEVER = (400, 403)
+"""A rebuild that is refused so (its image is gone, the quota is exceeded) is refused again."""
+FULL, IN_USE = "without room", "in use"
+"""How the refusals of hosts begin that would do if somebody went."""
+NODE = Room(1, 0, 0)
+"""Bare metal is given out whole."""
+IN_ORDER = "/servers/detail?all_tenants=1&sort_key=created_at&sort_dir=asc"
+"""Servers in the order they came; what they show of it is only the second."""
 PREEMPTIBLE = "preemptible"
 GOES_FOR = "preempted_for"
 
@@ -65,6 +76,8 @@ class Reaper:
     api: Api
     rules: Rules
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _later: dict[str, float] = field(default_factory=dict)
+    """Servers for which nothing can be done for the moment, and until when."""
 
     async def run(self) -> None:
         """For ever."""
@@ -74,7 +87,7 @@ class Reaper:
                 self.wake.clear()
                 try:
                     await self.round()
-                except (Refused, httpx.HTTPError) as why:
+                except Exception as why:
                     log.warning("cannot look for pending servers", error=str(why) or repr(why))
                     await asyncio.sleep(1.0)
                 with contextlib.suppress(TimeoutError):
@@ -97,83 +110,124 @@ class Reaper:
 
     async def round(self) -> int:
         """Look after every PENDING server, oldest first; how many there were."""
-        pending = await self.api.pages("/servers/detail?all_tenants=1&status=PENDING", "servers")
-        for server in sorted(pending, key=lambda one: (one["created"], one["id"])):
-            try:
-                await self.serve(server)
-            except Refused as why:
-                if why.status not in (NOT_FOUND, CONFLICT):
-                    raise
-                log.info("somebody else was faster", server=server["id"], why=str(why))
+        pending = await self.api.pages(f"{IN_ORDER}&status=PENDING", "servers")
+        now = time.monotonic()
+        self._later = {uuid: due for uuid, due in self._later.items() if due > now}
+        for server in pending:
+            if server["id"] not in self._later:
+                await self._serve_safely(server)
         return len(pending)
+
+    async def _serve_safely(self, server: dict[str, Any]) -> None:
+        """One that cannot be served must not keep others from it."""
+        try:
+            await self.serve(server)
+        except Refused as why:
+            if why.status in (NOT_FOUND, CONFLICT):
+                log.info("somebody else was faster", server=server["id"], why=str(why))
+                return
+            log.error("cannot look after a server", server=server["id"], error=str(why))
+            self._later[server["id"]] = time.monotonic() + LOOK_S
 
     async def serve(self, server: dict[str, Any]) -> None:
         """Find room for one server, or give it up."""
-        tries = 0
+        tries, was_tried = 0, False
         for _ in range(LOST):
             if not self.rules.dry_run:
                 await self._care(server)
-            choice = await self._choose(server)
+            choice, going = await self._choose(server)
             if self.rules.dry_run:
                 print(_told(server, choice), flush=True)  # noqa: T201 - what was asked for
                 return
-            if choice is None:
+            if not was_tried and (choice is None or choice.victims):
+                # Nobody goes, and it is not given up, before it is known that it may be built, and
+                # that no host has room by now.
+                was_tried = True
+            elif choice is None:
                 break
-            if choice.victims and not await self._may_free(server, choice):
+            elif not await self._may_free(server, choice):
                 log.warning("the limit of this hour is reached", project=server["tenant_id"])
+                self._later[server["id"]] = time.monotonic() + LOOK_S
                 return
-            await self._free(server, choice)
-            await self.api.act(server["id"], "rebuild", {"imageRef": server["image"]["id"]})
-            if await self._becomes(server) != "PENDING":
+            elif not await self._free(server, choice, going):
+                continue
+            if await self._built(server) != "PENDING":
                 return
             # Either somebody else has got the room, or it is not wanted there: that is a try.
-            tries += await self._holds(choice.node, _room(server["flavor"]))
+            if choice is not None:
+                tries += await self._holds(server, choice.node)
             if tries == TRIES:
                 break
+        await self._give_up(server, "no room can be freed")
+
+    async def _give_up(self, server: dict[str, Any], why: str) -> None:
         await self.api.act(server["id"], "os-resetState", {"state": "error"})
-        log.warning("no room can be freed: given up", server=server["id"])
+        log.warning("given up", server=server["id"], why=why)
 
     async def _care(self, server: dict[str, Any]) -> None:
         asked = {"keeper": self.rules.name, "seconds": CARE_S}
         await self.api.act(server["id"], "siderite-claimPending", asked)
 
-    async def _choose(self, server: dict[str, Any]) -> Choice | None:
+    async def _choose(self, server: dict[str, Any]) -> tuple[Choice | None, tuple[str, ...]]:
+        """Who goes, and who is on the way out there already."""
         refusals = (await self.api.ask("GET", f"/servers/{server['id']}"))["server"]["refusals"]
-        nodes = {node for node, why in refusals.items() if why.startswith("without room")}
+        need, places = await self._places(server, refusals)
+        choice = STRATEGIES[self.rules.strategy](need, places)
+        most = self.rules.per_project_and_hour
+        if choice is not None and 0 < most < len(choice.victims):
+            choice = strict(need, places)
+        if choice is None or 0 < most < len(choice.victims):
+            return None, ()
+        [place] = [one for one in places if one.node == choice.node]
+        return choice, place.going
+
+    async def _places(
+        self, server: dict[str, Any], refusals: Mapping[str, str]
+    ) -> tuple[Room, list[Place]]:
+        """What the server needs, and the hosts that lack only that."""
+        is_whole = _is_bare_metal(server)
         # In this order: who goes in between is counted twice, not lost.
-        victims = await self._victims()
+        there = await self._there()
         hosts = await self.api.pages("/os-hypervisors/detail?", "hypervisors")
-        places = [
-            Place(
-                host["hypervisor_hostname"],
-                _left(host["room"]),
-                tuple(victims.get(host["hypervisor_hostname"], ())),
-            )
-            for host in hosts
-            if host["hypervisor_hostname"] in nodes and host["state"] == "up"
-        ]
-        return STRATEGIES[self.rules.strategy](_room(server["flavor"]), places)
-
-    async def _holds(self, node: str, need: Room) -> bool:
-        """Whether a host has so much room now."""
-        hosts = await self.api.pages("/os-hypervisors/detail?", "hypervisors")
-        return any(
-            _left(host["room"]).holds(need) for host in hosts if host["hypervisor_hostname"] == node
-        )
-
-    async def _victims(self) -> dict[str, list[Victim]]:
-        """Preemptible servers by the host they are on."""
-        found: dict[str, list[Victim]] = {}
-        for one in await self.api.pages("/servers/detail?all_tenants=1", "servers"):
-            node = one["OS-EXT-SRV-ATTR:hypervisor_hostname"]
-            if (
-                node is None
-                or not is_preemptible(one, self.rules.projects)
-                or one["status"] == "DELETED"
-            ):
+        found = []
+        for host in hosts:
+            node = host["hypervisor_hostname"]
+            if host["state"] != "up" or not refusals.get(node, "").startswith((FULL, IN_USE)):
                 continue
-            victim = Victim(one["id"], one["name"], _room(one["flavor"]), one["created"])
-            found.setdefault(node, []).append(victim)
+            on_it = there.get(node, [])
+            going = [one for one in on_it if one["OS-EXT-STS:task_state"] == "deleting"]
+            free = NODE if not on_it else Room(0, 0, 0)
+            if not is_whole:
+                free = _left(host["room"])
+            for one in going:
+                free += _size_of(one, is_whole=is_whole)
+            victims = [
+                Victim(one["id"], one["name"], _size_of(one, is_whole=is_whole), one["came"])
+                for one in on_it
+                if one not in going and self._may_go_for(one, server)
+            ]
+            uuids = tuple(str(one["id"]) for one in going)
+            found.append(Place(node, free, tuple(victims), uuids))
+        return _size_of(server, is_whole=is_whole), found
+
+    def _may_go_for(self, one: dict[str, Any], server: dict[str, Any]) -> bool:
+        """A preemptible server goes for those that are not."""
+        projects = self.rules.projects
+        return is_preemptible(one, projects) and not is_preemptible(server, projects)
+
+    async def _holds(self, server: dict[str, Any], node: str) -> bool:
+        """Whether a host has room for the server now, whoever may have been faster."""
+        need, places = await self._places(server, {node: FULL})
+        return any(place.free.holds(need) and not place.going for place in places)
+
+    async def _there(self) -> dict[str, list[dict[str, Any]]]:
+        """Servers by the host they are on."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for number, one in enumerate(await self.api.pages(IN_ORDER, "servers")):
+            one["came"] = f"{number:09}"
+            node = one["OS-EXT-SRV-ATTR:hypervisor_hostname"]
+            if node is not None and one["status"] != "DELETED":
+                found.setdefault(node, []).append(one)
         return found
 
     async def _may_free(self, server: dict[str, Any], choice: Choice) -> bool:
@@ -181,48 +235,71 @@ class Reaper:
         then: of two reapers that do so at the same time at least one counts both.
         """
         limit = self.rules.per_project_and_hour
-        if not limit:
+        if not limit or not choice.victims:
             return True
         mark = mark_of(server["tenant_id"])
-        for victim in choice.victims:
-            body = {"metadata": {GOES_FOR: mark}}
-            await self.api.ask("POST", f"/servers/{victim.uuid}/metadata", body)
+        mine = {victim.uuid for victim in choice.victims}
+        for uuid in mine:
+            # One that can not be marked in its state counts now, and not later.
+            with contextlib.suppress(Refused):
+                body = {"metadata": {GOES_FOR: mark}}
+                await self.api.ask("POST", f"/servers/{uuid}/metadata", body)
         since = datetime.now(UTC) - timedelta(seconds=HOUR_S)
         path = f"/servers/detail?all_tenants=1&changes-since={since:%Y-%m-%dT%H:%M:%SZ}"
         recent = await self.api.pages(path, "servers")
-        if sum(one["metadata"].get(GOES_FOR) == mark for one in recent) <= limit:
+        others = [one for one in recent if one["id"] not in mine and _goes(one, mark)]
+        if len(others) + len(mine) <= limit:
             return True
-        for victim in choice.victims:
+        for uuid in mine:
             with contextlib.suppress(Refused):
-                await self.api.ask("DELETE", f"/servers/{victim.uuid}/metadata/{GOES_FOR}")
+                await self.api.ask("DELETE", f"/servers/{uuid}/metadata/{GOES_FOR}")
         return False
 
-    async def _free(self, server: dict[str, Any], choice: Choice) -> None:
+    async def _free(self, server: dict[str, Any], choice: Choice, going: Collection[str]) -> bool:
+        """Have them deleted, and wait for that; False if one of them may stay after all."""
         for victim in choice.victims:
+            found = await self._found(victim.uuid)
+            if found is not None and not self._may_go_for(found, server):
+                return False
             log.info("goes for another", server=victim.uuid, goes_for=server["id"])
-            with contextlib.suppress(Refused):
-                await self.api.ask("DELETE", f"/servers/{victim.uuid}")
+            try:
+                await self.api.act(victim.uuid, "forceDelete")
+            except Refused as why:
+                if why.status not in (NOT_FOUND, CONFLICT):
+                    raise
         deadline = time.monotonic() + PATIENCE_S
-        for victim in choice.victims:
-            await self._until_gone(victim.uuid, deadline)
-            await self._care(server)
+        for uuid in (*(victim.uuid for victim in choice.victims), *going):
+            await self._until_gone(uuid, server, deadline)
+        await self._care(server)
+        return True
 
-    async def _until_gone(self, uuid: str, deadline: float) -> None:
-        while await self._is_there(uuid):
-            if time.monotonic() > deadline:
-                return
+    async def _until_gone(self, uuid: str, server: dict[str, Any], deadline: float) -> None:
+        """Meanwhile the PENDING one stays in our care."""
+        care_again = time.monotonic() + CARE_S / 3
+        while await self._found(uuid) is not None and time.monotonic() < deadline:
+            if time.monotonic() > care_again:
+                await self._care(server)
+                care_again = time.monotonic() + CARE_S / 3
             await asyncio.sleep(POLL_S)
 
-    async def _is_there(self, uuid: str) -> bool:
+    async def _found(self, uuid: str) -> dict[str, Any] | None:
         try:
-            return bool(await self.api.ask("GET", f"/servers/{uuid}"))
+            found: dict[str, Any] = (await self.api.ask("GET", f"/servers/{uuid}"))["server"]
         except Refused as why:
             if why.status == NOT_FOUND:
-                return False
+                return None
             raise
+        return found
 
-    async def _becomes(self, server: dict[str, Any]) -> str:
-        """What the server's building leads to."""
+    async def _built(self, server: dict[str, Any]) -> str:
+        """Have the server built; what that leads to."""
+        try:
+            await self.api.act(server["id"], "rebuild", {"imageRef": server["image"]["id"]})
+        except Refused as why:
+            if why.status not in NEVER:
+                raise
+            await self._give_up(server, f"it cannot be built: {why}")
+            return "ERROR"
         deadline = time.monotonic() + PATIENCE_S
         status = "BUILD"
         while status == "BUILD" and time.monotonic() < deadline:
@@ -249,8 +326,29 @@ def is_preemptible(server: dict[str, Any], projects: Collection[str] = ()) -> bo
     return any(word.strip().lower() in ("true", "yes", "1") for word in words)
 
 
-def _room(flavor: dict[str, Any]) -> Room:
-    return Room(flavor["vcpus"], flavor["ram"], flavor["disk"] + flavor["ephemeral"])
+def _goes(one: dict[str, Any], mark: str) -> bool:
+    """Whether a server went for the project of this mark, or is about to. A reaper that died in
+    between may have left a mark on one that stays.
+    """
+    is_marked = one["metadata"].get(GOES_FOR) == mark
+    now = datetime.now(UTC)
+    is_new = now - datetime.fromisoformat(one["updated"]) < timedelta(seconds=PATIENCE_S)
+    return is_marked and (
+        is_new or one["status"] == "DELETED" or one["OS-EXT-STS:task_state"] == "deleting"
+    )
+
+
+def _is_bare_metal(server: dict[str, Any]) -> bool:
+    return any(key.startswith("resources:CUSTOM_") for key in server["flavor"]["extra_specs"])
+
+
+def _size_of(server: dict[str, Any], *, is_whole: bool) -> Room:
+    """What a server takes: of bare metal, the node."""
+    flavor = server["flavor"]
+    if is_whole:
+        return NODE
+    swap = (flavor["swap"] + 1023) // 1024
+    return Room(flavor["vcpus"], flavor["ram"], flavor["disk"] + flavor["ephemeral"] + swap)
 
 
 def _left(room: dict[str, dict[str, int]]) -> Room:

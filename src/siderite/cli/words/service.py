@@ -103,7 +103,11 @@ def _keeping(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 def _reaper(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     reaper = words.add_parser("reaper", help="free room for PENDING servers", description=_REAPER)
     reaper.add_argument("--data", metavar="DIR", help="data directory with clouds.yaml")
-    reaper.add_argument("--name", metavar="NAME", help="who it is, for others of its kind")
+    reaper.add_argument(
+        "--name", metavar="NAME",
+        help="who it is, for others of its kind (host and process); one that is started anew under"
+        " the same name goes on at once",
+    )  # fmt: skip
     reaper.add_argument(
         "--strategy", choices=("strict", "oldest", "chance"), default="strict", metavar="WORD",
         help="who goes: strict (the smallest set that suffices), oldest, or chance",
