@@ -38,6 +38,9 @@ def test_the_file_may_be_named_by_the_environment(tmp_path):
             {"SIDERITE_BAREMETAL_AUTH": "none", "SIDERITE_LISTEN": "0.0.0.0:80"},
             "only allowed on a loopback address",
         ),
+        ({"SIDERITE_SERVER_POWER_POLICY": "mine"}, "must be hardware, record or observe"),
+        ({"SIDERITE_SHUTDOWN_RETRY_INTERVAL_S": "0"}, "must be at least 1"),
+        ({"SIDERITE_SHUTDOWN_TIMEOUT_S": "-1"}, "must be 0 or more"),
         ({"SIDERITE_CONFIG": "/nowhere"}, "cannot read the configuration file /nowhere"),
     ],
 )

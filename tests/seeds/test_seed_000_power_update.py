@@ -128,6 +128,14 @@ def test_each_event_has_its_own_code_in_the_order_of_the_request(lite: Cloud) ->
     ]  # fmt: skip
 
 
+def test_uuid_and_tag_are_the_same_value_as_in_the_request(lite: Cloud) -> None:
+    uuid = lite.boot()
+    sent = [event(uuid.upper(), "POWER_OFF"), event(uuid, "POWER_ON", status="failed")]
+    answer = send(lite, *sent)
+    assert answer.json["events"] == [{**one, "status": "completed", "code": 200} for one in sent]
+    assert [one["action"] for one in lite.actions(uuid)] == ["start", "stop", "create"]
+
+
 def test_a_server_without_a_host_is_422(lite: Cloud) -> None:
     uuid = lite.create(flavorRef=lite.make_flavor(vcpus=4096))
     lite.until(uuid, "ERROR")

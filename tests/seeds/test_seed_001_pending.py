@@ -1,6 +1,7 @@
 """Seed 001: a server for which there is no room waits, PENDING, in the care of a service outside.
 
-Each test names the promise that it is about. The service outside is in tests/reaper.
+Each test names the promise that it is about. The service outside is in tests/reaper, what compute
+does about them by itself in tests/compute/workers/test_pending.py.
 """
 
 import asyncio
@@ -10,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from siderite.compute.store import SERVERS
-from siderite.compute.usecases import due
-from siderite.compute.usecases import pending
 from siderite.core.config import Config
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
@@ -63,6 +62,12 @@ def test_the_new_microversion_shows_pending_and_earlier_ones_error(full: Cloud) 
         listed = full.ask("GET", "/servers/detail", version=version).json["servers"]
         assert {one["status"] for one in listed if one["id"] == uuid} == {status}
     assert new["OS-EXT-STS:task_state"] is None
+
+
+def test_it_is_a_progress_status_and_to_earlier_versions_it_is_none(full: Cloud) -> None:
+    uuid = waiting(full)
+    assert full.show(uuid, version=PENDING)["progress"] == 0
+    assert "progress" not in full.show(uuid, version=LAST_OLD)
 
 
 @pytest.mark.parametrize("query", ["status=ERROR", "status=error", "vm_state=error"])
@@ -264,36 +269,6 @@ def test_the_notification_of_the_scheduler_has_the_request(full: Cloud) -> None:
     assert "refusals" in spec
 
 
-def test_after_the_timeout_it_is_an_error(tmp_path: Path) -> None:
-    with cloud(tmp_path, hosts=0, use_pending_state=True, pending_timeout_s=0.05) as made:
-        uuid = made.create()
-        made.wait(uuid, lambda server: server["status"] in ("PENDING", "ERROR"))
-        context = made.app.app.program.compute.context
-        made.app.run(asyncio.sleep(0.1))
-        made.app.run(due.give_up_pending(context, uuid))
-        shown = made.until(uuid, "ERROR")
-        assert "No room was found" in shown["fault"]["message"]
-
-
-def test_if_that_is_wanted_it_is_built_when_room_appears_unless_somebody_cares_for_it(
-    tmp_path: Path,
-) -> None:
-    with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
-        kept, free = waiting(made), waiting(made)
-        care = {"keeper": "one", "seconds": 600}
-        assert made.act(kept, "siderite-claimPending", care, version=PENDING).status == 200
-        context = made.app.app.program.compute.context
-        assert made.app.run(pending.wake(context, free)) is False, "there is no room yet"
-        assert len(made.actions(free)) == 1, "a look that finds none leaves no trace"
-        made.add_host()
-        due_now = made.app.run(due.to_wake(context))
-        assert {kept, free} >= set(due_now)
-        for uuid in (kept, free):
-            made.app.run(pending.wake(context, uuid))
-        made.until(free, "ACTIVE")
-        assert made.show(kept, version=PENDING)["status"] == "PENDING"
-
-
 def test_a_rebuild_that_finds_no_room_leaves_it_pending(full: Cloud) -> None:
     uuid = waiting(full)
     assert full.act(uuid, "rebuild", {"imageRef": full.image}, version=PENDING).status == 202
@@ -316,21 +291,45 @@ def test_its_user_can_delete_it_and_what_follows_is_no_error(full: Cloud) -> Non
     assert full.act(uuid, "os-resetState", {"state": "error"}).status == 404
 
 
-@pytest.mark.parametrize("action", ["os-start", "os-stop", "pause", "shelve", "suspend"])
-def test_nothing_else_can_be_done_to_it(full: Cloud, action: str) -> None:
+def test_nothing_else_can_be_done_to_it_and_earlier_versions_are_told_of_an_error(
+    full: Cloud,
+) -> None:
     uuid = waiting(full)
-    assert full.act(uuid, action).status == 409
+    for action, value in (
+        ("os-start", None), ("os-stop", None), ("pause", None), ("shelve", None),
+        ("suspend", None), ("rescue", None), ("migrate", None), ("createImage", {"name": "i"}),
+        ("resize", {"flavorRef": full.flavor}), ("os-resetState", {"state": "active"}),
+    ):  # fmt: skip
+        for version, state in ((LAST_OLD, "error"), (PENDING, "pending")):
+            answer = full.act(uuid, action, value, version=version)
+            assert answer.status == 409, answer
+            assert answer.json["conflictingRequest"]["message"].endswith(f"in vm_state {state}")
+    meta = full.ask("POST", f"/servers/{uuid}/metadata", {"metadata": {"a": "b"}})
+    assert meta.json["conflictingRequest"]["message"].endswith("in vm_state error")
+    assert full.show(uuid, version=PENDING)["status"] == "PENDING"
 
 
-def test_one_who_takes_care_of_it_keeps_others_away(full: Cloud) -> None:
+def test_what_is_only_a_record_can_be_changed(full: Cloud) -> None:
     uuid = waiting(full)
-    mine = {"keeper": "one", "seconds": 60}
-    assert full.act(uuid, "siderite-claimPending", mine, version=PENDING).status == 200
-    assert full.act(uuid, "siderite-claimPending", mine, version=PENDING).status == 200
-    other = full.act(uuid, "siderite-claimPending", {**mine, "keeper": "two"}, version=PENDING)
-    assert other.status == 409
-    assert "in the care of one" in other.json["conflictingRequest"]["message"]
-    assert full.act(uuid, "siderite-claimPending", mine, version=LAST_OLD).status == 404
+    renamed = full.ask("PUT", f"/servers/{uuid}", {"server": {"name": "n"}}, version=PENDING)
+    assert renamed.json["server"]["status"] == "PENDING"
+    assert full.ask("PUT", f"/servers/{uuid}/tags", {"tags": ["t"]}).status == 200
+    assert full.act(uuid, "lock").status == 202
+    assert full.act(uuid, "unlock").status == 202
+
+
+def test_only_an_administrator_gives_it_up_or_takes_care_of_it(full: Cloud) -> None:
+    _, member, _ = full.app.person("member")
+    uuid = full.create(token=member)
+    full.wait(uuid, lambda server: server["status"] == "PENDING")
+    for action, value in (
+        ("os-resetState", {"state": "error"}),
+        ("siderite-claimPending", {"keeper": "me", "seconds": 60}),
+    ):
+        assert full.act(uuid, action, value, token=member, version=PENDING).status == 403
+    assert "refusals" not in full.ask(
+        "GET", f"/servers/{uuid}", token=member, version=PENDING
+    ).json["server"]  # fmt: skip
 
 
 def test_the_versions_between_novas_and_ours_do_not_exist(full: Cloud) -> None:

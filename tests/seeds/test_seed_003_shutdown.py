@@ -156,11 +156,13 @@ def test_resize_takes_the_seeds_flavor_id_too(patient: Cloud) -> None:
     patient.until(uuid, "VERIFY_RESIZE")
 
 
-@pytest.mark.parametrize("action", ["os-stop", "rescue", "shelve", "migrate"])
+@pytest.mark.parametrize("action", ["os-stop", "rescue", "resize", "shelve", "migrate"])
 def test_another_word_is_refused(patient: Cloud, action: str) -> None:
     uuid = patient.boot()
-    answer = patient.act(uuid, action, {"shutdown_type": "GENTLY"}, version=OURS)
-    assert answer.status == 400
+    wish = {"flavorRef": patient.make_flavor(ram=256)} if action == "resize" else {}
+    for word in ("GENTLY", "", None, 1):
+        answer = patient.act(uuid, action, {**wish, "shutdown_type": word}, version=OURS)
+        assert answer.status == 400
     assert patient.show(uuid)["status"] == "ACTIVE"
 
 
@@ -169,6 +171,10 @@ def test_below_its_version_resize_and_rescue_refuse_the_parameter(patient: Cloud
     assert patient.act(uuid, "rescue", {"shutdown_type": "HARD"}, version=104).status == 400
     asked = {"flavorRef": patient.flavor, "shutdown_type": "HARD"}
     assert patient.act(uuid, "resize", asked, version=104).status == 400
+    for version in (56, 104, 900):  # before that, its body is not looked at
+        answer = patient.act(uuid, "migrate", {"shutdown_type": "HARD"}, version=version)
+        assert answer.status == 400
+    assert patient.show(uuid)["status"] == "ACTIVE"
 
 
 def test_the_image_overrides_the_timeout(patient: Cloud) -> None:
@@ -266,12 +272,14 @@ def test_shelve_offload_shuts_down_what_somebody_switched_on(tmp_path: Path) -> 
         assert ended(made, uuid).startswith("the guest shut down after 1 signals")
 
 
-@pytest.mark.parametrize("action", ["os-stop", "shelve"])
+@pytest.mark.parametrize(
+    ("action", "version"), [("os-stop", 104), ("os-stop", 900), ("shelve", 104), ("migrate", 55)]
+)
 def test_below_its_version_those_that_take_any_body_ignore_the_parameter(
-    patient: Cloud, action: str
+    patient: Cloud, action: str, version: int
 ) -> None:
     uuid = deaf(patient)
-    assert patient.act(uuid, action, {"shutdown_type": "HARD"}, version=104).status == 202
+    assert patient.act(uuid, action, {"shutdown_type": "HARD"}, version=version).status == 202
     patient.wait(uuid, is_asked)
     assert patient.act(uuid, action, {"shutdown_type": "HARD"}, version=OURS).status == 202
     patient.until(uuid, FIVE[action])

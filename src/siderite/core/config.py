@@ -296,13 +296,16 @@ def _check(config: Config) -> None:
             f" {config.listen}; "
             "listen on 127.0.0.1 or use tokens."
         )
-    if config.power_policy not in ("hardware", "record", "observe"):
-        raise BadOption(
-            f"power_policy = {config.power_policy!r} must be hardware, record or observe."
-        )
+    for name in ("power_policy", "server_power_policy"):
+        if getattr(config, name) not in ("hardware", "record", "observe"):
+            raise BadOption(
+                f"{name} = {getattr(config, name)!r} must be hardware, record or observe."
+            )
+    if config.shutdown_timeout_s < 0:
+        raise BadOption(f"shutdown_timeout_s = {config.shutdown_timeout_s} must be 0 or more.")
     for name in (
         "power_watch_in_flight", "sync_power_state_in_flight", "power_unknown_after",
-        "power_failure_after",
+        "power_failure_after", "shutdown_retry_interval_s",
     ):  # fmt: skip
         if getattr(config, name) < 1:
             raise BadOption(f"{name} = {getattr(config, name)} must be at least 1.")

@@ -49,4 +49,8 @@ def test_an_image_may_say_how_long() -> None:
     assert timeout_of({"os_shutdown_timeout": "5"}, 60) == 5
     assert timeout_of({"os_shutdown_timeout": "soon"}, 60) == 60
     assert timeout_of({}, 60) == 60
+    for unusable in ("", "-1", "1.5", "1e3", "²", "inf", "nan"):
+        assert timeout_of({"os_shutdown_timeout": unusable}, 60) == 60
+    assert timeout_of({"os_shutdown_timeout": "9" * 400}, 60) == LONGEST_S
+    assert timeout_of({"os_shutdown_timeout": "0"}, 60) == 0
     assert timeout_of({"os_shutdown_timeout": "9" * 30}, 60) == LONGEST_S

@@ -246,7 +246,8 @@ def _for_all(table: _Table) -> None:
         if vm == V.DELETED:
             continue
         if task != "deleting":
-            table.row(name, Event.RESET_ACTIVE, V.ACTIVE)
+            if vm != V.PENDING:  # it was never made: there is nothing that could be active
+                table.row(name, Event.RESET_ACTIVE, V.ACTIVE)
             table.row(name, Event.RESET_ERROR, V.ERROR)
             if task is not None:
                 table.row(name, Event.BREAK, V.ERROR)
@@ -262,7 +263,8 @@ def _for_all(table: _Table) -> None:
             table.row(name, Event.FAIL, V.ERROR)
             table.row(name, Event.BREAK, V.ERROR)
             table.row(name, Event.RESET_ERROR, V.ERROR)
-            table.row(name, Event.RESET_ACTIVE, V.ACTIVE)
+            if vm != V.PENDING:
+                table.row(name, Event.RESET_ACTIVE, V.ACTIVE)
         if task == "soft-deleting":
             table.row(name, Event.DONE, V.SOFT_DELETED)
             table.row(name, Event.FAIL, vm)

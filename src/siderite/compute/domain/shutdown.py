@@ -71,10 +71,9 @@ def decide(shutdown: Shutdown, power: Power, now: float) -> Signal | PullPlug | 
 
 
 def timeout_of(properties: dict[str, str], default_s: float) -> float:
-    """The image's own `os_shutdown_timeout`, where it has a usable one."""
-    text = properties.get("os_shutdown_timeout")
-    try:
-        asked = default_s if text is None else float(int(text))
-    except ValueError:
-        asked = default_s
+    """The image's own `os_shutdown_timeout`, if that is a number of seconds, 0 or more."""
+    text = properties.get("os_shutdown_timeout", "").strip()
+    asked = default_s
+    if text.isascii() and text.isdigit():
+        asked = float(text)
     return min(max(0.0, asked), LONGEST_S)

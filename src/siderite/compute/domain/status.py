@@ -36,7 +36,9 @@ STATUS: dict[str, tuple[str, dict[str, str]]] = {
     V.SHELVED: ("SHELVED", {}),
     V.SHELVED_OFFLOADED: ("SHELVED_OFFLOADED", {}),
 }
-WITH_PROGRESS = frozenset({"ACTIVE", "BUILD", "REBUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING"})
+WITH_PROGRESS = frozenset({
+    "ACTIVE", "BUILD", "PENDING", "REBUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING",
+})  # fmt: skip
 WITH_FAULT = frozenset({"ERROR", "DELETED"})
 
 

@@ -20,11 +20,12 @@ KEPT_S = 7 * 24 * 3600.0
 _SOME = 100
 
 
+_RESTING = "SELECT uuid, id FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0"
+
+
 async def _found(ctx: Context, state: V, before: float) -> list[str]:
     rows = await ctx.door.store.fetch(
-        "SELECT uuid FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0"
-        " AND changed_at <= ? ORDER BY id LIMIT 100",
-        (state, iso(before)),
+        f"{_RESTING} AND changed_at <= ? ORDER BY id LIMIT {_SOME}", (state, iso(before))
     )
     return [str(row[0]) for row in rows]
 
@@ -56,16 +57,30 @@ async def offload(ctx: Context, uuid: str) -> Server:
 
 
 async def pending_too_long(ctx: Context) -> list[str]:
-    """Servers that nobody found room for in time."""
+    """Servers that nobody found room for in time, counted from when they were asked for: neither a
+    rebuild that finds no room nor a new name prolongs it.
+    """
     time_s = ctx.settings.pending_timeout_s
     if time_s <= 0:
         return []
-    return await _found(ctx, V.PENDING, ctx.door.clock() - time_s)
+    rows = await ctx.door.store.fetch(
+        f"{_RESTING} AND created_at <= ? ORDER BY id LIMIT {_SOME}",
+        (V.PENDING, iso(ctx.door.clock() - time_s)),
+    )
+    return [str(row[0]) for row in rows]
 
 
-async def to_wake(ctx: Context) -> list[str]:
-    """Servers that wait for room, those first that came first."""
-    return await _found(ctx, V.PENDING, ctx.door.clock()) if ctx.settings.wake_pending else []
+async def to_wake(ctx: Context, after: int) -> tuple[list[str], int]:
+    """Some servers that wait for room, those first that came first; and after which to go on, so
+    that all have their turn though the first ones never fit.
+    """
+    if not ctx.settings.wake_pending:
+        return [], 0
+    rows = await ctx.door.store.fetch(
+        f"{_RESTING} AND id > ? ORDER BY id LIMIT {_SOME}", (V.PENDING, after)
+    )
+    found = [str(row[0]) for row in rows]
+    return found, int(str(rows[-1][1])) if len(rows) == _SOME else 0
 
 
 async def give_up_pending(ctx: Context, uuid: str) -> None:

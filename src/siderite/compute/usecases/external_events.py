@@ -8,10 +8,12 @@ from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from siderite.compute.usecases import power_truth
 from siderite.compute.usecases.context import Context
+from siderite.core.ids import new_request_id
 from siderite.core.transition import Cause
 
 WELL, BAD, MISSING, NO_HOST = 200, 400, 404, 422
@@ -30,12 +32,14 @@ async def take(ctx: Context, events: Sequence[dict[str, Any]], *, cause: Cause) 
     codes = [WELL] * len(events)
     by_server: dict[str, list[int]] = {}
     for number, event in enumerate(events):
-        by_server.setdefault(event["server_uuid"], []).append(number)
+        by_server.setdefault(event["server_uuid"].lower(), []).append(number)
     hosts = await _hosts(ctx, by_server)
 
     async def some(uuid: str, numbers: list[int]) -> None:
         for number in numbers:
-            codes[number] = await _one(ctx, uuid, hosts, events[number], cause)
+            # Each is an action of its own, and an action is found by its request.
+            known = cause if number == numbers[0] else replace(cause, request_id=new_request_id())
+            codes[number] = await _one(ctx, uuid, hosts, events[number], known)
 
     await asyncio.gather(*(some(uuid, numbers) for uuid, numbers in by_server.items()))
     return codes

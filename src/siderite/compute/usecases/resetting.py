@@ -17,6 +17,7 @@ async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) 
 
     async def decide(change: Change) -> None:
         server = await find.server(ctx, uuid, who)
+        acting.check_state(server, event, "resetState")
         by = Actor(cause.request_id, cause.user, cause.project)
         apply(change, ctx.rules, server, event, changes={"by": by})
         change.put(acting.note(ctx, change, server, "resetState"))

@@ -35,7 +35,9 @@ def _keys(version: int) -> forms.Keys:
 
 
 def _event(value: Any, version: int) -> dict[str, Any]:
-    return forms.take(value, "events", _keys(version), version)
+    """An event as it was sent: the answer has the same words."""
+    forms.take(value, "events", _keys(version), version)
+    return dict(value)
 
 
 def form() -> shape.Json:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from siderite.compute.domain.image import ImageSource
+from siderite.compute.domain.server_machine import V
 from siderite.compute.domain.talk import Consoles
 from siderite.compute.domain.talk import Talk
 from siderite.compute.usecases import listing
@@ -124,7 +125,10 @@ class ComputeService:
             }
             uri = f'Keystone uri="{request.base}/identity"'.encode()
             return reply(body, status, [(b"www-authenticate", uri)])
-        fault: dict[str, Any] = {"code": status, "message": error.sentence}
+        sentence = error.sentence
+        if request.version < versions.PENDING:
+            sentence = sentence.replace(f"vm_state {V.PENDING}", f"vm_state {V.ERROR}")
+        fault: dict[str, Any] = {"code": status, "message": sentence}
         if error.retry_after_s is not None:
             fault["retryAfter"] = str(error.retry_after_s)
         return reply({_NAMES.get(status, "computeFault"): fault}, status)

@@ -28,6 +28,7 @@ from siderite.compute.workers.steps import Told
 from siderite.compute.workers.steps import asking
 from siderite.core.fact import Fact
 from siderite.core.times import iso
+from siderite.core.times import seconds
 
 _spawn = asking(lambda driver, at, guest, run: driver.life.spawn(at, guest, run.job.token))
 
@@ -82,6 +83,8 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
     if server.tried:
         sentence = f"Exceeded maximum number of retries. {sentence}"
     at = iso(hands.ctx.door.clock())
+    patience_s = hands.ctx.settings.pending_timeout_s
+    until = iso(seconds(server.created_at) + patience_s) if pends and patience_s > 0 else None
     job = run.job
     event = ActionEvent("conductor_schedule_and_build_instances", job.events[-1].start_time)
     details = "; ".join(f"{node}: {why}" for node, why in sorted(found.refusals.items()))[:4000]
@@ -100,6 +103,7 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
             "refusals": dict(found.refusals),
             "fault": Fault(500, sentence, at, details),
             "wait_reason": sentence if pends else None,
+            "deadline": until,
         },
         ends=True,
         error=sentence,

@@ -37,6 +37,7 @@ class Tidying:
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
         self._prune_after = 0.0
+        self._woken = 0
 
     async def run(self) -> None:
         """For ever."""
@@ -56,7 +57,8 @@ class Tidying:
             await self._try(due.offload(ctx, uuid))
         for uuid in await due.pending_too_long(ctx):
             await self._try(due.give_up_pending(ctx, uuid))
-        for uuid in await due.to_wake(ctx):
+        waiting, self._woken = await due.to_wake(ctx, self._woken)
+        for uuid in waiting:
             await self._try(pending.wake(ctx, uuid))
         await networks.complete(ctx)
         for _ in range(_ROUNDS):

@@ -1,0 +1,122 @@
+"""PENDING servers: what becomes of them without a service outside, and how two such services keep
+out of each other's way.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from siderite.compute.usecases import due
+from siderite.compute.usecases import pending
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.tidying import Tidying
+from tests.compute.cloud import Cloud
+from tests.compute.cloud import cloud
+
+PENDING = 900
+LAST_OLD = 104
+NO_IMAGES: Any = None
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """A cloud without a host, whose operator wants PENDING."""
+    with cloud(tmp_path_factory.mktemp("data"), hosts=0, use_pending_state=True) as made:
+        yield made
+
+
+def waiting(made: Cloud, **fields: Any) -> str:
+    """A server that found no host."""
+    uuid = made.create(**fields)
+    made.wait(uuid, lambda server: server["status"] == "PENDING")
+    return uuid
+
+
+def tidy(made: Cloud) -> None:
+    """What is done every half minute."""
+    made.app.run(Tidying(Hands(made.app.app.program.compute.context, {}, NO_IMAGES)).round())
+
+
+def test_after_the_timeout_it_is_an_error_whatever_else_is_done_to_it(tmp_path: Path) -> None:
+    """Neither a name nor somebody's care nor another try makes it wait for longer."""
+    with cloud(tmp_path, hosts=0, use_pending_state=True, pending_timeout_s=600) as made:
+        uuid, clock = waiting(made), made.app.app.program.compute.context.door
+        shown, now = made.show(uuid, version=PENDING), clock.clock
+        left = datetime.fromisoformat(shown["deadline"]).timestamp() - now()
+        assert 500 < left <= 600
+        tidy(made)
+        assert made.show(uuid, version=PENDING)["status"] == "PENDING"
+        clock.clock = lambda: now() + 599 + (600 - left) / 1000
+        made.act(uuid, "siderite-claimPending", {"keeper": "one", "seconds": 9}, version=PENDING)
+        made.act(uuid, "rebuild", {"imageRef": made.image}, version=PENDING)
+        made.wait(uuid, lambda server: server["status"] == "PENDING")
+        assert made.show(uuid, version=PENDING)["deadline"] == shown["deadline"]
+        clock.clock = lambda: now() + 601
+        tidy(made)
+        assert "No room was found" in made.until(uuid, "ERROR")["fault"]["message"]
+
+
+def test_if_that_is_wanted_it_is_built_when_room_appears_unless_somebody_cares_for_it(
+    tmp_path: Path,
+) -> None:
+    with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
+        kept, free = waiting(made), waiting(made)
+        care = {"keeper": "one", "seconds": 600}
+        assert made.act(kept, "siderite-claimPending", care, version=PENDING).status == 200
+        context = made.app.app.program.compute.context
+        assert made.app.run(pending.wake(context, free)) is False, "there is no room yet"
+        assert len(made.actions(free)) == 1, "a look that finds none leaves no trace"
+        made.add_host()
+        tidy(made)
+        made.until(free, "ACTIVE")
+        assert made.show(kept, version=PENDING)["status"] == "PENDING"
+
+
+def test_each_has_its_turn_though_the_first_ones_never_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due, "_SOME", 2)
+    with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
+        large = made.make_flavor(vcpus=4096)
+        uuids = [waiting(made, flavorRef=large) for _ in range(3)]
+        small = waiting(made)
+        made.add_host()
+        context = made.app.app.program.compute.context
+        tidying = Tidying(Hands(context, {}, NO_IMAGES))
+        for _ in range(2):
+            made.app.run(tidying.round())
+        made.until(small, "ACTIVE")
+        assert {made.show(uuid, version=PENDING)["status"] for uuid in uuids} == {"PENDING"}
+
+
+def test_one_who_takes_care_of_it_keeps_others_away(full: Cloud) -> None:
+    uuid = waiting(full)
+    mine = {"keeper": "one", "seconds": 60}
+    assert full.act(uuid, "siderite-claimPending", mine, version=PENDING).status == 200
+    assert full.act(uuid, "siderite-claimPending", mine, version=PENDING).status == 200
+    other = full.act(uuid, "siderite-claimPending", {**mine, "keeper": "two"}, version=PENDING)
+    assert other.status == 409
+    assert "in the care of one" in other.json["conflictingRequest"]["message"]
+    assert full.act(uuid, "siderite-claimPending", mine, version=LAST_OLD).status == 404
+
+
+def test_of_many_in_one_request_those_that_fit_are_built_and_the_others_wait(full: Cloud) -> None:
+    host = full.add_host(vcpus=64, ram_mib=1024)
+    wish = {
+        "name": "many", "flavorRef": full.flavor, "imageRef": full.image, "networks": "none",
+        "min_count": 5,
+    }  # fmt: skip
+    made = full.ask("POST", "/servers", {"server": wish})
+    reservation = full.show(made.json["server"]["id"])["OS-EXT-SRV-ATTR:reservation_id"]
+    path = f"/servers?reservation_id={reservation}"
+    uuids = [one["id"] for one in full.ask("GET", path).json["servers"]]
+    done = [full.wait(uuid, lambda one: one["status"] in ("ACTIVE", "PENDING")) for uuid in uuids]
+    assert sorted(one["status"] for one in done) == ["ACTIVE"] * 2 + ["PENDING"] * 3
+    for uuid in uuids:
+        full.ask("DELETE", f"/servers/{uuid}")
+    for uuid in uuids:
+        full.wait(uuid, lambda one: one["status"] == "GONE")
+    full.ask("DELETE", f"/hosts/{host}", version=PENDING)
