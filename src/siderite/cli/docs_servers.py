@@ -65,7 +65,7 @@ def _by_other_hands() -> Iterator[tuple[str, ...]]:
             yield code(row.state), row.event, code(row.to)
 
 
-_FOR_ALL = (Event.RESET_ACTIVE, Event.DELETE, Event.SOFT_DELETE)
+_FOR_ALL = (Event.DELETE, Event.SOFT_DELETE)
 _PENDING: dict[str, str] = {
     Event.PEND: "BUILD → PENDING: no host would take it; a service outside, such as the reaper",
     "rebuild": "PENDING → BUILD: that service made room; compute",

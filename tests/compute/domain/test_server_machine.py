@@ -51,7 +51,6 @@ def test_pending_leads_to_building_error_and_deletion_only() -> None:
     assert leads == {
         "rebuild": "building/scheduling",
         Event.RESET_ERROR: V.ERROR,
-        Event.RESET_ACTIVE: V.ACTIVE,
         Event.DELETE: "pending/deleting",
     }
     into = {(row.state, row.event) for row in SERVER if row.to == V.PENDING}
