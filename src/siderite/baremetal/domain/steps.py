@@ -30,7 +30,10 @@ class Family(StrEnum):
     TEARDOWN = "teardown"
 
 
-RESERVED = frozenset({"hold", "wait", "power_on", "power_off", "reboot"})
+ON_CHILDREN = ("power_on", "power_off", "reboot")
+"""Steps that can be for a node's children: each is asked as a client would ask it."""
+
+RESERVED = frozenset({"hold", "wait", *ON_CHILDREN})
 """Steps that Siderite itself carries out, whatever the interface."""
 
 ORDER = ("vendor", "power", "management", "firmware", "deploy", "bios", "raid")
@@ -46,6 +49,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     args: Json = {}
     abortable: bool = False
     in_band: bool = False
+    children: list[str] | None = None
+    """None if it is for the node itself; else for its children, or those that are named."""
 
     def shown(self) -> Json:
         """As `clean_step` and the like show it: without what is secret in its arguments."""
@@ -53,6 +58,9 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.args:
             shown["args"] = mask(self.args)
         shown["abortable"] = self.abortable
+        if self.children is not None:
+            shown["execute_on_child_nodes"] = True
+            shown["limit_child_node_execution"] = self.children
         return shown
 
 
@@ -166,10 +174,22 @@ def asked_for(known: list[Step], asked: list[Json], *, merge: bool) -> list[Step
         own = own or Step(*key, abortable=True)
         chosen.append(
             msgspec.structs.replace(
-                own, args=wish.get("args") or {}, priority=wish.get("priority", own.priority)
+                own,
+                args=wish.get("args") or {},
+                priority=wish.get("priority", own.priority),
+                children=on_children(wish),
             )
         )
     if not merge:
         return chosen
     named = {(step.interface, step.step) for step in chosen}
     return in_order([s for s in known if (s.interface, s.step) not in named] + chosen)
+
+
+def on_children(wish: Json) -> list[str] | None:
+    """Which children of the node a step as a client writes it is for (all, if none is named); None
+    if it is for the node itself.
+    """
+    if not wish.get("execute_on_child_nodes"):
+        return None
+    return [uuid.lower() for uuid in wish.get("limit_child_node_execution") or ()]

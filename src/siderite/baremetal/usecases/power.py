@@ -62,29 +62,33 @@ async def ask(
 
     async def decide(change: Change) -> Node:
         node = await find.node(ctx, ident, who, guard)
-        _check(node, target)
-        changes: dict[str, Any] = {
-            "target_power_state": target.leads_to.value,
-            "last_error": None,
-        }
-        if target is not PowerTarget.ON:
-            # Whatever ramdisk ran is gone then, and its token with it.
-            changes["driver_internal_info"] = without_session(node.driver_internal_info)
-        after = node.changed(change.now, changes)
-        change.put(NODES.swap(node, after))
-        change.tell(facts.power_set("start", after, target))
-        job = PowerJob(target.value, new_uuid())
-        change.work(
-            work.add(
-                node.uuid, LANE, "power", job=msgspec.json.encode(job).decode(), now=change.now,
-                deadline=change.now + _patience(ctx, target, timeout_s),
-                reason=f"{target} was asked for", request_id=cause.request_id,
-                pool=ctx.rules.pool(node), known=after,
-            )
-        )  # fmt: skip
-        return after
+        return begin(ctx, change, node, target, timeout_s)
 
     return await ctx.door.attempt(cause, ident, decide)
+
+
+def begin(
+    ctx: Context, change: Change, node: Node, target: PowerTarget, timeout_s: float | None = None
+) -> Node:
+    """Put into the change what has the node's power changed; or say why not."""
+    _check(node, target)
+    changes: dict[str, Any] = {"target_power_state": target.leads_to.value, "last_error": None}
+    if target is not PowerTarget.ON:
+        # Whatever ramdisk ran is gone then, and its token with it.
+        changes["driver_internal_info"] = without_session(node.driver_internal_info)
+    after = node.changed(change.now, changes)
+    change.put(NODES.swap(node, after))
+    change.tell(facts.power_set("start", after, target))
+    job = PowerJob(target.value, new_uuid())
+    change.work(
+        work.add(
+            node.uuid, LANE, "power", job=msgspec.json.encode(job).decode(), now=change.now,
+            deadline=change.now + _patience(ctx, target, timeout_s),
+            reason=f"{target} was asked for", request_id=change.cause.request_id,
+            pool=ctx.rules.pool(node), known=after,
+        )
+    )  # fmt: skip
+    return after
 
 
 def _patience(ctx: Context, target: PowerTarget, timeout_s: float | None) -> float:

@@ -69,7 +69,7 @@ async def load_or_abandon(ctx: Context, held: Work) -> Node | None:
     return node
 
 
-async def _report(ctx: Context, run: Run, decide: Decide) -> Node:
+async def reported(ctx: Context, run: Run, decide: Decide) -> Node:
     """Commit what `decide` says of the node; again if only the node has changed."""
     return await report(ctx.door, run.held, NODES, run.node, decide=decide, still=_same_state)
 
@@ -134,7 +134,7 @@ async def step_on(ctx: Context, run: Run, job: Job, outcome: Done) -> Run:
         )
         return after
 
-    return Run(run.held, await _report(ctx, run, decide), job)
+    return Run(run.held, await reported(ctx, run, decide), job)
 
 
 async def moved(
@@ -167,7 +167,7 @@ async def moved(
         tell_compute.note(ctx, change, node, applied.value)
         return applied.value
 
-    node = await _report(ctx, run, decide)
+    node = await reported(ctx, run, decide)
     kind = ctx.rules.machine.states[node.provision_state].work or run.held.kind
     held = work.moved_on(run.held, kind=kind, deadline=ctx.door.clock() + _deadline(ctx, node))
     return Run(held, node, job)
@@ -194,7 +194,7 @@ async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
         )  # fmt: skip
         return after
 
-    await _report(ctx, run, decide)
+    await reported(ctx, run, decide)
 
 
 async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
@@ -214,7 +214,7 @@ async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
         )  # fmt: skip
         return after
 
-    await _report(ctx, run, decide)
+    await reported(ctx, run, decide)
 
 
 async def abandon(ctx: Context, held: Work) -> None:

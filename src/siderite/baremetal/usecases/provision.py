@@ -19,6 +19,7 @@ from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.usecases import abort
+from siderite.baremetal.usecases import children
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import runbooks
 from siderite.baremetal.usecases.context import Context
@@ -78,6 +79,7 @@ async def ask(
         if wish.runbook is not None:
             runbook = await runbooks.for_node(ctx, wish.runbook, node, who)
             steps, disable_ramdisk = runbook.in_order, disable_ramdisk or runbook.disable_ramdisk
+        await children.check(ctx, node, steps, who, guard)
         job = Job(
             op=new_uuid(),
             asked=list(steps) or None,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from siderite.baremetal.domain.node_machine import VERBS
+from siderite.baremetal.domain.steps import ON_CHILDREN
 from siderite.baremetal.domain.steps import ORDER
 from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.usecases.provision import Ask
@@ -15,6 +16,7 @@ from siderite.baremetal.web.versions import VERB_SINCE
 from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
+from siderite.core.ids import is_uuid
 
 _KEYS = {
     "target", "configdrive", "clean_steps", "deploy_steps", "service_steps", "rescue_password",
@@ -232,6 +234,7 @@ def step(key: str, item: Any, needs: Sequence[str], known: Sequence[str]) -> Jso
         if name in item and not isinstance(item[name], kind):
             raise Invalid(f"Invalid {key}: {name} must be {form}.")
     _check_wait(key, item)
+    _check_children(key, item)
     numbers = {name: _number(key, name, item[name]) for name in _NUMBERS if name in item}
     return {**item, **numbers}
 
@@ -243,6 +246,27 @@ def _number(key: str, name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _TOO_MUCH:
         raise Invalid(f"Invalid {key}: {name} must be a whole number from 0 to {_TOO_MUCH - 1}.")
     return value
+
+
+def _check_children(key: str, item: Json) -> None:
+    """A step on children runs on them and not on the node: one that cannot is refused, lest it
+    runs on the wrong machine.
+    """
+    only = item.get("limit_child_node_execution", [])
+    if not item.get("execute_on_child_nodes"):
+        if only:
+            raise Invalid(
+                f"Invalid {key}: limit_child_node_execution goes with execute_on_child_nodes."
+            )
+        return
+    if item["step"] not in ON_CHILDREN:
+        raise Invalid(
+            f"Invalid {key}: {item['step'][:80]} cannot be executed on child nodes; only"
+            f" {', '.join(ON_CHILDREN)} can."
+        )
+    for uuid in only:
+        if not isinstance(uuid, str) or not is_uuid(uuid):
+            raise Invalid(f"Invalid {key}: limit_child_node_execution must be a list of UUIDs.")
 
 
 def _check_wait(key: str, item: Json) -> None:

@@ -29,6 +29,10 @@ async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:
     chosen = asked_for(known, asked, merge=run.family is Family.DEPLOY)
     if isinstance(chosen, UnknownStep):
         return Failed(str(chosen))
+    needy = next((step for step in chosen if step.in_band), None)
+    if needy is not None and run.job.args.get("disable_ramdisk"):
+        name = f"{needy.interface}.{needy.step}"
+        return Failed(f"step {name} runs in the ramdisk, which disable_ramdisk forbids")
     return await driver.steps.frame(at, run.family, chosen)
 
 

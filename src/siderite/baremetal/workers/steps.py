@@ -28,6 +28,7 @@ from siderite.baremetal.usecases import hooks
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.progress import Run
+from siderite.baremetal.workers import children
 from siderite.baremetal.workers import ends
 from siderite.baremetal.workers.look import look
 from siderite.baremetal.workers.plan import plan
@@ -111,6 +112,8 @@ class Steps:
     async def _reserved(self, run: Run, driver: Driver, step: Step, at: Endpoint) -> Outcome:
         if step.step in _POWER_STEPS:
             target = _POWER_STEPS[step.step]
+            if step.children is not None:
+                return await children.change_power(self._ctx, run, step.children, target)
             if at.stays_on and target is PowerTarget.OFF:
                 return Failed("power off is disabled for this node (disable_power_off)")
             outcome = await driver.power.set(at, target, run.job.token)

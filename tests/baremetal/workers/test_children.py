@@ -1,0 +1,161 @@
+"""Steps on the children of a node: they run on them, on no other node, and the parent waits."""
+
+import asyncio
+
+import pytest
+
+from tests.baremetal.workers.lives import facts
+from tests.baremetal.workers.lives import lead
+from tests.baremetal.workers.lives import script
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import until_power
+from tests.baremetal.workers.lives import verb
+from tests.support.app import running
+
+
+def on_children(step, **more):
+    return {"interface": "power", "step": step, "execute_on_child_nodes": True, **more}
+
+
+async def family(app, count=2, **fields):
+    """A node that is on and manageable, and its children, which are on."""
+    parent = await app.make_node()
+    await lead(app, parent, "manage")
+    children = [await app.make_node(parent_node=parent, **fields) for _ in range(count)]
+    for uuid in (parent, *children):
+        await app.ask("PUT", f"/v1/nodes/{uuid}/states/power", {"target": "power on"})
+        await until_power(app, uuid)
+    return parent, children
+
+
+async def powers(app, *uuids):
+    return [(await app.node(uuid)).power_state for uuid in uuids]
+
+
+def test_a_step_on_children_is_for_them_and_not_for_the_parent(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, (one, other) = await family(app)
+            await verb(app, parent, "clean", clean_steps=[on_children("power_off")])
+            node = await until(app, parent, "manageable")
+            assert node.last_error is None
+            assert await powers(app, parent, one, other) == ["power on", "power off", "power off"]
+            steps = [
+                on_children("power_on", limit_child_node_execution=[other.upper()]),
+                {"interface": "power", "step": "power_off"},
+            ]
+            await verb(app, parent, "clean", clean_steps=steps)
+            node = await until(app, parent, "manageable")
+            assert await powers(app, parent, one, other) == ["power off", "power off", "power on"]
+            assert "child_steps" not in node.driver_internal_info
+            for child, times in ((one, 2), (other, 3)):
+                told = [status for status, _ in await facts(app, child, "power_set")]
+                assert told == ["start", "end"] * times
+
+    asyncio.run(story())
+
+
+def test_each_child_is_asked_once_though_the_service_stops_in_between(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, children = await family(app, 3)
+            script(app, "all", latency_s={"*": 0.4})
+            await verb(app, parent, "clean", clean_steps=[on_children("reboot")])
+            async with asyncio.timeout(30):
+                while len(await facts(app, children[1], "power_set")) < 3:
+                    await asyncio.sleep(0.01)
+        async with running(tmp_path, work=True) as app:
+            await until(app, parent, "manageable")
+            for child in children:
+                told = [status for status, _ in await facts(app, child, "power_set")]
+                assert told == ["start", "end"] * 2, child
+
+    asyncio.run(story())
+
+
+def test_a_child_that_cannot_follow_fails_the_step_and_is_named(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, (child,) = await family(app, 1)
+            script(app, f"node:{child}", fail={"power": "the board is dead"})
+            await verb(app, parent, "clean", clean_steps=[on_children("power_off")])
+            node = await until(app, parent, "clean failed")
+            assert child in node.last_error
+            assert "the board is dead" in node.last_error
+            assert await powers(app, parent) == ["power on"]
+
+    asyncio.run(story())
+
+
+def test_a_child_that_must_stay_on_is_left_on(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, (child,) = await family(app, 1, disable_power_off=True)
+            await verb(app, parent, "clean", clean_steps=[on_children("power_off")])
+            node = await until(app, parent, "clean failed")
+            assert "disable_power_off" in node.last_error
+            assert await powers(app, child) == ["power on"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ({"interface": "bios", "step": "factory_reset", "execute_on_child_nodes": True}, "only"),
+        (on_children("hold"), "only power_on"),
+        (on_children("power_on", limit_child_node_execution=["x"]), "list of UUIDs"),
+        (on_children("power_on", limit_child_node_execution=[7]), "list of UUIDs"),
+        (
+            {"interface": "power", "step": "power_on", "limit_child_node_execution": ["x"]},
+            "goes with execute_on_child_nodes",
+        ),
+    ],
+)
+def test_what_cannot_be_done_on_children_is_refused(tmp_path, step, words):
+    async def story():
+        async with running(tmp_path) as app:
+            uuid = await app.plant("manageable")
+            answer = await verb(app, uuid, "clean", 400, clean_steps=[step])
+            assert words in answer.sentence
+
+    asyncio.run(story())
+
+
+def test_only_children_that_the_caller_may_act_on_are_acted_on(tmp_path):
+    async def story():
+        async with running(tmp_path) as app:
+            _, token, project = await app.person("member")
+            parent = await app.plant("manageable", owner=project)
+            mine = await app.plant("manageable", owner=project, parent_node=parent)
+            theirs = await app.plant("manageable", owner="them", parent_node=parent)
+            stranger = await app.plant("manageable", owner=project)
+
+            async def ask(only):
+                step = on_children("power_off", limit_child_node_execution=only)
+                body = {"target": "clean", "clean_steps": [step]}
+                path = f"/v1/nodes/{parent}/states/provision"
+                return await app.ask("PUT", path, body, token=token)
+
+            for only, status in (([], 403), ([theirs], 403), ([stranger], 400), ([mine], 202)):
+                answer = await ask(only)
+                assert answer.status == status, (only, answer)
+                assert theirs not in answer.body.decode()
+
+    asyncio.run(story())
+
+
+def test_a_step_in_the_ramdisk_fails_where_none_may_be_booted(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            steps = [{"interface": "deploy", "step": "erase_devices_metadata"}]
+            await verb(app, uuid, "clean", clean_steps=steps, disable_ramdisk=True)
+            node = await until(app, uuid, "clean failed")
+            assert "deploy.erase_devices_metadata" in node.last_error
+            assert "disable_ramdisk forbids" in node.last_error
+            ran = app.program.machines._db.execute("SELECT count(*) FROM runs").fetchone()
+            assert ran[0] == 0
+
+    asyncio.run(story())
