@@ -1,4 +1,4 @@
-"""PostgreSQL by asyncpg: a commit is one statement, one round trip.
+"""PostgreSQL by asyncpg: a commit is one statement, one round trip, perhaps shared with others.
 
 The ops of a commit become the data-modifying parts of one `WITH`, and a small function of ours
 raises when one of them touched another number of rows than it must: the statement is then undone
@@ -6,10 +6,12 @@ as a whole. All parts see the same snapshot, so one commit may not touch the sam
 """
 
 import asyncio
+from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import asyncpg
 
@@ -20,6 +22,7 @@ from siderite.core.store import Line
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Value
+from siderite.core.store.postgres_batch import Batch
 from siderite.core.store.postgres_connect import Connector
 from siderite.core.store.postgres_pool import Pool
 
@@ -69,6 +72,7 @@ class PostgresStore:
         self._signalling: asyncio.Task[None] | None = None
         self._composed: dict[tuple[tuple[str, int | None], ...], str] = {}
         self._numbered: dict[str, str] = {}
+        self._batch = Batch(self._commit)
 
     @classmethod
     async def open(cls, url: str) -> "PostgresStore":
@@ -97,17 +101,21 @@ class PostgresStore:
             raise Duplicate(_column(why)) from why
 
     async def commit(self, ops: Sequence[Op]) -> None:
-        sql = self._compose(ops)
-        args = [arg for op in ops for arg in op.args]
+        await self._batch.commit(self._compose(ops), [arg for op in ops for arg in op.args])
+
+    async def _commit(self, sql: str, several: Sequence[Sequence[Value]]) -> None:
         try:
-            await self._ask(sql, args)
+            if len(several) == 1:
+                await self._use(lambda connection: connection.fetch(sql, *several[0]))
+            else:
+                await self._use(lambda connection: connection.executemany(sql, several))
         except asyncpg.UniqueViolationError as why:
             raise Duplicate(_column(why)) from why
         except _CLASH as why:
             raise Lost(str(why)) from why
         except asyncpg.PostgresError as why:
             if why.sqlstate == LOST:
-                raise Lost(ops[0].sql) from None
+                raise Lost(sql) from None
             raise
 
     def signal(self, name: str) -> None:
@@ -147,16 +155,22 @@ class PostgresStore:
     async def close(self) -> None:
         if self._signalling is not None:
             self._signalling.cancel()
+        await self._batch.close()
         await self.pool.close()
 
     async def _ask(self, sql: str, args: Sequence[Value | list[str]]) -> Sequence[Line]:
+        rows: Sequence[Line] = await self._use(lambda connection: connection.fetch(sql, *args))
+        return rows
+
+    async def _use(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+        """What a connection answers; an error that says so where there is none."""
         try:
             connection = await self.pool.take()
             is_broken = True
             try:
-                rows: Sequence[Line] = await connection.fetch(sql, *args)
+                answer = await ask(connection)
                 is_broken = False
-                return rows
+                return answer
             except asyncpg.PostgresError as why:
                 is_broken = isinstance(why, _GONE)
                 raise
