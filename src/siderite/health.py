@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from siderite.core import metrics
+from siderite.core import shape
 from siderite.core import work
 from siderite.core.errors import SideriteError
 from siderite.core.http import Request
@@ -16,6 +17,26 @@ from siderite.core.http import Routes
 from siderite.core.http import raw
 from siderite.core.http import reply
 from siderite.core.store import Store
+
+_WELL = {"status": "ok"}
+
+
+def _places(base: str) -> dict[str, str]:
+    return {
+        "identity": f"{base}/identity/v3",
+        "baremetal": f"{base}/baremetal",
+        "compute": f"{base}/compute/v2.1",
+        "image": f"{base}/image",
+        "events": f"{base}/events/v1/events",
+        "openapi": f"{base}/openapi.json",
+        "console": f"{base}/console/",
+    }
+
+
+def _document() -> shape.Json:
+    """The form of an OpenAPI document is OpenAPI's to say."""
+    keys = ("openapi", "info", "servers", "tags", "paths", "components")
+    return shape.record(dict.fromkeys(keys, shape.ANYTHING), keys)
 
 
 class HealthService:
@@ -35,10 +56,10 @@ class HealthService:
         self._described: bytes | None = None
         self.routes = Routes(
             [
-                Route("GET", "/", HealthService.root),
-                Route("GET", "/healthz", HealthService.healthz),
-                Route("GET", "/metrics", HealthService.metrics),
-                Route("GET", "/openapi.json", HealthService.openapi),
+                Route("GET", "/", HealthService.root, gives=lambda: shape.wire(_places(""))),
+                Route("GET", "/healthz", HealthService.healthz, gives=lambda: shape.wire(_WELL)),
+                Route("GET", "/metrics", HealthService.metrics, media="text/plain"),
+                Route("GET", "/openapi.json", HealthService.openapi, gives=_document),
             ]
         )
 
@@ -53,23 +74,12 @@ class HealthService:
 
     async def root(self, request: Request) -> Response:
         """GET /: where the APIs are."""
-        base = request.base
-        return reply(
-            {
-                "identity": f"{base}/identity/v3",
-                "baremetal": f"{base}/baremetal",
-                "compute": f"{base}/compute/v2.1",
-                "image": f"{base}/image",
-                "events": f"{base}/events/v1/events",
-                "openapi": f"{base}/openapi.json",
-                "console": f"{base}/console/",
-            }
-        )
+        return reply(_places(request.base))
 
     async def healthz(self, request: Request) -> Response:
         """GET /healthz: 200 if the database answers."""
         await self._store.fetch("SELECT 1")
-        return reply({"status": "ok"})
+        return reply(_WELL)
 
     async def openapi(self, request: Request) -> Response:
         """GET /openapi.json: every address of this process, in OpenAPI 3.1."""

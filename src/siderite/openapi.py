@@ -27,6 +27,7 @@ _VERSIONS = {
     "baremetal": ("X-OpenStack-Ironic-API-Version", r"^([0-9]+\.[0-9]+|latest)$", "1.115"),
     "compute": ("OpenStack-API-Version", r"^compute ([0-9]+\.[0-9]+|latest)$", "compute 2.104"),
 }
+_JSON = "application/json"
 _LARGE = 6
 _UNNAMEABLE = re.compile(r"[^a-zA-Z0-9._-]+")
 _WRITES = ("POST", "PUT", "PATCH")
@@ -186,9 +187,11 @@ def _responses(service: str, route: Route, taken: Callable[[Json], Any]) -> Json
     envelope = _ENVELOPES.get(service, "Error")
     found: Json = {"2XX": {"description": "Done, or under way."}}
     if route.gives is not None:
-        found["2XX"]["content"] = {"application/json": {"schema": taken(route.gives())}}
+        found["2XX"]["content"] = {route.media: {"schema": taken(route.gives())}}
+    elif route.media != _JSON:
+        found["2XX"]["content"] = {route.media: {"schema": {}}}
     if route.path == "/" and service in ("compute", "identity", "image"):
-        found["300"] = {"description": "Which versions there are."}
+        found["300"] = {**found["2XX"], "description": "Which versions there are."}
     for status in _refusals(service, route):
         found[str(int(status))] = {"$ref": f"#/components/responses/{envelope}.{int(status)}"}
     return found

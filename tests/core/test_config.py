@@ -49,6 +49,18 @@ def test_a_wrong_value_is_refused_with_a_sentence(environ, sentence):
         load({}, environ)
 
 
+@pytest.mark.parametrize(
+    ("listen", "url"),
+    [
+        ("10.0.0.1:80", "http://10.0.0.1:80"),
+        ("0.0.0.0:80", "http://127.0.0.1:80"),
+        ("[::]:80", "http://[::1]:80"),
+    ],
+)
+def test_who_listens_everywhere_gives_an_address_that_there_is(listen, url):
+    assert load({}, {"SIDERITE_LISTEN": listen}).config.url == url
+
+
 def test_an_unknown_option_in_the_file_is_refused(tmp_path):
     file = tmp_path / "siderite.toml"
     file.write_text("colour = 1\n")

@@ -1,10 +1,13 @@
 """Something of every kind that the APIs have, for tests that look at all of them."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 from tests.support.server import Server
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl me"
+PATIENCE_S = 60.0
 IRON = ("X-OpenStack-Ironic-API-Version", "1.900")
 NOVA = ("OpenStack-API-Version", "compute 2.901")
 
@@ -20,6 +23,13 @@ class _Maker:
         answer = self.server.api.request(method, path, json=body, headers=headers)
         assert answer.status_code < 300, (method, path, answer.text)
         return answer.json() if answer.content else {}
+
+    def until(self, path: str, right: Callable[[Any], bool]) -> None:
+        """Wait for what comes by itself."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not right(said := self.ask("GET", path, version=IRON)):
+            assert time.monotonic() < deadline, (path, said)
+            time.sleep(0.02)
 
     def record(self, path: str, **fields: Any) -> str:
         return str(self.ask("POST", f"/baremetal/v1/{path}", fields, IRON)["uuid"])
@@ -47,6 +57,8 @@ def _iron(make: _Maker) -> dict[str, str]:
     make.ask("PUT", f"/baremetal/v1/nodes/{node}/traits", {"traits": ["CUSTOM_X"]}, IRON)
     make.ask("PUT", f"/baremetal/v1/nodes/{node}/maintenance", {"reason": "told"}, IRON)
     busy = record("nodes", driver="fake-hardware", name="busy", resource_class="told")
+    hook = record("hooks", name="gate", state="cleaning", selector={"owner": "gated"})
+    _worked(make, busy)
     return {
         "nodes": node, "chassis": chassis, "portgroups": group,
         "ports": record("ports", node_uuid=node, address="52:54:00:00:00:01", portgroup_uuid=group),
@@ -55,11 +67,39 @@ def _iron(make: _Maker) -> dict[str, str]:
                           volume_id="1"),
         "deploy_templates": record("deploy_templates", name="CUSTOM_X", steps=[step]),
         "runbooks": record("runbooks", name="fix", steps=[order]),
-        "hooks": record("hooks", name="gate", state="cleaning", selector={"owner": "none"}),
+        "hooks": hook,
         "inspection_rules": record("inspection_rules", actions=[action]),
         "allocations": record("allocations", name="mine", resource_class="told",
                               candidate_nodes=[busy]),
+        "worked": busy, "drivers": "fake-hardware", "ipxe": "52:54:00:00:00:01",
+        **_found_out(make, busy),
     }  # fmt: skip
+
+
+def _worked(make: _Maker, node: str) -> None:
+    """A machine that was inspected, and is held at a hook while it is cleaned."""
+    make.server.script(f"node:{node}", latency_s={"*": 0})
+    at = f"/baremetal/v1/nodes/{node}"
+    for verb in ("manage", "inspect"):
+        make.ask("PUT", f"{at}/states/provision", {"target": verb}, IRON)
+        make.until(f"{at}/states", lambda said: said["provision_state"] == "manageable")
+    make.ask("PATCH", at, [{"op": "add", "path": "/owner", "value": "gated"}], IRON)
+    make.ask("PUT", f"{at}/states/provision", {"target": "provide"}, IRON)
+    make.until(f"{at}/states", lambda said: said["provision_state"] == "clean hold")
+
+
+def _found_out(make: _Maker, node: str) -> dict[str, str]:
+    def first(path: str, name: str) -> str:
+        noun = path.rpartition("/")[2]
+        [one, *_] = make.ask("GET", f"/baremetal/v1/{path}", version=IRON)[noun]
+        return str(one[name])
+
+    return {
+        "bios": first(f"nodes/{node}/bios", "name"),
+        "history": first(f"nodes/{node}/history", "uuid"),
+        "indicators": first(f"nodes/{node}/management/indicators", "name"),
+        "conductors": first("conductors", "hostname"),
+    }
 
 
 def _servers(make: _Maker) -> dict[str, str]:
@@ -85,7 +125,29 @@ def _servers(make: _Maker) -> dict[str, str]:
         "os-extra_specs": "told", "metadata": "told", "os-keypairs": "told",
         "os-server-groups": group, "os-aggregates": str(aggregate),
         "os-hypervisors": hosts[0]["id"], "hosts": own[0]["name"], "os-quota-sets": "told",
-        "os-quota-class-sets": "default",
+        "os-quota-class-sets": "default", "ready": ready, "host": hosts[0]["hypervisor_hostname"],
+        **_plugged(make, server),
+    }  # fmt: skip
+
+
+def _plugged(make: _Maker, server: str) -> dict[str, str]:
+    """What belongs to a server: its port, its network, what was done to it."""
+    make.until(f"/compute/v2.1/servers/{server}", lambda said: bool(said["server"]["addresses"]))
+
+    def first(path: str, noun: str, name: str = "id") -> str:
+        return str(make.ask("GET", path, version=NOVA)[noun][0][name])
+
+    below = f"/compute/v2.1/servers/{server}"
+    [label, *_] = make.ask("GET", f"{below}/ips", version=NOVA)["addresses"]
+    nouns = ("networks", "subnets", "ports", "security-groups", "security-group-rules")
+    return {
+        "ips": label,
+        "os-interface": first(f"{below}/os-interface", "interfaceAttachments", "port_id"),
+        "os-instance-actions": first(
+            f"{below}/os-instance-actions", "instanceActions", "request_id"
+        ),
+        **{f"network/{noun}": first(f"/network/v2.0/{noun}", noun.replace("-", "_"))
+           for noun in nouns},
     }  # fmt: skip
 
 
@@ -97,7 +159,7 @@ def _people(make: _Maker) -> dict[str, str]:
     at = f"/identity/v3/users/{user}/application_credentials"
     credential = make.ask("POST", at, {"application_credential": {"name": "told"}})
     hook = make.ask("POST", "/events/v1/webhooks", {"url": "http://192.0.2.1/", "enabled": False})
-    words = ("projects", "roles", "domains", "services", "endpoints")
+    words = ("projects", "roles", "domains", "services", "endpoints", "regions")
     return {
         **{word: first(word) for word in words}, "users": user, "webhooks": hook["id"],
         "application_credentials": credential["application_credential"]["id"],

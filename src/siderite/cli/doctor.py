@@ -172,7 +172,7 @@ def _clock() -> Finding:
 
 def _port(config: Config) -> tuple[Finding, bool]:
     host, _, port = config.listen.rpartition(":")
-    address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"  # noqa: S104
+    address = config.near_url
     try:
         with urllib.request.urlopen(f"{address}/healthz", timeout=2) as answer:  # noqa: S310
             said = answer.headers["Date"]

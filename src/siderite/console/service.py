@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
+from siderite.core import shape
 from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
 from siderite.core.http import Request
@@ -60,10 +61,10 @@ class ConsoleService:
         }
         self.routes = Routes(
             [
-                Route("GET", "/", ConsoleService.index),
-                Route("GET", "/machines.json", ConsoleService.tables),
-                Route("GET", "/machines/{name}", ConsoleService.picture),
-                Route("GET", "/{name}", ConsoleService.file),
+                Route("GET", "/", ConsoleService.index, media="text/html"),
+                Route("GET", "/machines.json", ConsoleService.tables, gives=_tables_form),
+                Route("GET", "/machines/{name}", ConsoleService.picture, media="image/svg+xml"),
+                Route("GET", "/{name}", ConsoleService.file, media="*/*"),
             ]
         )
 
@@ -102,6 +103,12 @@ class ConsoleService:
             raise NotFound(f"There is no machine {name[:80]}; there are node and server.")
         here = dict(request.query).get("here", "")
         return _answer(machine.picture(here).encode(), _KINDS["svg"])
+
+
+def _tables_form() -> shape.Json:
+    """The form of the tables: words by state, by machine."""
+    words = {"type": "array", "items": shape.text()}
+    return shape.record({}, others=shape.under("verbs", shape.record({}, others=words)))
 
 
 def _answer(body: bytes, kind: str) -> Response:

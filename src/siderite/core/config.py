@@ -27,7 +27,11 @@ class Config:
     data: str = _option("./siderite-data", "Directory for the database, the keys and clouds.yaml.")
     listen: str = _option("127.0.0.1:8770", "Address and port of the one listener.")
     db: str = _option("", "Database URL (postgresql://…); empty: SQLite in the data directory.")
-    public_url: str = _option("", "URL that clients reach the listener by; empty: http://<listen>.")
+    public_url: str = _option(
+        "",
+        "URL that clients reach the listener by; empty: http://<listen>, or if that is every"
+        " address (0.0.0.0), http://127.0.0.1.",
+    )
     demo: bool = _option(False, "Fill an empty database with a simulated fleet.")
     demo_nodes: int = _option(200, "How many nodes the simulated fleet has.")
     host: str = _option(socket.gethostname(), "Name of this process's machine in facts and leases.")
@@ -202,7 +206,14 @@ class Config:
     @property
     def url(self) -> str:
         """The listener's public URL, without a slash at the end."""
-        return (self.public_url or f"http://{self.listen}").rstrip("/")
+        return (self.public_url or self.near_url).rstrip("/")
+
+    @property
+    def near_url(self) -> str:
+        """The listener's URL for who is on this machine."""
+        host, _, port = self.listen.rpartition(":")
+        here = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "::": "[::1]"}  # noqa: S104
+        return f"http://{here.get(host, host)}:{port}"
 
     @property
     def database(self) -> str:

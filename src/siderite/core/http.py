@@ -205,7 +205,8 @@ Handler = Callable[[Any, Request], Awaitable[Response]]
 @dataclass(frozen=True, slots=True)
 class Route:
     """One line of a service's table of contents. `{x}` in the path is a parameter; `policy` names
-    who may; `takes` and `gives` are the forms of the bodies of a request and of a success.
+    who may; `takes` and `gives` are the forms of the bodies of a request and of a success, `media`
+    what a success is if not JSON.
     """
 
     method: str
@@ -215,6 +216,7 @@ class Route:
     since: int = 0
     takes: Shape | None = None
     gives: Shape | None = None
+    media: str = "application/json"
 
 
 class _WrongMethod(MethodNotAllowed):

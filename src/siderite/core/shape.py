@@ -156,6 +156,11 @@ def across(view: Callable[[Any, int], Any], values: Iterable[Any], versions: Ite
     return seen(*(msgspec.to_builtins(view(one, v)) for one in values for v in numbers))
 
 
+def wire(*values: Any) -> Json:
+    """The form of what these are as JSON."""
+    return seen(*(msgspec.json.decode(msgspec.json.encode(one)) for one in values))
+
+
 def made_up(kind: Any, *, bare: bool = False, **changes: Any) -> Any:
     """A value of this type, with null and nothing wherever it may have them if it is bare."""
     origin, inner = get_origin(kind), get_args(kind)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dataclasses import field
 
 from siderite.core import metrics
+from siderite.core import shape
 from siderite.core.clock import now as wall_clock
 from siderite.core.eventlog import Entry
 from siderite.core.store import Op
@@ -146,17 +147,7 @@ class Monitor:
             " ORDER BY o.operation",
             (now - self._overdue_s,),
         )
-        operations = [
-            {
-                "operation": row[0],
-                **dict(zip(_COUNTS, row[1:6], strict=True)),
-                "open": row[6],
-                "overdue": int(row[7] or 0),
-                "longest_open_s": None if row[8] is None else round(now - float(row[8]), 3),
-            }
-            for row in rows
-        ]
-        return {"current_to": at, "overdue_after_s": self._overdue_s, "operations": operations}
+        return _report(at, self._overdue_s, rows, now)
 
     async def under_way(
         self, *, overdue: bool, operation: str | None, limit: int
@@ -181,6 +172,34 @@ class Monitor:
             metrics.operation(
                 row["operation"], {name: row[name] for name in (*_COUNTS, "open", "overdue")}
             )
+
+
+def _report(
+    at: int, overdue_s: float, rows: Sequence[Sequence[Value]], now: float
+) -> dict[str, object]:
+    operations = [
+        {
+            "operation": row[0],
+            **dict(zip(_COUNTS, row[1:6], strict=True)),
+            "open": row[6],
+            "overdue": int(row[7] or 0),
+            "longest_open_s": None if row[8] is None else round(now - float(row[8]), 3),
+        }
+        for row in rows
+    ]
+    return {"current_to": at, "overdue_after_s": overdue_s, "operations": operations}
+
+
+def form() -> shape.Json:
+    """The form of the report."""
+    counted = ("", *(1,) * 7)
+    return shape.wire(_report(1, 1.5, [(*counted, 1.5), (*counted, None)], 2.0))
+
+
+def open_form() -> shape.Json:
+    """The form of the list of operations under way."""
+    rows = [("", "", "", 1, 1.5, 1.5, request) for request in ("", None)]
+    return shape.wire({"open": [_shown(row, 2.0, 1.5) for row in rows]})
 
 
 def _shown(row: Sequence[Value], now: float, overdue_s: float) -> dict[str, object]:

@@ -9,7 +9,10 @@ from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import reply
+from siderite.events import monitor as counting
 from siderite.events import query
+from siderite.events import retention
+from siderite.events import search as index
 from siderite.events.monitor import Monitor
 from siderite.events.retention import Retention
 from siderite.events.search import Question
@@ -121,9 +124,9 @@ def _overseer(request: Request) -> None:
 
 
 ROUTES = (
-    Route("GET", "/v1/log", state, "admin"),
-    Route("GET", "/v1/monitor", monitor, "admin"),
-    Route("GET", "/v1/monitor/open", under_way, "admin"),
-    Route("GET", "/v1/search", search, "reader"),
+    Route("GET", "/v1/log", state, "admin", gives=retention.form),
+    Route("GET", "/v1/monitor", monitor, "admin", gives=counting.form),
+    Route("GET", "/v1/monitor/open", under_way, "admin", gives=counting.open_form),
+    Route("GET", "/v1/search", search, "reader", gives=index.form),
     Route("POST", "/v1/search/rebuild", rebuild, "admin"),
 )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from siderite.core import eventlog
 from siderite.core import metrics
+from siderite.core import shape
 from siderite.core.clock import now as wall_clock
 from siderite.core.log import get_logger
 from siderite.core.store import Op
@@ -143,16 +144,7 @@ class Retention:
             "oldest_at": iso(float(rows[0][0] or 0)) if rows else None,
             "keep_s": self._keep_s,
             "keep_unread_s": self._keep_unread_s,
-            "readers": [
-                {
-                    "name": reader.name,
-                    "at": reader.seq,
-                    "behind": max(0, newest - reader.seq),
-                    "lost": reader.lost,
-                    "problem": reader.problem,
-                }
-                for reader in readers
-            ],
+            "readers": [_shown(reader, newest) for reader in readers],
         }
 
     async def measure(self) -> None:
@@ -167,3 +159,25 @@ class Retention:
             lost[name] = lost.get(name, 0) + reader.lost
         for name, count in behind.items():
             metrics.log_reader(name, behind=count, lost=lost[name])
+
+
+def _shown(reader: Reader, newest: int) -> dict[str, object]:
+    return {
+        "name": reader.name,
+        "at": reader.seq,
+        "behind": max(0, newest - reader.seq),
+        "lost": reader.lost,
+        "problem": reader.problem,
+    }
+
+
+def form() -> shape.Json:
+    """The form of the report."""
+    readers = {"type": "array", "items": shape.wire(*(_shown(r, 1) for r in shape.both(Reader)))}
+    one: shape.Json = {"type": "integer"}
+    span: shape.Json = {"type": ["number", "null"]}
+    every: dict[str, shape.Json] = {
+        "oldest": one, "newest": one, "oldest_at": shape.or_null(shape.text()), "keep_s": span,
+        "keep_unread_s": span, "readers": readers,
+    }  # fmt: skip
+    return shape.record(every, list(every))

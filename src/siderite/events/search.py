@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
+from siderite.core import shape
 from siderite.core.eventlog import Entry
 from siderite.core.store import Line
 from siderite.core.store import Op
@@ -268,6 +269,19 @@ def _shown(row: Line) -> dict[str, Any]:
         "time": iso(float(at or 0)),
         "data": msgspec.Raw(str(doc).encode()),
     }
+
+
+def form() -> shape.Json:
+    """The form of an answer; what a resource is has its own API's form."""
+    rows = [(1, "", "", project, 1, 1.5, "{}") for project in ("", None)]
+    found = shape.wire(*map(_shown, rows))
+    found["properties"]["data"] = shape.OBJECT
+    shown: dict[str, shape.Json] = {
+        "results": {"type": "array", "items": found},
+        "current_to": {"type": "integer"},
+        "next": {"type": ["integer", "null"]},
+    }
+    return shape.record(shown, list(shown))
 
 
 def _text(doc: dict[str, Any]) -> str:

@@ -131,7 +131,7 @@ class EventsService:
 
 
 ROUTES = (
-    Route("GET", "/v1/events", EventsService.events, "reader"),
+    Route("GET", "/v1/events", EventsService.events, "reader", gives=views.form),
     *reports.ROUTES,
     *web.ROUTES,
 )

@@ -1,9 +1,11 @@
 """A fact as readers get it: in a page, and as a server-sent event."""
 
 from collections.abc import Sequence
+from typing import get_type_hints
 
 import msgspec
 
+from siderite.core import shape
 from siderite.core.eventlog import Entry
 from siderite.core.times import iso
 
@@ -50,6 +52,18 @@ def _event(entry: Entry) -> _Event:
 def page(entries: Sequence[Entry], reached: int) -> bytes:
     """The facts, and the number to go on from."""
     return _encode(_Page([_event(entry) for entry in entries], reached))
+
+
+def form() -> shape.Json:
+    """The form of a page; what an event says is told in the catalogue of events."""
+    entry = {name: shape.typed(kind) for name, kind in get_type_hints(_Event).items()
+             if name not in ("payload", "resource")}  # fmt: skip
+    entry |= {"payload": shape.OBJECT, "resource": shape.wire(_Resource("", ""))}
+    item = shape.record(entry, list(entry))
+    return shape.record(
+        {"events": {"type": "array", "items": item}, "next": {"type": "integer"}},
+        ["events", "next"],
+    )
 
 
 def event(entry: Entry) -> bytes:

@@ -34,8 +34,4 @@ def compute_api(base: Base) -> ComputeApi | None:
 
 def own_url(config: Config, role: Role) -> str:
     """How a process reaches our own APIs: its own listener if it has them, else the public URL."""
-    if role is Role.WORKER:
-        return config.url
-    host, _, port = config.listen.rpartition(":")
-    here = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "::": "[::1]"}.get(host, host)  # noqa: S104
-    return f"http://{here}:{port}"
+    return config.url if role is Role.WORKER else config.near_url

@@ -14,6 +14,7 @@ from siderite.baremetal.web import forms
 from siderite.baremetal.web import views
 from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.bodies import Body
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import MIB
@@ -60,6 +61,15 @@ async def lookup(service: "Service", request: Request) -> Response:
 def _found(service: "Service", request: Request, node: Node, token: str | None) -> dict[str, Any]:
     text = views.NODE.one(NODE_FIELDS.render(node), request.version, service.base(request), SHOWN)
     return {"node": msgspec.Raw(text), "config": config(node, token)}
+
+
+def found_form() -> shape.Json:
+    """The form of what a ramdisk is told of its node."""
+    text = views.NODE.one(NODE_FIELDS.render(shape.made_up(Node)), TOKEN_SINCE, "", SHOWN)
+    shown = {name: shape.OBJECT for name in msgspec.json.decode(text)}
+    config_form = shape.wire(*(config(shape.made_up(Node), token) for token in ("", None)))
+    node = shape.record({**shown, "uuid": shape.UUID, "links": {"type": "array"}}, list(shown))
+    return shape.record({"node": node, "config": config_form}, ["node", "config"])
 
 
 def config(node: Node, token: str | None) -> dict[str, Any]:

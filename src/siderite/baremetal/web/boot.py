@@ -41,9 +41,14 @@ class BootService:
         self._url = url
         self.routes = Routes(
             [
-                Route("GET", "/v1/boot.ipxe", BootService.chain),
-                Route("GET", "/v1/ipxe/{mac}", BootService.script),
-                Route("GET", "/v1/files/{node}/{secret}/{name}", BootService.file),
+                Route("GET", "/v1/boot.ipxe", BootService.chain, media="text/plain"),
+                Route("GET", "/v1/ipxe/{mac}", BootService.script, media="text/plain"),
+                Route(
+                    "GET",
+                    "/v1/files/{node}/{secret}/{name}",
+                    BootService.file,
+                    media="application/octet-stream",
+                ),
             ]
         )
 

@@ -1,7 +1,9 @@
 """The address of a node's console."""
 
 from typing import TYPE_CHECKING
+from typing import Any
 
+from siderite.baremetal.domain.hardware import ConsoleInfo
 from siderite.baremetal.usecases import console
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
@@ -23,7 +25,16 @@ async def show(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/states/console"""
     guard = policy.guard("node:console", request.who)
     enabled, info = await console.info(service.ctx, ident(request), request.who, guard)
-    return reply({"console_enabled": enabled, "console_info": info})
+    return reply(_shown(enabled, info))
+
+
+def _shown(enabled: bool, info: ConsoleInfo | None) -> dict[str, Any]:
+    return {"console_enabled": enabled, "console_info": info}
+
+
+def form() -> shape.Json:
+    """The form of a console's state."""
+    return shape.wire(_shown(False, None), _shown(True, shape.made_up(ConsoleInfo)))
 
 
 async def switch(service: "Service", request: Request) -> Response:

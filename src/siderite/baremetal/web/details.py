@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.baremetal.domain.details import Inventory
+from siderite.baremetal.domain.details import KnownFirmware
 from siderite.baremetal.domain.details import KnownSetting
 from siderite.baremetal.usecases import details
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.bodies import no_query
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.errors import NotFound
@@ -53,6 +56,22 @@ async def bios_setting(service: "Service", request: Request) -> Response:
     raise NotFound(f"Node {node.uuid} doesn't have a BIOS setting {name[:80]!r}.")
 
 
+def bios_form() -> shape.Json:
+    """The form of a machine's BIOS settings."""
+    return shape.listed("bios", shape.whole(_setting_form()))
+
+
+def bios_setting_form() -> shape.Json:
+    """The form of one of them, under its name."""
+    return shape.record({}, others=_setting_form())
+
+
+def _setting_form() -> shape.Json:
+    chosen = (_BRIEF, (*_BRIEF, *_REGISTRY))
+    known = shape.both(KnownSetting)
+    return shape.wire(*(_setting(one, "", "", fields) for one in known for fields in chosen))
+
+
 def _fields(request: Request) -> Sequence[str]:
     """Which fields a list shows: the few, all, or those asked for."""
     detail, some = False, None
@@ -94,27 +113,39 @@ async def firmware(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/firmware"""
     no_query(request)
     known = await details.firmware(service.ctx, ident(request), request.who, _read(request))
-    shown = []
-    for item in known:
-        part = item.part
-        line = {
-            "component": part.component,
-            "initial_version": item.initial_version,
-            "current_version": part.current_version,
-            "last_version_flashed": item.last_version_flashed,
-            "created_at": item.created_at,
-            "updated_at": item.updated_at,
-        }
-        if request.version >= IDENTITY_SINCE:
-            line |= {
-                "vendor": part.vendor, "model": part.model, "serial_number": part.serial_number,
-            }  # fmt: skip
-        shown.append(line)
-    return reply({"firmware": shown})
+    return reply({"firmware": [_part(item, request.version) for item in known]})
+
+
+def _part(item: KnownFirmware, version: int) -> dict[str, Any]:
+    part = item.part
+    line = {
+        "component": part.component,
+        "initial_version": item.initial_version,
+        "current_version": part.current_version,
+        "last_version_flashed": item.last_version_flashed,
+        "created_at": item.created_at,
+        "updated_at": item.updated_at,
+    }
+    if version >= IDENTITY_SINCE:
+        line |= {
+            "vendor": part.vendor, "model": part.model, "serial_number": part.serial_number,
+        }  # fmt: skip
+    return line
+
+
+def firmware_form() -> shape.Json:
+    """The form of a machine's firmware."""
+    versions = (1, IDENTITY_SINCE)
+    return shape.listed("firmware", shape.across(_part, shape.both(KnownFirmware), versions))
 
 
 async def inventory(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/inventory"""
     no_query(request)
     found = await details.inventory(service.ctx, ident(request), request.who, _read(request))
-    return reply({"inventory": found.inventory, "plugin_data": found.plugin_data})
+    return reply(found)
+
+
+def inventory_form() -> shape.Json:
+    """The form of what inspection found: its own words under two keys."""
+    return shape.wire(*shape.both(Inventory))

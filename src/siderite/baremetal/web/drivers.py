@@ -10,7 +10,9 @@ from siderite.baremetal.domain.fields import links
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.usecases import conductors
 from siderite.baremetal.web import listing
+from siderite.baremetal.web.views import linked
 from siderite.baremetal.web.views import with_links
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.errors import NotFound
@@ -170,3 +172,30 @@ def no_vendor_method(request: Request, driver: str) -> Unsupported:
     if not named:
         return Unsupported("Missing mandatory parameter: method")
     return Unsupported(f"Driver {driver} has no vendor method {named[0][:80]!r}; it has none.")
+
+
+def form() -> shape.Json:
+    """The form of a driver of which some fields may be shown."""
+    card = shape.made_up(DriverCard, interfaces=dict.fromkeys(INTERFACES, ("",)))
+    host = shape.made_up(conductors.Conductor, drivers=[card.name])
+    return shape.whole(linked(_whole(card, [host])))
+
+
+def page_form() -> shape.Json:
+    """The form of the list of drivers."""
+    return shape.listed("drivers", form())
+
+
+def sentences_form() -> shape.Json:
+    """The form of what drivers want to know: a sentence for each key."""
+    return shape.record({}, others=shape.text())
+
+
+def raid_form() -> shape.Json:
+    """The form of what may be said of a logical disk."""
+    return shape.wire(RAID_PROPERTIES)
+
+
+def no_methods_form() -> shape.Json:
+    """The form of a list of vendors' methods, of which there are none."""
+    return shape.record({})

@@ -9,7 +9,9 @@ from siderite.baremetal.usecases import conductors
 from siderite.baremetal.usecases import find
 from siderite.baremetal.web import address
 from siderite.baremetal.web import listing
+from siderite.baremetal.web.views import linked
 from siderite.baremetal.web.views import with_links
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -47,6 +49,17 @@ def _shown(found: conductors.Conductor, fields: Sequence[str]) -> dict[str, Any]
     }  # fmt: skip
     picked = {name: whole[name] for name in whole if name in fields}
     return {**picked, "links": links("conductors", found.hostname)}
+
+
+def conductor_form() -> shape.Json:
+    """The form of a host of which some fields may be shown."""
+    hosts = shape.both(conductors.Conductor)
+    return shape.whole(linked(*(_shown(host, _FIELDS) for host in hosts)))
+
+
+def conductors_form() -> shape.Json:
+    """The form of a list of hosts."""
+    return shape.listed("conductors", conductor_form(), "next")
 
 
 async def conductor_index(service: "Service", request: Request) -> Response:
@@ -130,9 +143,22 @@ async def shards(service: "Service", request: Request) -> Response:
     return reply({"shards": found})
 
 
+def shards_form() -> shape.Json:
+    """The form of the list of shards."""
+    return shape.wire({"shards": [{"name": "", "count": 1}]})
+
+
 async def children(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/children"""
     node = await find.node(service.ctx, address.ident(request), request.who)
     found = await find.children(service.ctx, node, request.who)
-    answer = {"children": found, "links": links("nodes", node.uuid, "/children")}
-    return raw(with_links(answer, service.base(request)))
+    return raw(with_links(_children(node.uuid, found), service.base(request)))
+
+
+def _children(node: str, found: Sequence[str]) -> dict[str, Any]:
+    return {"children": found, "links": links("nodes", node, "/children")}
+
+
+def children_form() -> shape.Json:
+    """The form of a node's children."""
+    return linked(_children("", [""]))

@@ -11,6 +11,7 @@ from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.bodies import no_query
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -99,3 +100,15 @@ def _shown(item: Happened, base: str, version: int, *, detail: bool) -> dict[str
                 "duration_seconds": item.duration_seconds,
             }
     return shown
+
+
+def form() -> shape.Json:
+    """The form of an entry."""
+    entries, versions = shape.both(Happened), (1, PROJECT_SINCE, STATES_SINCE)
+    return shape.wire(*(_shown(one, "", v, detail=True) for one in entries for v in versions))
+
+
+def page_form() -> shape.Json:
+    """The form of a list, whose entries may be short."""
+    short = shape.wire(*(_shown(one, "", 1, detail=False) for one in shape.both(Happened)))
+    return shape.listed("history", {**form(), "required": short["required"]}, "next")

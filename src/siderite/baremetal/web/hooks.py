@@ -10,6 +10,9 @@ from siderite.baremetal.domain.hook import FAIL
 from siderite.baremetal.domain.hook import PROCEED
 from siderite.baremetal.domain.hook import STATES
 from siderite.baremetal.domain.hook import Hook
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.steps import Hold
+from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.usecases import hold
 from siderite.baremetal.usecases import hooks
 from siderite.baremetal.usecases.hold import Answer
@@ -130,20 +133,27 @@ async def show_hold(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/hold"""
     no_query(request)
     held = await hold.show(service.ctx, ident(request), request.who)
-    step = held.job.current
-    return reply(
-        {
-            "hold": held.stop.id,
-            "hook": held.stop.hook,
-            "hook_name": held.stop.name,
-            "node": held.node.uuid,
-            "state": held.node.provision_state,
-            "step": None if step is None else step.shown(),
-            "since": iso(held.stop.since),
-            "deadline": iso(held.stop.until),
-            "on_deadline": held.stop.on_deadline,
-        }
-    )
+    return reply(_held(held.stop, held.node, held.job.current))
+
+
+def _held(stop: Hold, node: Node, step: Step | None) -> dict[str, Any]:
+    return {
+        "hold": stop.id,
+        "hook": stop.hook,
+        "hook_name": stop.name,
+        "node": node.uuid,
+        "state": node.provision_state,
+        "step": None if step is None else step.shown(),
+        "since": iso(stop.since),
+        "deadline": iso(stop.until),
+        "on_deadline": stop.on_deadline,
+    }
+
+
+def hold_form() -> shape.Json:
+    """The form of a stop at a hook."""
+    stop, node = shape.made_up(Hold), shape.made_up(Node)
+    return shape.wire(*(_held(stop, node, step) for step in (*shape.both(Step), None)))
 
 
 async def answer(service: "Service", request: Request) -> Response:

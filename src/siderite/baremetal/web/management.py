@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import BootSetting
+from siderite.baremetal.domain.hardware import Indicator
+from siderite.baremetal.domain.hardware import Light
 from siderite.baremetal.domain.hardware import MediaDevice
+from siderite.baremetal.domain.hardware import Medium
+from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import management
 from siderite.baremetal.web import forms
@@ -56,10 +61,20 @@ async def boot_device(service: "Service", request: Request) -> Response:
     return reply(found)
 
 
+def boot_form() -> shape.Json:
+    """The form of what a machine starts from next."""
+    return shape.wire(*shape.both(BootSetting))
+
+
 async def boot_devices(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/management/boot_device/supported"""
     found = await management.boot_devices(service.ctx, ident(request), request.who, _read(request))
     return reply({"supported_boot_devices": found})
+
+
+def boot_devices_form() -> shape.Json:
+    """The form of what it may start from."""
+    return shape.wire({"supported_boot_devices": list(BootDevice)})
 
 
 async def set_boot_device(service: "Service", request: Request) -> Response:
@@ -94,24 +109,28 @@ async def indicators(service: "Service", request: Request) -> Response:
         service.ctx, ident(request), request.who, _read(request)
     )
     base = service.base(request)
-    shown = []
-    for light in found:
-        name = f"{light.name}@{light.component}"
-        path = f"nodes/{node.uuid}/management/indicators/{name}"
-        links = [
-            {"href": f"{base}v1/{path}", "rel": "self"},
-            {"href": f"{base}{path}", "rel": "bookmark"},
-        ]
-        shown.append(
-            {
-                "name": name,
-                "component": light.component,
-                "readonly": light.readonly,
-                "states": light.states,
-                "links": links,
-            }
-        )
-    return reply({"indicators": shown})
+    return reply({"indicators": [_light(light, node.uuid, base) for light in found]})
+
+
+def _light(light: Indicator, node: str, base: str) -> dict[str, Any]:
+    name = f"{light.name}@{light.component}"
+    path = f"nodes/{node}/management/indicators/{name}"
+    links = [
+        {"href": f"{base}v1/{path}", "rel": "self"},
+        {"href": f"{base}{path}", "rel": "bookmark"},
+    ]
+    return {
+        "name": name,
+        "component": light.component,
+        "readonly": light.readonly,
+        "states": light.states,
+        "links": links,
+    }
+
+
+def indicators_form() -> shape.Json:
+    """The form of a machine's lights."""
+    return shape.wire({"indicators": [_light(one, "", "") for one in shape.both(Indicator)]})
 
 
 async def indicator(service: "Service", request: Request) -> Response:
@@ -120,6 +139,11 @@ async def indicator(service: "Service", request: Request) -> Response:
         service.ctx, ident(request), request.params[1], request.who, _read(request)
     )
     return reply({"state": state})
+
+
+def light_form() -> shape.Json:
+    """The form of a light's state."""
+    return shape.under("state", shape.words(Light))
 
 
 async def set_indicator(service: "Service", request: Request) -> Response:
@@ -141,21 +165,30 @@ async def sensors(service: "Service", request: Request) -> Response:
     return reply({"sensors": found})
 
 
+def sensors_form() -> shape.Json:
+    """The form of a machine's readings."""
+    return shape.wire({"sensors": shape.both(Sensor)})
+
+
 async def media(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/vmedia"""
     no_query(request)
     found = await management.media(service.ctx, ident(request), request.who, _read(request))
+    return reply([_medium(medium) for medium in found])
+
+
+def _medium(medium: Medium) -> dict[str, Any]:
     kinds = {"cdrom": ["CD", "DVD"], "disk": ["USBStick"], "floppy": ["Floppy"]}
-    return reply(
-        [
-            {
-                "image": _USER.sub("://***@", medium.image_url or ""),
-                "inserted": medium.inserted,
-                "media_types": kinds[medium.device_type],
-            }
-            for medium in found
-        ]
-    )
+    return {
+        "image": _USER.sub("://***@", medium.image_url or ""),
+        "inserted": medium.inserted,
+        "media_types": kinds[medium.device_type],
+    }
+
+
+def media_form() -> shape.Json:
+    """The form of a machine's virtual media."""
+    return shape.wire([_medium(medium) for medium in shape.both(Medium)])
 
 
 async def insert(service: "Service", request: Request) -> Response:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.wire import NODE_FIELDS
@@ -142,6 +143,13 @@ async def validation(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{ident}/validate"""
     node = await find.node(service.ctx, ident(request), request.who)
     return reply(validate.interfaces(service.ctx, node))
+
+
+def validation_form() -> shape.Json:
+    """The form of a validation: whether each interface can be used, and if not, why."""
+    found = shape.seen({"result": True}, {"result": False, "reason": ""})
+    kinds = [kind for kind in INTERFACES if kind != "vendor"]
+    return shape.record(dict.fromkeys(kinds, found), kinds)
 
 
 async def maintenance_on(service: "Service", request: Request) -> Response:

@@ -9,6 +9,7 @@ from siderite.baremetal.usecases.timeline import Moment
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -72,3 +73,8 @@ def _shown(moment: Moment) -> dict[str, Any]:
         "project": moment.project,
         "request_id": moment.request_id,
     }
+
+
+def form() -> shape.Json:
+    """The form of a part of a timeline."""
+    return shape.listed("timeline", shape.wire(*map(_shown, shape.both(Moment))), "next")

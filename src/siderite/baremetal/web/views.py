@@ -178,6 +178,11 @@ def with_links(value: Any, base: str) -> bytes:
     return _encode(value).replace(URL_BYTES, base.encode())
 
 
+def linked(*values: Any) -> shape.Json:
+    """The form of values that have links in them."""
+    return shape.seen(*(msgspec.json.decode(with_links(one, "")) for one in values))
+
+
 def collection(name: bytes, items: bytes, following: str | None) -> bytes:
     """A list under its name; `next` only when there may be more."""
     more = b"" if following is None else b',"next":' + _encode(following)

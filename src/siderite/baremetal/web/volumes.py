@@ -1,6 +1,7 @@
 """Volume connectors and targets on the wire."""
 
 from typing import TYPE_CHECKING
+from typing import Any
 
 from siderite.baremetal.domain.fields import links
 from siderite.baremetal.domain.volume import CONNECTOR_TYPES
@@ -12,6 +13,7 @@ from siderite.baremetal.web import views
 from siderite.baremetal.web.records import Resource
 from siderite.baremetal.web.records import node_uuid
 from siderite.baremetal.web.versions import VOLUME_FILTER_SINCE
+from siderite.core import shape
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import raw
@@ -71,12 +73,20 @@ TARGETS = Resource(
 )
 
 
-def _contents(service: "Service", request: Request, root: str) -> Response:
+def _parts(root: str) -> dict[str, Any]:
     """Where the connectors and targets below `root` are."""
     above, _, end = root.rpartition("/")
     parts = {"links": links(above, end) if above else links(end, "")}
-    parts |= {kind: links(root, kind) for kind in ("connectors", "targets")}
-    return raw(views.with_links(parts, service.base(request)))
+    return parts | {kind: links(root, kind) for kind in ("connectors", "targets")}
+
+
+def form() -> shape.Json:
+    """The form of that."""
+    return views.linked(_parts("volume"))
+
+
+def _contents(service: "Service", request: Request, root: str) -> Response:
+    return raw(views.with_links(_parts(root), service.base(request)))
 
 
 async def index(service: "Service", request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable
 from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -184,18 +185,27 @@ async def _zones(service: "Service", request: Request, *, detail: bool) -> Respo
     found: dict[str, list[inventory.Service]] = {}
     for one in await inventory.services(service.ctx):
         found.setdefault(one.zone, []).append(one)
-    shown = []
-    for zone in sorted(found):
-        enabled = [one for one in found[zone] if not one.host.disabled]
-        hosts = {one.host.name: {"nova-compute": _condition(one)} for one in found[zone]}
-        shown.append(
-            {
-                "zoneName": zone,
-                "zoneState": {"available": bool(enabled)},
-                "hosts": hosts if detail else None,
-            }
-        )
+    shown = [_zone(zone, found[zone], detail=detail) for zone in sorted(found)]
     return reply({"availabilityZoneInfo": shown})
+
+
+def _zone(zone: str, found: Sequence[inventory.Service], *, detail: bool) -> dict[str, Any]:
+    enabled = [one for one in found if not one.host.disabled]
+    hosts = {one.host.name: {"nova-compute": _condition(one)} for one in found}
+    return {
+        "zoneName": zone,
+        "zoneState": {"available": bool(enabled)},
+        "hosts": hosts if detail else None,
+    }
+
+
+def zones_form() -> shape.Json:
+    """The form of the list of zones, with hosts in it if it is detailed."""
+    found = shape.both(inventory.Service)
+    return shape.listed(
+        "availabilityZoneInfo",
+        shape.wire(*(_zone("", [one], detail=detail) for one in found for detail in (True, False))),
+    )
 
 
 def _condition(one: inventory.Service) -> dict[str, Any]:
@@ -227,6 +237,6 @@ ROUTES = (
     Route(
         "POST", _ONE + "/action", action, "aggregates:manage", takes=_action_form, gives=shown_form
     ),
-    Route("GET", _ZONES, zones, "zones:read"),
-    Route("GET", _ZONES + "/detail", zones_detail, "zones:detail"),
+    Route("GET", _ZONES, zones, "zones:read", gives=zones_form),
+    Route("GET", _ZONES + "/detail", zones_detail, "zones:detail", gives=zones_form),
 )

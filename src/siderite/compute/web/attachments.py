@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.compute.domain.network import DEFAULT_GROUP
+from siderite.compute.domain.network import Network
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.network import group_id
 from siderite.compute.domain.server import Server
@@ -35,7 +36,10 @@ async def _server(service: "Service", request: Request) -> Server:
 
 
 def _shown(service: "Service", port: Port, version: int) -> dict[str, Any]:
-    network = service.ctx.network(port.network)
+    return _view(port, service.ctx.network(port.network), version)
+
+
+def _view(port: Port, network: Network | None, version: int) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "port_id": port.id,
         "net_id": None if network is None else network.uuid,
@@ -51,6 +55,12 @@ def _shown(service: "Service", port: Port, version: int) -> dict[str, Any]:
     if version >= _TAG:
         shown["tag"] = port.tag
     return shown
+
+
+def _form() -> shape.Json:
+    network = Network("", "", "", "")
+    places = [(port, one) for port in shape.both(Port) for one in (network, None)]
+    return shape.wire(*(_view(*place, version) for place in places for version in (1, _TAG)))
 
 
 async def interface_list(service: "Service", request: Request) -> Response:
@@ -197,20 +207,30 @@ async def topology(service: "Service", request: Request) -> Response:
     return reply({"nodes": [], "pagesize_kb": None})
 
 
+def _one_form() -> shape.Json:
+    return shape.under("interfaceAttachment", _form())
+
+
 _INTERFACE = "/v2.1/servers/{id}/os-interface"
 _VOLUME = "/v2.1/servers/{id}/os-volume_attachments"
 ROUTES = (
-    Route("GET", _INTERFACE, interface_list, "servers:read"),
-    Route("POST", _INTERFACE, attach_interface, "servers:update", takes=interface_form),
-    Route("GET", _INTERFACE + "/{port}", interface, "servers:read"),
+    Route("GET", _INTERFACE, interface_list, "servers:read",
+          gives=lambda: shape.listed("interfaceAttachments", _form())),
+    Route("POST", _INTERFACE, attach_interface, "servers:update", takes=interface_form,
+          gives=_one_form),
+    Route("GET", _INTERFACE + "/{port}", interface, "servers:read", gives=_one_form),
     Route("DELETE", _INTERFACE + "/{port}", detach_interface, "servers:update"),
-    Route("GET", _VOLUME, volumes, "servers:read"),
+    Route("GET", _VOLUME, volumes, "servers:read",
+          gives=lambda: shape.wire({"volumeAttachments": []})),
     Route("POST", _VOLUME, attach_volume, "servers:update"),
     Route("GET", _VOLUME + "/{volume}", no_volume, "servers:read"),
     Route("PUT", _VOLUME + "/{volume}", no_volume, "servers:update"),
     Route("DELETE", _VOLUME + "/{volume}", no_volume, "servers:update"),
-    Route("GET", "/v2.1/servers/{id}/os-server-password", password, "servers:read"),
+    Route("GET", "/v2.1/servers/{id}/os-server-password", password, "servers:read",
+          gives=lambda: shape.wire({"password": ""})),
     Route("DELETE", "/v2.1/servers/{id}/os-server-password", clear_password, "servers:update"),
-    Route("GET", "/v2.1/servers/{id}/os-security-groups", security_groups, "servers:read"),
-    Route("GET", "/v2.1/servers/{id}/topology", topology, "servers:read", 78),
-)
+    Route("GET", "/v2.1/servers/{id}/os-security-groups", security_groups, "servers:read",
+          gives=lambda: shape.wire({"security_groups": [_group("")]})),
+    Route("GET", "/v2.1/servers/{id}/topology", topology, "servers:read", 78,
+          gives=lambda: shape.wire({"nodes": [], "pagesize_kb": None})),
+)  # fmt: skip

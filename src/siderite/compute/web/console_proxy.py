@@ -37,7 +37,7 @@ class ConsoleProxy:
     def __init__(self, screens: Screens) -> None:
         self._screens = screens
         self.page = files("siderite.compute.web").joinpath("vnc.html").read_bytes()
-        self.routes = Routes([Route("GET", "/vnc", page)])
+        self.routes = Routes([Route("GET", "/vnc", page, media="text/html")])
 
     async def prepare(self, request: Request, route: Route) -> None:
         """The token is the WebSocket's to show."""

@@ -8,6 +8,7 @@ from siderite.compute.domain.usage import Usage
 from siderite.compute.usecases import find
 from siderite.compute.usecases.acting import Kind
 from siderite.compute.usecases.acting import check_place
+from siderite.core import shape
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -94,4 +95,11 @@ def _plain(used: Usage) -> dict[str, Any]:
     return shown
 
 
-ROUTES = (Route("GET", "/v2.1/servers/{id}/diagnostics", show, "servers:admin_action"),)
+def form() -> shape.Json:
+    """Its form: closed in the standard, numbers by libvirt's own names before it."""
+    used = shape.both(Usage)
+    standard = shape.wire(*(_standard(one, has_config_drive=True) for one in used))
+    return {"anyOf": [standard, shape.record({}, others={"type": "integer"})]}
+
+
+ROUTES = (Route("GET", "/v2.1/servers/{id}/diagnostics", show, "servers:admin_action", gives=form),)

@@ -199,16 +199,23 @@ async def uptime(service: "Service", request: Request) -> Response:
     raise Invalid("Virt driver does not implement uptime function.")
 
 
+_COUNTED = (
+    "vcpus", "vcpus_used", "memory_mb", "memory_mb_used", "free_ram_mb", "local_gb",
+    "local_gb_used", "free_disk_gb", "disk_available_least", "running_vms", "current_workload",
+)  # fmt: skip
+
+
+def statistics_form() -> shape.Json:
+    """The form of the sums over all that are up."""
+    return shape.wire({"hypervisor_statistics": dict.fromkeys(("count", *_COUNTED), 1)})
+
+
 async def statistics(service: "Service", request: Request) -> Response:
     """GET /os-hypervisors/statistics, below 2.88"""
     _below(request, NO_STATISTICS)
     found = [one for one in await inventory.hypervisors(service.ctx) if one.service.is_up]
     every = [_statistics(one) for one in found if not one.service.host.disabled]
-    names = (
-        "vcpus", "vcpus_used", "memory_mb", "memory_mb_used", "free_ram_mb", "local_gb",
-        "local_gb_used", "free_disk_gb", "disk_available_least", "running_vms", "current_workload",
-    )  # fmt: skip
-    total = {name: sum(one[name] for one in every) for name in names}
+    total = {name: sum(one[name] for one in every) for name in _COUNTED}
     return reply({"hypervisor_statistics": {"count": len(every), **total}})
 
 
@@ -241,11 +248,11 @@ _POLICY = "hypervisors:read"
 ROUTES = (
     Route("GET", _ALL, index, _POLICY, gives=page_form),
     Route("GET", _ALL + "/detail", detail, _POLICY, gives=detail_form),
-    Route("GET", _ALL + "/statistics", statistics, _POLICY),
+    Route("GET", _ALL + "/statistics", statistics, _POLICY, gives=statistics_form),
     Route(
         "GET", _ALL + "/{id}", show, _POLICY, gives=lambda: shape.under("hypervisor", _form(_full))
     ),
     Route("GET", _ALL + "/{id}/uptime", uptime, _POLICY),
-    Route("GET", _ALL + "/{id}/search", search, _POLICY),
-    Route("GET", _ALL + "/{id}/servers", servers, _POLICY),
+    Route("GET", _ALL + "/{id}/search", search, _POLICY, gives=page_form),
+    Route("GET", _ALL + "/{id}/servers", servers, _POLICY, gives=page_form),
 )

@@ -46,8 +46,7 @@ def _action(one: Recorded, version: int) -> dict[str, Any]:
     return shown
 
 
-def _event(event: ActionEvent, request: Request, project: str) -> dict[str, Any]:
-    version, is_admin = request.version, request.who.is_admin
+def _event(event: ActionEvent, version: int, project: str, *, is_admin: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "event": event.event,
         "start_time": _time(event.start_time),
@@ -69,6 +68,19 @@ def page_form() -> shape.Json:
     """The form of the list of actions."""
     item = shape.across(_action, shape.both(Recorded), RANGE.every)
     return shape.listed("instanceActions", item, "links")
+
+
+def form() -> shape.Json:
+    """The form of one action: its lines are there for who may see them."""
+    lines = [
+        _event(event, version, "", is_admin=is_admin)
+        for event in shape.both(ActionEvent)
+        for version in (1, _HOSTS, _DETAILS)
+        for is_admin in (True, False)
+    ]
+    action = shape.across(_action, shape.both(Recorded), RANGE.every)
+    action["properties"]["events"] = {"type": "array", "items": shape.wire(*lines)}
+    return shape.under("instanceAction", action)
 
 
 async def index(service: "Service", request: Request) -> Response:
@@ -119,11 +131,14 @@ async def show(service: "Service", request: Request) -> Response:
     shown = _action(one, version)
     if request.who.is_admin or version >= _EVENTS:
         events = _decode(one.events)
-        shown["events"] = [_event(event, request, server.project_id) for event in events]
+        project, is_admin = server.project_id, request.who.is_admin
+        shown["events"] = [_event(one, version, project, is_admin=is_admin) for one in events]
     return reply({"instanceAction": shown})
 
 
 ROUTES = (
     Route("GET", "/v2.1/servers/{id}/os-instance-actions", index, "actions:read", gives=page_form),
-    Route("GET", "/v2.1/servers/{id}/os-instance-actions/{request}", show, "actions:read"),
+    Route(
+        "GET", "/v2.1/servers/{id}/os-instance-actions/{request}", show, "actions:read", gives=form
+    ),
 )

@@ -60,6 +60,31 @@ def _shown(row: Line, version: int) -> dict[str, Any]:
     return shown
 
 
+def _rows() -> list[Line]:
+    """Rows made up: with everything, and with as little as they may have."""
+    names = migrations.COLUMNS.split(", ")
+    always = {"id": 1, "uuid": "", "server": "", "kind": "", "status": "", "created_at": "",
+              "updated_at": ""}  # fmt: skip
+    full: dict[str, Any] = {**dict.fromkeys(names, "1"), **always}
+    bare: dict[str, Any] = {**dict.fromkeys(names), **always}
+    return [tuple(row[name] for name in names) for row in (full, bare)]
+
+
+def page_form() -> shape.Json:
+    """The form of the list."""
+    item = shape.across(_shown, _rows(), (1, _TYPES, _PAGED, _OWNERS))
+    return shape.listed("migrations", item, "migrations_links")
+
+
+def _of_server_form() -> shape.Json:
+    how_far = (None, MigrationProgress((1, 1, 1)))
+    shown = [
+        _of_server(row, version, far)
+        for row in _rows() for version in (_TYPES, _PAGED, _OWNERS) for far in how_far
+    ]  # fmt: skip
+    return shape.wire(*shown)
+
+
 def _number(flavor: Any) -> int | None:
     return int(flavor) if isinstance(flavor, str) and flavor.isdigit() else None
 
@@ -180,11 +205,12 @@ async def _tell(service: "Service", request: Request, what: str) -> Response:
 
 
 ROUTES = (
-    Route("GET", "/v2.1/os-migrations", index, "migrations:read"),
-    Route("GET", "/v2.1/servers/{id}/migrations", of_server, "server_migrations:read", 23),
+    Route("GET", "/v2.1/os-migrations", index, "migrations:read", gives=page_form),
+    Route("GET", "/v2.1/servers/{id}/migrations", of_server, "server_migrations:read", 23,
+          gives=lambda: shape.listed("migrations", _of_server_form())),
     Route(
         "GET", "/v2.1/servers/{id}/migrations/{migration}", one_of_server,
-        "server_migrations:read", 23,
+        "server_migrations:read", 23, gives=lambda: shape.under("migration", _of_server_form()),
     ),
     Route(
         "DELETE", "/v2.1/servers/{id}/migrations/{migration}", abort,

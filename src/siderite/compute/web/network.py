@@ -15,6 +15,7 @@ from siderite.compute.web import network_pages as pages
 from siderite.compute.web import network_ports
 from siderite.compute.web import policy
 from siderite.compute.web.network_pages import View
+from siderite.core import shape
 from siderite.core.auth import identify
 from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
@@ -25,6 +26,7 @@ from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import Routes
 from siderite.core.http import reply
+from siderite.core.shape import Shape
 
 _MTU = 1500
 
@@ -200,36 +202,74 @@ def _show(path: str) -> Handler:
 
 
 async def _versions(_service: NetworkService, request: Request) -> Response:
-    href = f"{request.base}/network/v2.0/"
+    return reply(_about(request.base))
+
+
+def _about(base: str) -> View:
+    href = f"{base}/network/v2.0/"
     version = {"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": href}]}
-    return reply({"versions": [version]})
+    return {"versions": [version]}
 
 
 async def _resources(_service: NetworkService, request: Request) -> Response:
-    base = f"{request.base}/network/v2.0"
+    return reply(_contents(f"{request.base}/network/v2.0"))
+
+
+def _contents(base: str) -> View:
     nouns = {"ports": "port"} | {path: noun for path, (noun, _) in _NOUNS.items()}
     shown = [
         {"name": noun, "collection": path, "links": [{"rel": "self", "href": f"{base}/{path}"}]}
         for path, noun in nouns.items()
     ]
-    return reply({"resources": shown})
+    return {"resources": shown}
 
 
 async def _quota(_service: NetworkService, _request: Request) -> Response:
-    names = ("network", "subnet", "port", "router", "floatingip", "security_group",
-             "security_group_rule", "subnetpool", "rbac_policy")  # fmt: skip
-    return reply({"quota": dict.fromkeys(names, -1)})
+    return reply(_QUOTA)
+
+
+_QUOTA = {"quota": dict.fromkeys((
+    "network", "subnet", "port", "router", "floatingip", "security_group", "security_group_rule",
+    "subnetpool", "rbac_policy",
+), -1)}  # fmt: skip
+
+
+def _form(path: str) -> shape.Json:
+    """The form of one, of which some fields may be shown."""
+    network = Network("", "bridge", "", "10.0.0.0/24")
+    made: dict[str, list[View]] = {
+        "networks": [_network(network, is_first=True)],
+        "subnets": [_subnet(network)],
+        "security-groups": [_group("")],
+        "security-group-rules": _rules(""),
+    }  # fmt: skip
+    return shape.whole(shape.wire(*made[path])) if path in made else shape.record({})
+
+
+def _shown_form(path: str) -> Shape:
+    return lambda: shape.under(_NOUNS[path][0], _form(path))
+
+
+def _page_form(path: str) -> Shape:
+    noun = _NOUNS[path][0]
+    return lambda: shape.listed(f"{noun}s", _form(path), f"{noun}s_links")
 
 
 _READ = "networks:read"
 ROUTES = (
-    Route("GET", "/", _versions),
-    Route("GET", "/v2.0", _resources),
-    Route("GET", "/v2.0/ports", network_ports.index, _READ),
-    Route("GET", "/v2.0/ports/{id}", network_ports.show, _READ),
-    *(Route("GET", f"/v2.0/{path}", _index(path), _READ) for path in _NOUNS),
-    *(Route("GET", f"/v2.0/{path}/{{id}}", _show(path), _READ) for path in _NOUNS),
-    Route("GET", "/v2.0/quotas/{project}", _quota, _READ),
-    Route("GET", "/v2.0/quotas/{project}/default", _quota, _READ),
+    Route("GET", "/", _versions, gives=lambda: shape.wire(_about(""))),
+    Route("GET", "/v2.0", _resources, gives=lambda: shape.wire(_contents(""))),
+    Route("GET", "/v2.0/ports", network_ports.index, _READ, gives=network_ports.page_form),
+    Route("GET", "/v2.0/ports/{id}", network_ports.show, _READ, gives=network_ports.form),
+    *(
+        Route("GET", f"/v2.0/{path}", _index(path), _READ, gives=_page_form(path))
+        for path in _NOUNS
+    ),
+    *(
+        Route("GET", f"/v2.0/{path}/{{id}}", _show(path), _READ, gives=_shown_form(path))
+        for path in _NOUNS
+    ),
+    Route("GET", "/v2.0/quotas/{project}", _quota, _READ, gives=lambda: shape.wire(_QUOTA)),
+    Route("GET", "/v2.0/quotas/{project}/default", _quota, _READ, gives=lambda: shape.wire(_QUOTA)),
 )
 _ROUTES = Routes(ROUTES)

@@ -4,11 +4,13 @@ a list without a limit comes in pages too, with a link to the next.
 
 from typing import TYPE_CHECKING
 
+from siderite.compute.domain.network import Network
 from siderite.compute.domain.network import group_id
 from siderite.compute.usecases import networks
 from siderite.compute.usecases.networks import Plugged
 from siderite.compute.web import network_pages as pages
 from siderite.compute.web.network_pages import View
+from siderite.core import shape
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -46,6 +48,22 @@ def _view(port: Plugged) -> View:
         "tenant_id": port.project,
         "project_id": port.project,
     }
+
+
+def _form() -> shape.Json:
+    network = Network("", "bridge", "", "10.0.0.0/24")
+    ports = shape.both(Plugged, network=network)
+    return shape.whole(shape.wire(*(_view(port) for port in ports)))
+
+
+def form() -> shape.Json:
+    """The form of a port, of which some fields may be shown."""
+    return shape.under("port", _form())
+
+
+def page_form() -> shape.Json:
+    """The form of a list of them."""
+    return shape.listed("ports", _form(), "ports_links")
 
 
 def _sought(request: Request) -> list[Where]:

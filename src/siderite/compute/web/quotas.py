@@ -167,6 +167,10 @@ async def limits(service: "Service", request: Request) -> Response:
         raise Forbidden("Policy doesn't allow os_compute_api:limits:other_project to be performed.")
     held = await quotas.limits(service.ctx, project)
     used = await quotas.used(service.ctx, project)
+    return reply(_limits(held, used, request.version))
+
+
+def _limits(held: dict[str, int], used: dict[str, int], version: int) -> dict[str, Any]:
     shown = {
         "maxTotalInstances": held["instances"],
         "maxTotalCores": held["cores"],
@@ -180,22 +184,28 @@ async def limits(service: "Service", request: Request) -> Response:
         "totalRAMUsed": used["ram"],
         "totalServerGroupsUsed": used["server_groups"],
     }
-    if request.version < NO_NETWORK:
+    if version < NO_NETWORK:
         shown |= dict.fromkeys(
             ("maxSecurityGroups", "maxSecurityGroupRules", "maxTotalFloatingIps"), -1
         )
         shown |= dict.fromkeys(("totalSecurityGroupsUsed", "totalFloatingIpsUsed"), 0)
-    if request.version < NO_IMAGE_META:
+    if version < NO_IMAGE_META:
         shown["maxImageMeta"] = held["metadata_items"]
-    if request.version < NO_FILES:
+    if version < NO_FILES:
         shown |= {"maxPersonality": 5, "maxPersonalitySize": 10240}
-    return reply({"limits": {"rate": [], "absolute": shown}})
+    return {"limits": {"rate": [], "absolute": shown}}
+
+
+def limits_form() -> shape.Json:
+    """The form of limits and what is used of them."""
+    numbers = dict.fromkeys(quotas.NAMES, 1)
+    return shape.wire(*(_limits(numbers, numbers, version) for version in (1, NO_FILES)))
 
 
 _SET = "/v2.1/os-quota-sets/{project}"
 _CLASS = "/v2.1/os-quota-class-sets/{name}"
 ROUTES = (
-    Route("GET", "/v2.1/limits", limits, "limits:read"),
+    Route("GET", "/v2.1/limits", limits, "limits:read", gives=limits_form),
     Route("GET", _SET, show, "quotas:read", gives=shown_form),
     Route("GET", _SET + "/defaults", defaults, "quotas:read", gives=shown_form),
     Route("GET", _SET + "/detail", detail, "quotas:read", gives=_detail_form),

@@ -24,6 +24,7 @@ from siderite.compute.web import servers
 from siderite.compute.web import services
 from siderite.compute.web import usage
 from siderite.compute.web.versions import RANGE
+from siderite.core import shape
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -33,33 +34,51 @@ if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
 
-def _version(service: "Service", request: Request) -> dict[str, Any]:
+def _version(base: str) -> dict[str, Any]:
     return {
         "id": "v2.1",
         "status": "CURRENT",
         "version": RANGE.text(RANGE.high),
         "min_version": RANGE.text(RANGE.low),
         "updated": "2013-07-23T11:33:21Z",
-        "links": [{"rel": "self", "href": service.base(request) + "v2.1/"}],
+        "links": [{"rel": "self", "href": base + "v2.1/"}],
     }
 
 
 async def root(service: "Service", request: Request) -> Response:
     """GET /"""
-    return reply({"versions": [_version(service, request)]})
+    return reply({"versions": [_version(service.base(request))]})
+
+
+def root_form() -> shape.Json:
+    """The form of the root."""
+    return shape.wire({"versions": [_version("")]})
 
 
 async def v21(service: "Service", request: Request) -> Response:
     """GET /v2.1"""
-    version = _version(service, request)
+    return reply(_about(service.base(request)))
+
+
+def _about(base: str) -> dict[str, Any]:
     kind = "application/vnd.openstack.compute+json;version=2.1"
-    version["media-types"] = [{"base": "application/json", "type": kind}]
-    return reply({"version": version})
+    media = [{"base": "application/json", "type": kind}]
+    return {"version": {**_version(base), "media-types": media}}
+
+
+def v21_form() -> shape.Json:
+    """The form of what the API says of itself."""
+    return shape.wire(_about(""))
 
 
 async def extensions(service: "Service", request: Request) -> Response:
     """GET /v2.1/extensions: all that there once were are part of the API now."""
     return reply({"extensions": []})
+
+
+def extensions_form() -> shape.Json:
+    """The form of that: always empty."""
+    return shape.wire({"extensions": []})
 
 
 def in_project(route: Route) -> Route:
@@ -68,10 +87,10 @@ def in_project(route: Route) -> Route:
 
 
 _SHELL = (
-    Route("GET", "/", root),
-    Route("GET", "/v2.1", v21),
-    Route("GET", "/v2.1/versions/{id}", v21),
-    Route("GET", "/v2.1/extensions", extensions, "servers:read"),
+    Route("GET", "/", root, gives=root_form),
+    Route("GET", "/v2.1", v21, gives=v21_form),
+    Route("GET", "/v2.1/versions/{id}", v21, gives=v21_form),
+    Route("GET", "/v2.1/extensions", extensions, "servers:read", gives=extensions_form),
 )
 
 ROUTES: tuple[Route, ...] = (

@@ -230,6 +230,19 @@ async def ips_of(service: "Service", request: Request) -> Response:
     return reply({label: found[label]})
 
 
+_ADDRESSES = {"type": "array", "items": shape.seen({"version": 4, "addr": ""})}
+
+
+def ips_of_form() -> shape.Json:
+    """The form of a server's addresses, by the names of networks."""
+    return shape.record({}, others=_ADDRESSES)
+
+
+def ips_form() -> shape.Json:
+    """The form of all of them."""
+    return shape.under("addresses", ips_of_form())
+
+
 ROUTES = (
     Route("GET", "/v2.1/servers/{id}/metadata", metadata, "servers:read", gives=metadata_form),
     Route(
@@ -272,6 +285,6 @@ ROUTES = (
     Route("GET", "/v2.1/servers/{id}/tags/{tag}", tag, "servers:read", _TAGS),
     Route("PUT", "/v2.1/servers/{id}/tags/{tag}", put_tag, "servers:update", _TAGS),
     Route("DELETE", "/v2.1/servers/{id}/tags/{tag}", remove_tag, "servers:update", _TAGS),
-    Route("GET", "/v2.1/servers/{id}/ips", ips, "servers:read"),
-    Route("GET", "/v2.1/servers/{id}/ips/{label}", ips_of, "servers:read"),
+    Route("GET", "/v2.1/servers/{id}/ips", ips, "servers:read", gives=ips_form),
+    Route("GET", "/v2.1/servers/{id}/ips/{label}", ips_of, "servers:read", gives=ips_of_form),
 )

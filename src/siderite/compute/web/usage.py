@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from siderite.compute.usecases import usage
 from siderite.compute.usecases.usage import Used
 from siderite.compute.web import checks
+from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
@@ -148,8 +149,26 @@ async def show(service: "Service", request: Request) -> Response:
     return reply(body)
 
 
+def _form(*, lists_servers: bool) -> shape.Json:
+    asked = {"start": 0.0, "end": 0.0}
+    used = shape.both(Used)
+    detail = (True,) if lists_servers else (True, False)
+    return shape.wire(*(_total("", used, asked, detailed=one) for one in detail))
+
+
+def form() -> shape.Json:
+    """The form of what one project used."""
+    links = {"tenant_usage_links": {"type": "array", "items": shape.OBJECT}}
+    return shape.record({"tenant_usage": _form(lists_servers=True), **links}, ["tenant_usage"])
+
+
+def page_form() -> shape.Json:
+    """The form of what all projects used."""
+    return shape.listed("tenant_usages", _form(lists_servers=False), "tenant_usages_links")
+
+
 _ALL = "/v2.1/os-simple-tenant-usage"
 ROUTES = (
-    Route("GET", _ALL, index, "usage:read_all"),
-    Route("GET", _ALL + "/{project}", show, "usage:read"),
+    Route("GET", _ALL, index, "usage:read_all", gives=page_form),
+    Route("GET", _ALL + "/{project}", show, "usage:read", gives=form),
 )

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Handler
 from siderite.core.http import Request
@@ -20,6 +21,7 @@ from siderite.identity.domain import on_project
 from siderite.identity.usecases.grants import not_held
 from siderite.identity.web import query
 from siderite.identity.web import views
+from siderite.identity.web.schemas import items
 
 if TYPE_CHECKING:
     from siderite.identity.web.service import IdentityService
@@ -156,3 +158,12 @@ def _effective(found: list[Grant]) -> list[Grant]:
         replace(one, role=role): None for one in found for role in sorted(effective([one.role]))
     }
     return list(every)
+
+
+def form() -> shape.Json:
+    """The form of all role assignments."""
+    shown = [
+        views.grant("", shape.made_up(Grant, bare=bare, scope=Scope(kind, "")), has_names=named)
+        for kind in ScopeKind for bare in (True, False) for named in (True, False)
+    ]  # fmt: skip
+    return items("role_assignments", *shown)

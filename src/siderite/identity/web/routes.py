@@ -4,6 +4,7 @@ from functools import partial
 
 from siderite.core.http import Route
 from siderite.core.shape import typed
+from siderite.core.shape import wire
 from siderite.identity.domain import Credential
 from siderite.identity.domain import Domain
 from siderite.identity.domain import Project
@@ -23,6 +24,7 @@ from siderite.identity.web.catalogue import Endpoint
 from siderite.identity.web.catalogue import ServiceRecord
 from siderite.identity.web.schemas import PasswordBody
 from siderite.identity.web.schemas import form
+from siderite.identity.web.schemas import items
 from siderite.identity.web.schemas import listed
 from siderite.identity.web.schemas import shown
 
@@ -48,15 +50,17 @@ _ENDPOINTS = listed("endpoints", views.endpoint, Endpoint)
 
 # HEAD is answered wherever GET is.
 ROUTES = (
-    Route("GET", "/", versions.choices),
-    Route("GET", "/v3", versions.version),
-    Route("POST", "/v3/auth/tokens", tokens.issue, takes=partial(typed, login.Body)),
-    Route("GET", "/v3/auth/tokens", tokens.validate, "authenticated"),
+    Route("GET", "/", versions.choices, gives=versions.choices_form),
+    Route("GET", "/v3", versions.version, gives=versions.form),
+    Route("POST", "/v3/auth/tokens", tokens.issue, takes=partial(typed, login.Body),
+          gives=tokens.form),
+    Route("GET", "/v3/auth/tokens", tokens.validate, "authenticated", gives=tokens.form),
     Route("DELETE", "/v3/auth/tokens", tokens.revoke, "authenticated"),
-    Route("GET", "/v3/auth/catalog", tokens.catalog, "authenticated"),
+    Route("GET", "/v3/auth/catalog", tokens.catalog, "authenticated", gives=tokens.catalog_form),
     Route("GET", "/v3/auth/projects", projects.list_mine, "authenticated", gives=_PROJECTS),
-    Route("GET", "/v3/auth/domains", grants.list_my_domains, "authenticated"),
-    Route("GET", "/v3/auth/system", grants.list_my_system, "authenticated"),
+    Route("GET", "/v3/auth/domains", grants.list_my_domains, "authenticated", gives=_DOMAINS),
+    Route("GET", "/v3/auth/system", grants.list_my_system, "authenticated",
+          gives=partial(items, "system", {"all": True})),
     Route("GET", "/v3/projects", projects.list_all, "reader", gives=_PROJECTS),
     Route(
         "POST",
@@ -107,20 +111,22 @@ ROUTES = (
         gives=_CREDENTIAL,
     ),
     Route("DELETE", CREDENTIALS + "/{credential_id}", credentials.delete, "self_or_admin"),
-    Route("GET", "/v3/users/{user_id}/access_rules", records.access_rules, "self_or_reader"),
-    Route("GET", "/v3/users/{user_id}/groups", records.no_groups, "self_or_reader"),
-    Route("GET", "/v3/groups", records.no_groups, "reader"),
+    Route("GET", "/v3/users/{user_id}/access_rules", records.access_rules, "self_or_reader",
+          gives=partial(items, "access_rules")),
+    Route("GET", "/v3/users/{user_id}/groups", records.no_groups, "self_or_reader",
+          gives=partial(items, "groups")),
+    Route("GET", "/v3/groups", records.no_groups, "reader", gives=partial(items, "groups")),
     Route("GET", "/v3/groups/{group_id}", records.no_group, "reader"),
-    Route("GET", "/v3/role_assignments", grants.list_all, "reader"),
-    Route("GET", ON_PROJECT, grants.list_on_project, "reader"),
+    Route("GET", "/v3/role_assignments", grants.list_all, "reader", gives=grants.form),
+    Route("GET", ON_PROJECT, grants.list_on_project, "reader", gives=_ROLES),
     Route("GET", ON_PROJECT + "/{role_id}", grants.check_on_project, "reader"),
     Route("PUT", ON_PROJECT + "/{role_id}", grants.give_on_project, "admin"),
     Route("DELETE", ON_PROJECT + "/{role_id}", grants.take_on_project, "admin"),
-    Route("GET", ON_DOMAIN, grants.list_on_domain, "reader"),
+    Route("GET", ON_DOMAIN, grants.list_on_domain, "reader", gives=_ROLES),
     Route("GET", ON_DOMAIN + "/{role_id}", grants.check_on_domain, "reader"),
     Route("PUT", ON_DOMAIN + "/{role_id}", grants.give_on_domain, "admin"),
     Route("DELETE", ON_DOMAIN + "/{role_id}", grants.take_on_domain, "admin"),
-    Route("GET", ON_SYSTEM, grants.list_on_system, "reader"),
+    Route("GET", ON_SYSTEM, grants.list_on_system, "reader", gives=_ROLES),
     Route("GET", ON_SYSTEM + "/{role_id}", grants.check_on_system, "reader"),
     Route("PUT", ON_SYSTEM + "/{role_id}", grants.give_on_system, "admin"),
     Route("DELETE", ON_SYSTEM + "/{role_id}", grants.take_on_system, "admin"),
@@ -140,10 +146,12 @@ ROUTES = (
     Route("DELETE", "/v3/roles/{role_id}", roles.delete, "admin"),
     Route("GET", "/v3/domains", records.domains, "authenticated", gives=_DOMAINS),
     Route("GET", "/v3/domains/{domain_id}", records.domain, "authenticated", gives=_DOMAIN),
-    Route("GET", "/v3/regions", records.regions, "authenticated"),
-    Route("GET", "/v3/regions/{region_id}", records.region, "authenticated"),
+    Route("GET", "/v3/regions", records.regions, "authenticated",
+          gives=lambda: items("regions", views.region("", ""))),
+    Route("GET", "/v3/regions/{region_id}", records.region, "authenticated",
+          gives=lambda: wire({"region": views.region("", "")})),
     Route("GET", "/v3/services", records.services, "authenticated", gives=_SERVICES),
     Route("GET", "/v3/services/{service_id}", records.service, "authenticated", gives=_SERVICE),
     Route("GET", "/v3/endpoints", records.endpoints, "authenticated", gives=_ENDPOINTS),
     Route("GET", "/v3/endpoints/{endpoint_id}", records.endpoint, "authenticated", gives=_ENDPOINT),
-)
+)  # fmt: skip

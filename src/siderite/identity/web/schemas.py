@@ -144,10 +144,16 @@ def listed(noun: str, view: View, kind: type[Any]) -> shape.Shape:
     """The form of a list of them."""
 
     def told() -> shape.Json:
-        items = {"type": "array", "items": _seen(view, kind)}
-        return shape.record({noun: items, "links": shape.OBJECT}, [noun, "links"])
+        return items(noun, *(view("", one) for one in shape.both(kind)))
 
     return told
+
+
+def items(noun: str, *found: Any) -> shape.Json:
+    """The form of a list of such as these."""
+    return shape.record({noun: {"type": "array", "items": shape.wire(*found)},
+                         "links": shape.wire({"self": "", "previous": None, "next": None})},
+                        [noun, "links"])  # fmt: skip
 
 
 def _seen(view: View, kind: type[Any]) -> shape.Json:

@@ -2,18 +2,23 @@
 
 from typing import TYPE_CHECKING
 
+from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
+from siderite.identity.domain import Scope
+from siderite.identity.domain import ScopeKind
 from siderite.identity.domain import Session
 from siderite.identity.policy import may_end_session
 from siderite.identity.policy import may_see_session
 from siderite.identity.web import login
 from siderite.identity.web import query
 from siderite.identity.web import views
+from siderite.identity.web.catalogue import Catalogue
+from siderite.identity.web.schemas import items
 
 if TYPE_CHECKING:
     from siderite.identity.web.service import IdentityService
@@ -67,3 +72,23 @@ def _shown(
     catalogue = None if query.flag(request, "nocatalog") else service.catalogue_view
     headers = [(b"x-subject-token", token.encode("latin-1"))]
     return reply(views.session(session, catalogue), status, headers)
+
+
+def _catalogue() -> list[views.View]:
+    return views.catalogue(Catalogue("", "", ()))
+
+
+def form() -> shape.Json:
+    """The form of what a token stands for, whatever it is for."""
+    catalogue = _catalogue()
+    shown = [
+        views.session(shape.made_up(Session, bare=bare, scope=Scope(kind, "")), catalogue)
+        for kind in ScopeKind for bare in (True, False)
+    ]  # fmt: skip
+    shown += [views.session(one, None) for one in shape.both(Session)]
+    return shape.wire(*shown)
+
+
+def catalog_form() -> shape.Json:
+    """The form of the catalogue by itself."""
+    return items("catalog", *_catalogue())

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.core import shape
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -20,8 +21,8 @@ _NEWEST = 9
 IMPORT_METHODS = ("glance-direct",)
 
 
-def _document(request: Request) -> dict[str, Any]:
-    href = f"{request.base}/image/v2/"
+def _document(base: str) -> dict[str, Any]:
+    href = f"{base}/image/v2/"
     return {
         "versions": [
             {
@@ -36,18 +37,34 @@ def _document(request: Request) -> dict[str, Any]:
 
 async def choices(_service: "Service", request: Request) -> Response:
     """GET /: which versions there are; 300 Multiple Choices, as Glance says it."""
-    return reply(_document(request), 300)
+    return reply(_document(request.base), 300)
 
 
 async def versions(_service: "Service", request: Request) -> Response:
     """GET /versions and GET /v2"""
-    return reply(_document(request))
+    return reply(_document(request.base))
+
+
+def versions_form() -> shape.Json:
+    """The form of the list of versions."""
+    return shape.wire(_document(""))
 
 
 async def import_methods(_service: "Service", _request: Request) -> Response:
     """GET /v2/info/import"""
-    about = {"description": "Import methods available.", "type": "array", "value": IMPORT_METHODS}
-    return reply({"import-methods": about})
+    return reply(_IMPORT)
+
+
+_IMPORT = {
+    "import-methods": {
+        "description": "Import methods available.", "type": "array", "value": IMPORT_METHODS,
+    }
+}  # fmt: skip
+
+
+def import_form() -> shape.Json:
+    """The form of that."""
+    return shape.wire(_IMPORT)
 
 
 def _text(limit: int = 255, *, null: bool = True, **more: Any) -> dict[str, Any]:
@@ -127,3 +144,10 @@ async def schema(_service: "Service", request: Request) -> Response:
     if name not in _SCHEMAS:
         raise NotFound(f"There is no schema {name[:80]!r}; there are {', '.join(_SCHEMAS)}.")
     return reply(_SCHEMAS[name])
+
+
+def schema_form() -> shape.Json:
+    """The form of a schema: a name, properties, and perhaps more that schemas have."""
+    more = {"additionalProperties": shape.OBJECT, "links": {"type": "array"}}
+    found = {"name": shape.text(), "properties": shape.OBJECT}
+    return shape.record({**found, **more}, list(found))

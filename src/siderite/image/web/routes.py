@@ -11,16 +11,17 @@ _IMAGE = "/v2/images/{image_id}"
 _MEMBER = _IMAGE + "/members/{member_id}"
 
 ROUTES = (
-    Route("GET", "/", documents.choices),
-    Route("GET", "/versions", documents.versions),
-    Route("GET", "/v2", documents.versions),
+    Route("GET", "/", documents.choices, gives=documents.versions_form),
+    Route("GET", "/versions", documents.versions, gives=documents.versions_form),
+    Route("GET", "/v2", documents.versions, gives=documents.versions_form),
     Route("GET", "/v2/images", images.index, "image:read", gives=forms.page),
     Route("POST", "/v2/images", images.create, "image:create", takes=forms.new, gives=forms.shown),
     Route("GET", _IMAGE, images.show, "image:read", gives=forms.shown),
     Route("PATCH", _IMAGE, images.patch, "image:update", takes=forms.patch, gives=forms.shown),
     Route("DELETE", _IMAGE, images.remove, "image:delete"),
     Route("PUT", _IMAGE + "/file", data.upload, "image:upload"),
-    Route("GET", _IMAGE + "/file", data.download, "image:download"),
+    Route("GET", _IMAGE + "/file", data.download, "image:download",
+          media="application/octet-stream"),
     Route("PUT", _IMAGE + "/stage", data.stage, "image:upload"),
     Route("POST", _IMAGE + "/import", data.import_staged, "image:upload"),
     Route("PUT", _IMAGE + "/tags/{tag}", images.tag, "image:update"),
@@ -41,6 +42,8 @@ ROUTES = (
         "PUT", _MEMBER, members.decide, "image:accept", takes=members.decision, gives=members.shown
     ),
     Route("DELETE", _MEMBER, members.remove, "image:share"),
-    Route("GET", "/v2/info/import", documents.import_methods, "image:read"),
-    Route("GET", "/v2/schemas/{name}", documents.schema, "image:read"),
-)
+    Route("GET", "/v2/info/import", documents.import_methods, "image:read",
+          gives=documents.import_form),
+    Route("GET", "/v2/schemas/{name}", documents.schema, "image:read",
+          gives=documents.schema_form),
+)  # fmt: skip

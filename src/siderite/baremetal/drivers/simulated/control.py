@@ -7,7 +7,9 @@ POST /simulator/v1/racks/{rack}/power-cut
 """
 
 from siderite.baremetal.drivers.simulated.machines import Machines
+from siderite.baremetal.drivers.simulated.scripts import Script
 from siderite.baremetal.drivers.simulated.scripts import parse
+from siderite.core import shape
 from siderite.core.auth import identify
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -20,6 +22,11 @@ from siderite.core.http import reply
 from siderite.core.who import Authenticator
 
 
+def _scripts_form() -> shape.Json:
+    """The form of the scripts by their scopes."""
+    return shape.under("scripts", shape.record({}, others=shape.typed(Script)))
+
+
 class SimulatorService:
     """The service at `/simulator`."""
 
@@ -30,7 +37,7 @@ class SimulatorService:
         self._who = who
         self.routes = Routes(
             [
-                Route("GET", "/v1/scripts", SimulatorService.show),
+                Route("GET", "/v1/scripts", SimulatorService.show, gives=_scripts_form),
                 Route("PUT", "/v1/scripts/{scope}", SimulatorService.put),
                 Route("DELETE", "/v1/scripts/{scope}", SimulatorService.remove),
                 Route("POST", "/v1/racks/{rack}/power-cut", SimulatorService.power_cut),

@@ -8,7 +8,9 @@ POST /simulated-hosts/v1/guests/{server}/power   {"power": "running|shutdown|cra
 
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.simulated.guests import Guests
+from siderite.compute.drivers.simulated.scripts import Script
 from siderite.compute.drivers.simulated.scripts import parse
+from siderite.core import shape
 from siderite.core.auth import identify
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -22,6 +24,11 @@ from siderite.core.http import reply
 from siderite.core.who import Authenticator
 
 
+def _scripts_form() -> shape.Json:
+    """The form of the scripts by their scopes."""
+    return shape.under("scripts", shape.record({}, others=shape.typed(Script)))
+
+
 class SimulatedHostsService:
     """The service at `/simulated-hosts`."""
 
@@ -32,7 +39,7 @@ class SimulatedHostsService:
         self._who = who
         self.routes = Routes(
             [
-                Route("GET", "/v1/scripts", SimulatedHostsService.show),
+                Route("GET", "/v1/scripts", SimulatedHostsService.show, gives=_scripts_form),
                 Route("PUT", "/v1/scripts/{scope}", SimulatedHostsService.put),
                 Route("DELETE", "/v1/scripts/{scope}", SimulatedHostsService.remove),
                 Route("POST", "/v1/guests/{server}/power", SimulatedHostsService.power),
