@@ -57,11 +57,10 @@ class Builder:
         )  # fmt: skip
         return done.stdout.strip()
 
-    def inside(self, container: str, *words: str, volume: Path | None = None) -> list[str]:
+    def inside(self, container: str, *words: str) -> list[str]:
         """A command in the container: its files and its user, this machine's network."""
-        how = ["--isolation", "chroot", "--network", "host"]
-        how += ["--volume", f"{volume}:/data"] if volume else []
-        return self.words("run", *how, container, "--", *words)
+        chroot = ("--isolation", "chroot", "--network", "host")
+        return self.words("run", *chroot, container, "--", *words)
 
     def said(self, container: str, *words: str) -> str:
         """What a command in the container says."""
@@ -114,13 +113,10 @@ def built(build: Builder) -> dict[str, Any]:
 
 
 @contextmanager
-def up(
-    build: Builder, container: str, data: Path, command: Sequence[str]
-) -> Iterator[httpx.Client]:
+def up(build: Builder, container: str, command: Sequence[str]) -> Iterator[httpx.Client]:
     """What the image starts by itself, until it is told to stop; that must go well too."""
     port = free_port()
-    told = ("env", f"SIDERITE_LISTEN=0.0.0.0:{port}", "SIDERITE_DATA=/data", *command)
-    words = build.inside(container, *told, volume=data)
+    words = build.inside(container, "env", f"SIDERITE_LISTEN=0.0.0.0:{port}", *command)
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as api:
@@ -149,22 +145,32 @@ def _until_it_answers(api: httpx.Client, process: subprocess.Popen[bytes]) -> No
 
 def _innermost(pid: int) -> int:
     """The process that the others only wait for."""
-    while children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        pid = int(children[0])
-    return pid
+    while True:
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        children = [int(one) for task in tasks for one in (task / "children").read_text().split()]
+        if not children:
+            return pid
+        pid = children[0]
 
 
-def _logged_in(api: httpx.Client, data: Path) -> dict[str, str]:
-    file = data / "clouds.yaml"
-    assert file.stat().st_mode & 0o777 == 0o600, oct(file.stat().st_mode)
-    cloud = yaml.safe_load(file.read_text())["clouds"]["siderite"]["auth"]
-    assert "0.0.0.0" not in cloud["auth_url"], cloud["auth_url"]
-    who = {"name": cloud["username"], "domain": {"id": "default"}, "password": cloud["password"]}
-    asked = {"identity": {"methods": ["password"], "password": {"user": who}},
-             "scope": {"project": {"name": "admin", "domain": {"id": "default"}}}}  # fmt: skip
-    answer = api.post("/identity/v3/auth/tokens", json={"auth": asked})
+def _logged_in(build: Builder, container: str, api: httpx.Client) -> dict[str, str]:
+    """With the administrator's password, as the container's file has it."""
+    assert build.said(container, "stat", "-c", "%U %a", "/data/clouds.yaml") == "siderite 600"
+    text = build.said(container, "cat", "/data/clouds.yaml")
+    cloud = yaml.safe_load(text)["clouds"]["siderite"]["auth"]
+    assert cloud["auth_url"].startswith(f"{api.base_url}".rstrip("/")), cloud["auth_url"]
+    answer = api.post("/identity/v3/auth/tokens", json=_asked(text))
     assert answer.status_code == httpx.codes.CREATED, answer.text
     return {"X-Auth-Token": answer.headers["X-Subject-Token"]}
+
+
+def _asked(clouds: str) -> dict[str, Any]:
+    """What logs in with a clouds.yaml."""
+    cloud = yaml.safe_load(clouds)["clouds"]["siderite"]["auth"]
+    who = {"name": cloud["username"], "domain": {"id": "default"}, "password": cloud["password"]}
+    identity = {"methods": ["password"], "password": {"user": who}}
+    scope = {"project": {"name": "admin", "domain": {"id": "default"}}}
+    return {"auth": {"identity": identity, "scope": scope}}
 
 
 def look(build: Builder, about: dict[str, Any]) -> None:
@@ -176,11 +182,8 @@ def look(build: Builder, about: dict[str, Any]) -> None:
     build.said(container, "sh", "-c", f"which {' '.join(TOOLS)} && ls {' '.join(LOADERS)}")
     left = build.said(container, "sh", "-c", "ls -d /src /opt/build 2>&1 || true")
     assert left.count("No such file") == 2, left
-    data = build.folder / "data"
-    data.mkdir()
-    os.chown(data, *map(int, build.said(container, "id", "-u", "siderite").split() * 2))
-    with up(build, container, data, command) as api:
-        headers = _logged_in(api, data)
+    with up(build, container, command) as api:
+        headers = _logged_in(build, container, api)
         made = api.post("/baremetal/v1/nodes", json={"driver": "fake-hardware"}, headers=headers)
         assert made.status_code == httpx.codes.CREATED, made.text
         kind, *check = about["Healthcheck"]["Test"]
@@ -189,8 +192,12 @@ def look(build: Builder, about: dict[str, Any]) -> None:
         port = str(api.base_url.port)
         build.said(container, "sh", "-c", line.replace("8770", port))
         assert "<title" in api.get("/console/").text
-    with up(build, container, data, command) as api:
-        nodes = api.get("/baremetal/v1/nodes", headers=_logged_in(api, data)).json()["nodes"]
+        stays = build.said(container, "cat", "/data/clouds.yaml")
+    with up(build, container, command) as api:
+        assert build.said(container, "cat", "/data/clouds.yaml") == stays
+        token = api.post("/identity/v3/auth/tokens", json=_asked(stays))
+        headers = {"X-Auth-Token": token.headers["X-Subject-Token"]}
+        nodes = api.get("/baremetal/v1/nodes", headers=headers).json()["nodes"]
         assert [node["uuid"] for node in nodes] == [made.json()["uuid"]]
 
 

@@ -287,3 +287,6 @@ def test_no_more_goes_than_is_needed_and_what_is_deleted_meanwhile_is_no_error(f
     full.run(served())
     assert full.status(stays) == "ACTIVE"
     assert [full.status(one) for one in cheap] == ["GONE", *["ACTIVE"] * 3], "the oldest went"
+    deleted = full.ask("GET", "/servers/detail?all_tenants=1&deleted=true").json["servers"]
+    marks = {one["id"]: one["metadata"].get("preempted_for_server") for one in deleted}
+    assert marks[cheap[0]] == stays, "administrators see afterwards for whom"

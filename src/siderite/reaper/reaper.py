@@ -4,8 +4,8 @@ It hears of servers that found no host, takes them into its care one by one, old
 each built again: if there is still no room, after deleting as few preemptible servers as its
 strategy says. What it cannot help becomes an error. It keeps nothing: killed at any moment, the
 next one (or another) looks at what is there and goes on. Whom a server went for is written down
-with the server itself, so that the limit of an hour holds for all reapers together, whenever they
-were started.
+with the server itself, so that administrators can see it afterwards and the limit of an hour holds
+for all reapers together, whenever they were started.
 """
 
 import asyncio
@@ -54,6 +54,7 @@ IN_ORDER = "/servers/detail?all_tenants=1&sort_key=created_at&sort_dir=asc"
 """Servers in the order they came; what they show of it is only the second."""
 PREEMPTIBLE = "preemptible"
 GOES_FOR = "preempted_for"
+GOES_FOR_SERVER = "preempted_for_server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +263,9 @@ class Reaper:
             if found is not None and not self._may_go_for(found, server):
                 return False
             log.info("goes for another", server=victim.uuid, goes_for=server["id"])
+            with contextlib.suppress(Refused):  # in some states it takes none
+                mark = {"metadata": {GOES_FOR_SERVER: server["id"]}}
+                await self.api.ask("POST", f"/servers/{victim.uuid}/metadata", mark)
             try:
                 await self.api.act(victim.uuid, "forceDelete")
             except Refused as why:

@@ -60,10 +60,25 @@ function card(count, words, kind, href) {
 
 // Pending and reaper
 
+const WEEK_MS = 7 * 86400e3;
+
+async function evicted(known) {
+  const since = new Date(Date.now() - WEEK_MS).toISOString().slice(0, 19);
+  const query = `all_tenants=1&deleted=true&changes-since=${since}Z&sort_key=updated_at&sort_dir=desc&limit=1000`;
+  const { servers } = await quietly(get(`/compute/v2.1/servers/detail?${query}`), { servers: [] });
+  const gone = servers.filter((one) => one.metadata.preempted_for_server);
+  const names = new Map(known.map((one) => [one.id, one]));
+  const ids = [...new Set(gone.map((one) => one.metadata.preempted_for_server))].filter((id) => !names.has(id)).slice(0, 50);
+  for (const found of await Promise.all(ids.map((id) => quietly(get(`/compute/v2.1/servers/${id}`), null)))) if (found) names.set(found.server.id, found.server);
+  const forWhom = (id) => (names.has(id) ? server(names.get(id)) : [short(id), " (gone)"]);
+  return gone.map((one) => ({ ...one, went: one["OS-SRV-USG:terminated_at"] ? `${one["OS-SRV-USG:terminated_at"]}Z`.replace("ZZ", "Z") : one.updated, forWhom: forWhom(one.metadata.preempted_for_server) }));
+}
+
 export async function pending() {
   const [{ servers }, { servers: some }] = await Promise.all([
     get(`/compute/v2.1/servers/detail?${everybody()}status=PENDING&limit=1000`),
     can("admin") ? get("/compute/v2.1/servers/detail?all_tenants=1&limit=1000") : { servers: [] }]);
+  const gone = can("admin") ? await evicted([...some, ...servers]) : [];
   const yes = (word) => /^(true|yes|1)$/i.test(word || "");
   const preemptible = some.filter((one) => yes(one.metadata.preemptible) || yes((one.flavor.extra_specs || {}).preemptible));
   const wants = ({ flavor }) => `${flavor.vcpus} vCPU, ${number(flavor.ram)} MiB, ${number(flavor.disk)} GiB`;
@@ -75,7 +90,9 @@ export async function pending() {
       h("td", { class: "fit" }, one.deadline ? h("time", {}, one.deadline.slice(0, 19).replace("T", " ")) : "–"), h("td", {}, wants(one)),
       h("td", {}, Object.entries(one.refusals || {}).slice(0, 6).map(([host, reason]) => h("div", {}, `${host}: ${reason}`))))), "No server waits for room."),
     can("admin") ? [h("h2", {}, "What the reaper may delete"), table(["Server", "Host", "Holds", "For"], preemptible.map((one) => h("tr", {}, h("td", {}, server(one)),
-      h("td", {}, one["OS-EXT-SRV-ATTR:host"] || "–"), h("td", {}, wants(one)), h("td", { class: "fit" }, ago(one.created)))), "No server is preemptible, as far as flavors and metadata say.")] : null,
+      h("td", {}, one["OS-EXT-SRV-ATTR:host"] || "–"), h("td", {}, wants(one)), h("td", { class: "fit" }, ago(one.created)))), "No server is preemptible, as far as flavors and metadata say."),
+      h("h2", {}, "Who went for others"), table(["Server", "Went", "Project", "Held", "For whom"], gone.map((one) => h("tr", {}, h("td", {}, one.name), h("td", { class: "fit" }, ago(one.went), " ago"),
+        h("td", {}, short(one.tenant_id)), h("td", {}, wants(one)), h("td", {}, one.forWhom))), "The reaper deleted no server in the last 7 days.")] : null,
   ];
 }
 

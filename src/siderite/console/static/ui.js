@@ -93,7 +93,7 @@ export function meter(used, limit) {
 
 export function copy(text, label) {
   return h("button", { type: "button", onclick: async () => {
-    await navigator.clipboard.writeText(text);
-    toast("Copied.");
+    // Browsers lend the clipboard to pages over HTTPS and on this machine only.
+    try { await navigator.clipboard.writeText(text); toast("Copied."); } catch { window.prompt("Copy this:", text); }
   } }, label || "Copy");
 }
