@@ -240,6 +240,14 @@ def action_goes_on(
     )
 
 
+def migration_becomes(migration: str, status: str, at: str) -> Op:
+    """A migration is further on, or over."""
+    return Op(
+        "UPDATE server_migrations SET status = ?, updated_at = ? WHERE uuid = ?",
+        (status, at, migration),
+    )
+
+
 ACTION_COLUMNS = (
     "id, request_id, action, user_id, project_id, started_at, updated_at, message, events"
 )

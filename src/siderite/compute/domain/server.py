@@ -124,6 +124,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     claim: str | None = None
     """Which of its claims is that of the place it is in."""
     move: Move | None = None
+    counted: tuple[int, int] | None = None
+    """The vCPUs and MiB that its project's quota counts, while they are not its flavor's."""
     backups: dict[str, list[str]] = {}
     """Images that createBackup made of it, by the kind of backup, oldest first."""
     shelved_image: str | None = None
@@ -202,6 +204,11 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def addresses_text(self) -> str:
         return " ".join(port.address for port in self.ports)
+
+    @property
+    def counted_size(self) -> tuple[int, int]:
+        """The vCPUs and MiB that its project's quota counts."""
+        return self.counted or (self.flavor.vcpus, self.flavor.ram_mib)
 
     @property
     def vcpus(self) -> int:

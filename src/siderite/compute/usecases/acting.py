@@ -25,6 +25,7 @@ from siderite.compute.domain.server_machine import joined
 from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.domain.shutdown import timeout_of
 from siderite.compute.usecases import find
+from siderite.compute.usecases import interrupting
 from siderite.compute.usecases.context import Context
 from siderite.core import work
 from siderite.core.errors import Busy
@@ -147,6 +148,7 @@ async def ask(ctx: Context, uuid: str, wish: Ask, *, who: Who, cause: Cause) -> 
             return await hurry(ctx, change, server, wish)
         check_state(server, kind.event, kind.word or kind.action)
         check_place(ctx, server, kind)
+        await interrupting.give_up(ctx, change, server, for_action=kind.action)
         return begin(ctx, change, server, wish)
 
     return await ctx.door.attempt(cause, uuid, decide)

@@ -4,6 +4,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
+from siderite.compute.usecases import interrupting
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.core.transition import Cause
@@ -27,6 +28,8 @@ async def ask(ctx: Context, uuid: str, *, who: Who, cause: Cause, force: bool = 
         )
         if soft and server.task_state == "soft-deleting":
             return server
-        return acting.begin(ctx, change, server, Ask("soft_delete" if soft else "delete"))
+        image = await interrupting.give_up(ctx, change, server, for_action="delete")
+        args = {} if image is None else {"discard": image}
+        return acting.begin(ctx, change, server, Ask("soft_delete" if soft else "delete", args))
 
     return await ctx.door.attempt(cause, uuid, decide)

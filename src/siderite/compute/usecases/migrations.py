@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from siderite.compute import store as rows
 from siderite.compute.domain import facts
 from siderite.compute.domain.job import job_of
 from siderite.compute.domain.job import job_text
@@ -73,10 +74,7 @@ def begins(ctx: Context, server: Server, move: Move, status: str) -> Op:
 
 def becomes(ctx: Context, migration: str, status: str) -> Op:
     """A migration is further on, or over."""
-    return Op(
-        "UPDATE server_migrations SET status = ?, updated_at = ? WHERE uuid = ?",
-        (status, iso(ctx.door.clock()), migration),
-    )
+    return rows.migration_becomes(migration, status, iso(ctx.door.clock()))
 
 
 def leaves_behind(ctx: Context, server: Server, op: str) -> Op:

@@ -71,7 +71,8 @@ async def grow(ctx: Context, server: Server, new: Flavor) -> Op:
     """The op that counts a server in a new size, if the quota allows it."""
     limits = await ctx.quotas.limits(server.project_id)
     used = await rows.usage(ctx.door.store, server.project_id) or (0, 0, 0)
-    cores, ram = new.vcpus - server.flavor.vcpus, new.ram_mib - server.flavor.ram_mib
+    counted = server.counted_size
+    cores, ram = new.vcpus - counted[0], new.ram_mib - counted[1]
     for name, has, more, limit in (
         ("cores", used[1], cores, _limit(limits.cores)),
         ("ram", used[2], ram, _limit(limits.ram_mib)),
@@ -89,16 +90,17 @@ async def grow(ctx: Context, server: Server, new: Flavor) -> Op:
     return rows.use(server.project_id, instances=0, cores=cores, ram_mib=ram, limits=most)
 
 
-def shrink(server: Server, old: Flavor, new: Flavor) -> Op:
-    """The op that counts a server that goes back from one size to another."""
+def becomes(server: Server, size: Flavor) -> Op:
+    """The op that counts a server in another size than it was counted in, whether or not the quota
+    allows it: so it is.
+    """
+    cores, ram_mib = server.counted_size
     return rows.use(
-        server.project_id, instances=0, cores=new.vcpus - old.vcpus,
-        ram_mib=new.ram_mib - old.ram_mib,
-    )  # fmt: skip
+        server.project_id, instances=0, cores=size.vcpus - cores, ram_mib=size.ram_mib - ram_mib
+    )
 
 
 def give_back(server: Server) -> Op:
     """The op that counts a server that is gone."""
-    return rows.use(
-        server.project_id, instances=-1, cores=-server.flavor.vcpus, ram_mib=-server.flavor.ram_mib
-    )
+    cores, ram_mib = server.counted_size
+    return rows.use(server.project_id, instances=-1, cores=-cores, ram_mib=-ram_mib)

@@ -4,6 +4,8 @@ from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
+from siderite.compute.usecases import interrupting
+from siderite.compute.usecases import quota
 from siderite.compute.usecases.context import Context
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
@@ -11,15 +13,20 @@ from siderite.core.transition import apply
 from siderite.core.who import Who
 
 
-async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) -> None:
-    """The server is active, or in error; whatever was being done to it is given up."""
+async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) -> str | None:
+    """The server is active, or in error; whatever was being done to it is given up. The image that
+    will not be filled because of that, if any.
+    """
     event = Event.RESET_ACTIVE if state == "active" else Event.RESET_ERROR
 
-    async def decide(change: Change) -> None:
+    async def decide(change: Change) -> str | None:
         server = await find.server(ctx, uuid, who)
         acting.check_state(server, event, "resetState")
         by = Actor(cause.request_id, cause.user, cause.project)
-        apply(change, ctx.rules, server, event, changes={"by": by})
+        apply(change, ctx.rules, server, event, changes={"by": by, "counted": None})
+        if server.counted is not None:
+            change.put(quota.becomes(server, server.flavor))
         change.put(acting.note(ctx, change, server, "resetState"))
+        return await interrupting.give_up(ctx, change, server, for_action="resetState")
 
-    await ctx.door.attempt(cause, uuid, decide)
+    return await ctx.door.attempt(cause, uuid, decide)

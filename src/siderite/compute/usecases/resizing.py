@@ -32,7 +32,8 @@ async def resize(
         acting.check_lock(server, who)
         new = await flavors.for_server(ctx, ref, who)
         size = msgspec.to_builtins(msgspec.structs.replace(new, projects=[]))
-        wish = Ask("resize", {"flavor": size}, lambda *_: (fields, {}, []), is_hard)
+        changes = {**fields, "counted": (new.vcpus, new.ram_mib)}
+        wish = Ask("resize", {"flavor": size}, lambda *_: (changes, {}, []), is_hard)
         if acting.hurries(server, wish):
             return await acting.hurry(ctx, change, server, wish)
         acting.check_state(server, "resize", "resize")

@@ -106,10 +106,12 @@ async def _unlock(service: "Service", request: Request, value: Any) -> Response:
 
 async def _reset_state(service: "Service", request: Request, value: Any) -> Response:
     asked = forms.take(value, "os-resetState", action_keys.RESET_STATE, request.version)
-    await resetting.reset(
+    image = await resetting.reset(
         service.ctx, request.params[0], asked["state"], who=request.who,
         cause=service.cause(request),
     )  # fmt: skip
+    if image is not None:
+        await service.images.discard(image)
     return Response(status=202)
 
 

@@ -18,6 +18,7 @@ from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.ends import at_end
 from siderite.compute.workers.ends import at_error
+from siderite.compute.workers.ends import done
 from siderite.compute.workers.ends import failed
 from siderite.compute.workers.ends import free_all
 from siderite.compute.workers.hands import Hands
@@ -128,9 +129,16 @@ async def destroy_everywhere(hands: Hands, run: Run) -> Told:
     return Report()
 
 
+async def _discard(hands: Hands, run: Run) -> None:
+    """An image that was being made of the server will not be filled."""
+    if "discard" in run.job.args:
+        await hands.images.discard(run.job.args["discard"])
+
+
 async def _gone(hands: Hands, run: Run, told: Report) -> Report:
     server = run.server
     at = iso(hands.ctx.door.clock())
+    await _discard(hands, run)
     if server.shelved_image is not None:
         await hands.images.remove(server.shelved_image)
     return Report(
@@ -162,4 +170,11 @@ _off = asking(
     lambda driver, at, guest, run: driver.power.off(at, guest, run.job.token),
     power=Power.SHUTDOWN,
 )
-SOFT_DELETE = Plan((_switched_off,))
+
+
+async def _set_aside(hands: Hands, run: Run, told: Report) -> Report:
+    await _discard(hands, run)
+    return await done(hands, run, told)
+
+
+SOFT_DELETE = Plan((_switched_off,), end=_set_aside)

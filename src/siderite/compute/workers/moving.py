@@ -131,7 +131,7 @@ async def _resized(hands: Hands, run: Run, told: Report) -> Report:
         ends=True,
         changes={
             **told.changes, **moves_to(run), "flavor": new_size(run),
-            "power_state": _power(run.server), "fault": None,
+            "power_state": _power(run.server), "fault": None, "counted": None,
         },
         ops=[migrations.becomes(hands.ctx, run.job.op, "finished")],
         facts=at_end(run),
@@ -142,18 +142,18 @@ async def _resized(hands: Hands, run: Run, told: Report) -> Report:
 async def _not_resized(hands: Hands, run: Run, why: Failed) -> Report:
     """Before the disk was touched, the server is as it was; afterwards it is an error."""
     if run.job.step > _SHUT_DOWN:
-        told = ends.failure(run, why.reason, Event.BREAK)
-        return replace(told, ops=[migrations.becomes(hands.ctx, run.job.op, "error")])
+        told = ends.failure(run, why.reason, Event.BREAK, counted=None)
+        ops = [quota.becomes(run.server, run.server.flavor)]
+        return replace(told, ops=[*ops, migrations.becomes(hands.ctx, run.job.op, "error")])
     return await _undone(hands, run, ends.failure(run, why.reason, Event.FAIL))
 
 
 async def _undone(hands: Hands, run: Run, told: Report) -> Report:
     server = run.server
     ops = await ends.free_all(hands, server, but=server.claim)
-    if "flavor" in run.job.args:
-        ops.append(quota.shrink(server, new_size(run), server.flavor))
+    ops.append(quota.becomes(server, server.flavor))
     ops.append(migrations.becomes(hands.ctx, run.job.op, "error"))
-    return replace(told, ops=ops, changes={**told.changes, "move": None})
+    return replace(told, ops=ops, changes={**told.changes, "move": None, "counted": None})
 
 
 async def _no_host(hands: Hands, run: Run, found: Placement) -> Report:
@@ -224,8 +224,7 @@ async def _reverted(hands: Hands, run: Run, told: Report) -> Report:
         return await ends.done(hands, run, told)
     ops = await ends.free_all(hands, server, but=move.old_claim)
     ops.append(migrations.becomes(hands.ctx, move.migration, "reverted"))
-    if move.old_flavor.uuid != server.flavor.uuid:
-        ops.append(quota.shrink(server, server.flavor, move.old_flavor))
+    ops.append(quota.becomes(server, move.old_flavor))
     return Report(
         _after(server),
         ends=True,

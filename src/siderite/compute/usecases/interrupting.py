@@ -1,0 +1,47 @@
+"""An action that another one interrupts: what is on record of it ends too."""
+
+import msgspec
+
+from siderite.compute import store as rows
+from siderite.compute.domain.job import Job
+from siderite.compute.domain.job import events_text
+from siderite.compute.domain.job import job_of
+from siderite.compute.domain.server import Server
+from siderite.compute.usecases.context import Context
+from siderite.core import work
+from siderite.core.store import Op
+from siderite.core.times import iso
+from siderite.core.transition import Change
+
+_MOVES = frozenset({"resize", "migrate", "live-migration", "evacuate"})
+_FILLS = frozenset({"createImage", "createBackup", "shelve"})
+
+
+async def give_up(ctx: Context, change: Change, server: Server, *, for_action: str) -> str | None:
+    """End the action under way, if there is one; the image that will not be filled, if any."""
+    if server.task_state is None:
+        return None
+    for item in await work.of_machine(ctx.door.store, server.uuid):
+        if item.lane != ctx.rules.lane:
+            continue
+        job = job_of(item.job)
+        if job.request_id is not None:
+            change.put(_ended(change, server, job, f"given up: {for_action} was asked for"))
+        if job.action in _MOVES:
+            change.put(rows.migration_becomes(job.op, "cancelled", iso(change.now)))
+        return job.args.get("image") if job.action in _FILLS else None
+    return None
+
+
+def _ended(change: Change, server: Server, job: Job, why: str) -> Op:
+    at = iso(change.now)
+    events = [
+        event
+        if event.finish_time is not None
+        else msgspec.structs.replace(event, finish_time=at, result="Error", details=why)
+        for event in job.events
+    ]
+    return rows.action_goes_on(
+        server.uuid, job.request_id or "", job.action, at=at, message="Error",
+        events=events_text(events),
+    )  # fmt: skip
