@@ -52,6 +52,14 @@ def _new_nodes(server: Server, *names: str) -> None:
         ).raise_for_status()  # fmt: skip
 
 
+def test_what_a_newcomer_is_told_to_try_stays_in_sight(server: Server, say: Say) -> None:
+    assert say("node", "list", "--state", "active", "-o", "name")[0] == 0
+    text = server.log.read_text()
+    told = text.partition("Try, in another terminal:")
+    assert len(told[0].splitlines()) <= 6
+    assert not [line for line in told[2].splitlines() if "moved" in line]
+
+
 def test_many_nodes_go_through_their_states_and_are_waited_for(server: Server, say: Say) -> None:
     _new_nodes(server, "a1", "a2")
     code, _, err = say("node", "provision", "manage", "a1", "a2", "--wait")

@@ -262,7 +262,7 @@ class Door:
         await self._commit(ops, change.now)
         for machine, uuid, before, event, after in change.moves:
             metrics.transition(machine, event, after)
-            log.info(
+            log.debug(
                 "moved",
                 machine=machine,
                 uuid=uuid,

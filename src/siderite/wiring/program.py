@@ -114,8 +114,9 @@ async def _base(config: Config, role: Role) -> Base:
             f"siderite {role} shares its work with other processes, which the embedded database"
             " cannot; name a PostgreSQL database with --db, or start all in one with siderite up."
         )
-    for name in await migrate(store):
-        log.info("migrated", name=name)
+    applied = await migrate(store)
+    if applied:
+        log.info("the database was brought up to date", migrations=len(applied), last=applied[-1])
     if store.dialect == "sqlite":
         await work.forget_leases(store)
     door = Door(store, host=config.host)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.drivers.contract import Endpoint
 from siderite.core import work
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
@@ -75,6 +76,8 @@ def test_wait_states_go_on_when_the_ramdisk_calls_back(tmp_path, verbs, target, 
             assert (node.wait_reason, node.deadline) == (None, None)
             states = [row[3] for row in told(await facts(app, uuid))]
             assert wait in states
+            power = app.program.machines.power(Endpoint.of(node))
+            assert node.power_state == power, "the record says how the ramdisk left the machine"
 
     asyncio.run(story())
 

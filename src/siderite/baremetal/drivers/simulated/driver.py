@@ -19,6 +19,7 @@ from siderite.baremetal.drivers.properties import SIMULATED
 from siderite.baremetal.drivers.simulated import effects
 from siderite.baremetal.drivers.simulated.bmc import SimulatedBmc
 from siderite.baremetal.drivers.simulated.console import SimulatedConsole
+from siderite.baremetal.drivers.simulated.machines import OFF
 from siderite.baremetal.drivers.simulated.machines import Machines
 
 _MAINTAIN = [
@@ -55,6 +56,8 @@ STEPS: dict[Family, list[Step]] = {
 }
 
 _CAN_RUN_UNREACHABLE_S = 2.0
+_OFF_AFTERWARDS = {Family.CLEAN, Family.INSPECT}
+"""Work that a ramdisk is booted for on a machine that is off, as its record says meanwhile."""
 
 
 class _Simulated:
@@ -111,6 +114,8 @@ class _Simulated:
             doing = "the ramdisk" if calls else "the machine"
             left = max(0.01, run.ends - self._machines.clock())
             return Wait(f"{doing} is busy with {name}", left, callback=calls)
+        if calls and family in _OFF_AFTERWARDS and not at.stays_on:
+            self._machines.set_power(at, OFF)
         return effects.ended(self._machines, at, step)
 
     async def forget(self, at: Endpoint, token: str) -> None:
