@@ -90,6 +90,13 @@ def test_pages_go_through_all_once(crowd: Any, sort: str) -> None:
     assert sorted(seen) == sorted(made)
 
 
+@pytest.mark.parametrize("text", ["(?P<n>x)", "a{999}", "^*", r"\pL", r"\bweb", r"[\D]", r"\Qx\E"])
+def test_a_pattern_that_only_some_know_is_answered_or_refused(crowd: Any, text: str) -> None:
+    cloud, token, _ = crowd
+    answer = cloud.ask("GET", f"/servers?name={quote(text)}", token=token)
+    assert answer.status in (200, 400), answer
+
+
 @pytest.mark.parametrize(
     ("query", "version", "status"),
     [

@@ -15,6 +15,7 @@ from typing import Any
 
 import asyncpg
 
+from siderite.core.errors import Invalid
 from siderite.core.errors import Unavailable
 from siderite.core.log import get_logger
 from siderite.core.store import Duplicate
@@ -89,7 +90,10 @@ class PostgresStore:
         return cls(connector, pool)
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
-        return await self._ask(self._number(sql), args)
+        try:
+            return await self._ask(self._number(sql), args)
+        except asyncpg.InvalidRegularExpressionError as why:
+            raise Invalid(f"The database does not know such a pattern: {why}.") from why
 
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         return await self.fetch(sql, args)
