@@ -7,11 +7,12 @@ import pytest
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import open_store
+from siderite.core.store.postgres import COMMITS
 from siderite.core.store.postgres_batch import LONG_S
-from siderite.core.store.postgres_batch import ON_THE_WAY
 from siderite.core.store.postgres_batch import TOGETHER
 from siderite.core.store.postgres_batch import Batch
 
+ON_THE_WAY = 2
 PATIENCE_S = 20
 
 
@@ -28,15 +29,14 @@ class Database:
         self.ran.append((sql, [args[0] for args in several]))
         if any(args[0] == "bad" for args in several):
             raise Lost(sql)
+        return [args[0] for args in several]
 
 
 def tell(story):
     async def all_of_it():
         database = Database()
-        batch = Batch(database.run)
-        on_the_way = [
-            asyncio.create_task(batch.commit(f"slow {n}", (0,))) for n in range(ON_THE_WAY)
-        ]
+        batch = Batch(database.run, ON_THE_WAY)
+        on_the_way = [asyncio.create_task(batch.do(f"slow {n}", (0,))) for n in range(ON_THE_WAY)]
         await asyncio.sleep(0)
         async with asyncio.timeout(PATIENCE_S):
             await story(database, batch)
@@ -47,7 +47,7 @@ def tell(story):
 
 
 async def hand_in(batch, *commits):
-    tasks = [asyncio.create_task(batch.commit(sql, (arg,))) for sql, arg in commits]
+    tasks = [asyncio.create_task(batch.do(sql, (arg,))) for sql, arg in commits]
     await asyncio.sleep(0)
     return tasks
 
@@ -61,7 +61,7 @@ def test_what_waits_with_the_same_statement_goes_together_in_order():
         tasks = await hand_in(batch, ("a", 1), ("b", 2), ("a", 3), ("b", 4), ("a", 5))
         assert of_ours(database) == []
         database.is_free.set()
-        await asyncio.gather(*tasks)
+        assert await asyncio.gather(*tasks) == [1, 2, 3, 4, 5]
         assert of_ours(database) == [("a", [1, 3, 5]), ("b", [2, 4])]
 
     tell(story)
@@ -82,7 +82,7 @@ def test_who_lost_hears_of_it_and_the_others_do_not():
         tasks = await hand_in(batch, ("a", 1), ("a", "bad"), ("a", 3))
         database.is_free.set()
         answers = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [type(one) for one in answers] == [type(None), Lost, type(None)]
+        assert [type(one) for one in answers] == [int, Lost, int]
         assert of_ours(database) == [("a", [1, "bad", 3]), ("a", [1]), ("a", ["bad"]), ("a", [3])]
 
     tell(story)
@@ -133,4 +133,25 @@ def test_on_postgresql_they_are_one_transaction_and_a_clash_is_one_ones_own(post
     clashes = last == "n0"
     assert len(problems) == clashes
     assert len(transactions) == 10 - clashes
-    assert len(set(transactions)) == (9 if clashes else ON_THE_WAY + 1)
+    assert len(set(transactions)) == (9 if clashes else COMMITS + 1)
+
+
+def test_reads_that_go_together_each_get_their_own_rows_in_order(postgres_url):
+    wanted = "SELECT n, n * ? FROM generate_series(1, ?) AS n ORDER BY n DESC"
+
+    async def story():
+        store = await open_store(postgres_url)
+        answers = await asyncio.gather(
+            *[store.fetch(wanted, (n % 7, n % 4)) for n in range(40)],
+            *[store.fetch(wanted, (1, "no number")) for _ in range(2)],
+            return_exceptions=True,
+        )
+        await store.close()
+        return answers
+
+    *good, first_bad, second_bad = asyncio.run(story())
+    assert isinstance(first_bad, Exception)
+    assert isinstance(second_bad, Exception)
+    assert [[tuple(row) for row in rows] for rows in good] == [
+        [(i, i * (n % 7)) for i in range(n % 4, 0, -1)] for n in range(40)
+    ]

@@ -23,6 +23,7 @@ from siderite.core.store import Line
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Value
+from siderite.core.store.postgres_batch import Args
 from siderite.core.store.postgres_batch import Batch
 from siderite.core.store.postgres_connect import Connector
 from siderite.core.store.postgres_pool import Pool
@@ -31,6 +32,8 @@ log = get_logger("postgres")
 
 SIZE = 12
 """Connections of one process, beside the one that listens."""
+COMMITS, READS = 2, 3
+"""How many of these are on the way at a time, unless some take long: the others gather."""
 LOST = "SD409"
 """The SQLSTATE that `siderite_expect` raises."""
 
@@ -73,7 +76,8 @@ class PostgresStore:
         self._signalling: asyncio.Task[None] | None = None
         self._composed: dict[tuple[tuple[str, int | None], ...], str] = {}
         self._numbered: dict[str, str] = {}
-        self._batch = Batch(self._commit)
+        self._commits = Batch[None](self._commit, COMMITS)
+        self._reads = Batch[Sequence[Line]](self._read, READS)
 
     @classmethod
     async def open(cls, url: str) -> "PostgresStore":
@@ -90,13 +94,23 @@ class PostgresStore:
         return cls(connector, pool)
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
-        try:
-            return await self._ask(self._number(sql), args)
-        except asyncpg.InvalidRegularExpressionError as why:
-            raise Invalid(f"The database does not know such a pattern: {why}.") from why
+        return await self._reads.do(sql, args)
 
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
-        return await self.fetch(sql, args)
+        return await self._ask(self._number(sql), args)
+
+    async def _read(self, sql: str, several: Sequence[Args]) -> Sequence[Sequence[Line]]:
+        """The rows of a query for each of these arguments, which are asked for once each."""
+        asked = {tuple(args): n for n, args in enumerate(several)}
+        if len(asked) == 1:
+            return [await self._ask(self._number(sql), several[0])] * len(several)
+        # Each row says whose it is.
+        marked = self._number(f"SELECT ?::int, rows.* FROM ({sql}) AS rows")
+        questions = [(n, *args) for args, n in asked.items()]
+        found: list[list[Line]] = [[] for _ in several]
+        for row in await self._use(lambda connection: connection.fetchmany(marked, questions)):
+            found[row[0]].append(row[1:])
+        return [found[asked[tuple(args)]] for args in several]
 
     async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         try:
@@ -105,14 +119,15 @@ class PostgresStore:
             raise Duplicate(_column(why)) from why
 
     async def commit(self, ops: Sequence[Op]) -> None:
-        await self._batch.commit(self._compose(ops), [arg for op in ops for arg in op.args])
+        await self._commits.do(self._compose(ops), [arg for op in ops for arg in op.args])
 
-    async def _commit(self, sql: str, several: Sequence[Sequence[Value]]) -> None:
+    async def _commit(self, sql: str, several: Sequence[Args]) -> Sequence[None]:
         try:
             if len(several) == 1:
                 await self._use(lambda connection: connection.fetch(sql, *several[0]))
             else:
                 await self._use(lambda connection: connection.executemany(sql, several))
+            return [None] * len(several)
         except asyncpg.UniqueViolationError as why:
             raise Duplicate(_column(why)) from why
         except _CLASH as why:
@@ -159,7 +174,8 @@ class PostgresStore:
     async def close(self) -> None:
         if self._signalling is not None:
             self._signalling.cancel()
-        await self._batch.close()
+        await self._commits.close()
+        await self._reads.close()
         await self.pool.close()
 
     async def _ask(self, sql: str, args: Sequence[Value | list[str]]) -> Sequence[Line]:
@@ -175,6 +191,9 @@ class PostgresStore:
                 answer = await ask(connection)
                 is_broken = False
                 return answer
+            except asyncpg.InvalidRegularExpressionError as why:
+                is_broken = False
+                raise Invalid(f"The database does not know such a pattern: {why}.") from why
             except asyncpg.PostgresError as why:
                 is_broken = isinstance(why, _GONE)
                 raise

@@ -1,61 +1,64 @@
-"""Commits with the same statement that wait at the same time become true in one transaction.
+"""What waits at the same time with the same statement goes together.
 
-A commit costs PostgreSQL and us as much for its round trip and its flush to disk as for what it
-writes. So few are on the way at a time; those that come meanwhile wait, and when the next may go,
-all that wait with the same statement go together, in the order in which they came. If one of them
-cannot be, none is, and each is tried again apart: whoever lost hears of it, the others do not.
+A statement costs PostgreSQL and us as much for its round trip, and a commit for its flush to disk,
+as for what it does. So few are on the way at a time; those that come meanwhile wait, and when the
+next may go, all that wait with the same statement go together, in the order in which they came:
+commits become one transaction, reads one question. If one of them cannot be, none is, and each is
+tried again apart: whoever lost hears of it, the others do not.
 """
 
 import asyncio
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Sequence
+from typing import Generic
+from typing import TypeVar
 
-from siderite.core.store import Duplicate
-from siderite.core.store import Lost
+from siderite.core.errors import Unavailable
 from siderite.core.store import Value
 
+T = TypeVar("T")
 Args = Sequence[Value]
-Run = Callable[[str, Sequence[Args]], Awaitable[None]]
-"""Run a statement with each of these arguments: all of it, or an error and none."""
-Waiting = tuple[Args, "asyncio.Future[None]"]
+Run = Callable[[str, Sequence[Args]], Awaitable[Sequence[T]]]
+"""Run a statement with each of these arguments and give the answer to each, or an error: then
+nothing has changed.
+"""
+Waiting = tuple[Args, asyncio.Future[T]]
 
-ON_THE_WAY = 2
-"""Transactions that the commits of one process are in at a time."""
 MOST = 8
-"""The same while some of them take long."""
+"""How many may be on the way at a time while some of them take long."""
 LONG_S = 0.05
 TOGETHER = 32
-"""The most commits of one transaction."""
+"""The most that go together."""
 _CLOSE_S = 5.0
 
 
-class Batch:
-    """The commits of one process."""
+class Batch(Generic[T]):
+    """The commits of one process, or its reads; `on_the_way` is how many go at a time."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run[T], on_the_way: int) -> None:
         self._run = run
+        self._on_the_way = on_the_way
         self._count = 0
-        self._waiting: dict[str, list[Waiting]] = {}
+        self._waiting: dict[str, list[Waiting[T]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._landings = 0
         self._look: asyncio.TimerHandle | None = None
 
-    async def commit(self, sql: str, args: Args) -> None:
+    async def do(self, sql: str, args: Args) -> T:
         """Run the statement, perhaps with others like it."""
-        if self._count < ON_THE_WAY:
+        if self._count < self._on_the_way:
             self._count += 1
             try:
-                await self._run(sql, (args,))
+                return (await self._run(sql, (args,)))[0]
             finally:
                 self._landed()
-            return
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
+        done: asyncio.Future[T] = loop.create_future()
         self._waiting.setdefault(sql, []).append((args, done))
         if self._look is None:
             self._look = loop.call_later(LONG_S, self._hurry, self._landings)
-        await done
+        return await done
 
     async def close(self) -> None:
         """Wait, for a while, until all is through that was handed in."""
@@ -67,7 +70,7 @@ class Batch:
     def _landed(self) -> None:
         self._count -= 1
         self._landings += 1
-        if self._waiting and self._count < ON_THE_WAY:
+        if self._waiting and self._count < self._on_the_way:
             self._next()
 
     def _next(self) -> None:
@@ -92,41 +95,46 @@ class Batch:
         loop = asyncio.get_running_loop()
         self._look = loop.call_later(LONG_S, self._hurry, self._landings)
 
-    async def _together(self, sql: str, some: Sequence[Waiting]) -> None:
+    async def _together(self, sql: str, some: Sequence[Waiting[T]]) -> None:
+        wanted = [one for one in some if not one[1].cancelled()]
         try:
-            wanted = [one for one in some if not one[1].cancelled()]
-            try:
-                if wanted:
-                    await self._run(sql, [args for args, _ in wanted])
-            except (Lost, Duplicate) as why:
-                await self._apart(sql, wanted, why)
-            except BaseException as why:
-                _tell(wanted, why)
-            else:
-                _tell(wanted, None)
+            if wanted:
+                await self._answer(sql, wanted)
+        except BaseException as why:
+            for _, done in wanted:
+                _refuse(done, why)
         finally:
             self._landed()
 
-    async def _apart(self, sql: str, wanted: Sequence[Waiting], why: Exception) -> None:
-        if len(wanted) == 1:
-            _tell(wanted, why)
+    async def _answer(self, sql: str, wanted: Sequence[Waiting[T]]) -> None:
+        try:
+            answers = await self._run(sql, [args for args, _ in wanted])
+        except Unavailable:
+            raise
+        except Exception:
+            if len(wanted) == 1:
+                raise
+            await self._apart(sql, wanted)
             return
-        for one in wanted:
+        for (_, done), answer in zip(wanted, answers, strict=True):
+            if not done.done():
+                done.set_result(answer)
+
+    async def _apart(self, sql: str, wanted: Sequence[Waiting[T]]) -> None:
+        for args, done in wanted:
             try:
-                await self._run(sql, (one[0],))
-            except BaseException as its_own:
-                _tell((one,), its_own)
-            else:
-                _tell((one,), None)
+                answer = (await self._run(sql, (args,)))[0]
+            except Exception as why:
+                _refuse(done, why)
+                continue
+            if not done.done():
+                done.set_result(answer)
 
 
-def _tell(wanted: Sequence[Waiting], why: BaseException | None) -> None:
-    for _, done in wanted:
-        if done.done():
-            continue
-        if why is None:
-            done.set_result(None)
-        elif isinstance(why, asyncio.CancelledError):
-            done.cancel()
-        else:
-            done.set_exception(why)
+def _refuse(done: "asyncio.Future[T]", why: BaseException) -> None:
+    if done.done():
+        return
+    if isinstance(why, asyncio.CancelledError):
+        done.cancel()
+    else:
+        done.set_exception(why)
