@@ -95,6 +95,18 @@ def test_ports_come_in_pages_also_if_nobody_asks_for_them(tmp_path: Path) -> Non
     asyncio.run(story())
 
 
+def test_what_has_no_slots_gets_no_interface_and_no_address(tell_once: Tell) -> None:
+    async def story(here: World) -> None:
+        host = await here.host()
+        server = await here.server("p", driver="baremetal", host=host.name)
+        path = f"/servers/{server.uuid}/os-interface"
+        assert (await here.ask("POST", path, {"interfaceAttachment": {}})).status == 501
+        assert (await here.get(path))["interfaceAttachments"] == []
+        assert (await _get(here, "/v2.0/ports"))["ports"] == []
+
+    tell_once(story)
+
+
 def test_addresses_from_before_ports_were_on_record_get_theirs(tell: Tell) -> None:
     async def story(here: World) -> None:
         store = here.app.program.store

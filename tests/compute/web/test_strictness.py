@@ -114,6 +114,16 @@ def test_a_host_to_evacuate_to_must_be_there(one: tuple[Cloud, str]) -> None:
     assert cloud.act(uuid, "evacuate", {"host": "nowhere"}).status == 404
 
 
+def test_an_interface_that_the_host_refuses_is_not_on_record(lite: Cloud) -> None:
+    uuid = lite.boot()
+    path = f"/servers/{uuid}/os-interface"
+    lite.script(f"server:{uuid}", fail={"attach": "no slot is free"})
+    before = lite.ask("GET", path).json
+    assert lite.ask("POST", path, {"interfaceAttachment": {}}).status == 409
+    assert lite.ask("GET", path).json == before
+    lite.facts(uuid, "instance.interface_attach.error")
+
+
 def test_a_small_network_is_filled_to_the_last_address(tmp_path: Any) -> None:
     with cloud(tmp_path, hosts=0, networks="tiny=user@10.9.0.0/26") as small:
         size = 64 - 18

@@ -12,6 +12,7 @@ from siderite.compute.store import SERVERS
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import addresses
 from siderite.compute.usecases import find
+from siderite.compute.usecases.acting import Kind
 from siderite.compute.usecases.context import Context
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
@@ -24,6 +25,8 @@ from siderite.core.who import Who
 
 _ALLOWED = (V.ACTIVE, V.PAUSED, V.STOPPED)
 _TRIES = 4
+_ATTACH = Kind("", "attach_interface", "", ability="interfaces")
+_DETACH = Kind("", "detach_interface", "", ability="interfaces")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,9 @@ def port_of(server: Server, ident: str) -> Port:
     raise NotFound(f"Port {ident[:80]} is not attached to instance {server.uuid}.")
 
 
-def _check(server: Server, who: Who, word: str) -> None:
+def _check(ctx: Context, server: Server, who: Who, kind: Kind) -> None:
     acting.check_lock(server, who)
+    word = kind.action
     if server.vm_state not in _ALLOWED:
         raise Conflict(
             f"Cannot '{word}' instance {server.uuid} while it is in vm_state {server.vm_state}"
@@ -53,6 +57,7 @@ def _check(server: Server, who: Who, word: str) -> None:
         raise Busy(
             f"Cannot '{word}' instance {server.uuid} while it is in task_state {server.task_state}"
         )
+    acting.check_place(ctx, server, kind)
 
 
 async def attach(
@@ -69,7 +74,7 @@ async def attach(
 
         async def decide(change: Change, port: Port = port) -> Server:
             before = await find.server(ctx, uuid, who)
-            _check(before, who, "attach_interface")
+            _check(ctx, before, who, _ATTACH)
             after = before.changed(change.now, {"ports": [*before.ports, port]})
             change.put(SERVERS.swap(before, after))
             change.put(rows.take_address(port, before.uuid))
@@ -82,9 +87,29 @@ async def attach(
             server = await ctx.door.attempt(cause, uuid, decide)
         except Duplicate:
             continue
-        await talk.attach(server, port)
+        try:
+            await talk.attach(server, port)
+        except Conflict as why:
+            await _withdraw(ctx, uuid, port, why.sentence, who=who, cause=cause)
+            raise
         return port
     raise Invalid("No address is free on that network; try again, or ask for another.")
+
+
+async def _withdraw(
+    ctx: Context, uuid: str, port: Port, why: str, *, who: Who, cause: Cause
+) -> None:
+    """The host would not have it. (One that did not answer may have it: its record stays.)"""
+
+    async def decide(change: Change) -> None:
+        before = await find.server(ctx, uuid, who)
+        ports = [one for one in before.ports if one.id != port.id]
+        after = before.changed(change.now, {"ports": ports})
+        change.put(SERVERS.swap(before, after))
+        change.put(rows.give_address(port.network, port.address, before.uuid))
+        change.tell(facts.phase("interface_attach", "error", after, why=why))
+
+    await ctx.door.attempt(cause, uuid, decide)
 
 
 async def detach(
@@ -93,7 +118,7 @@ async def detach(
     """The guest first, then the record."""
     server = await find.server(ctx, uuid, who)
     port = port_of(server, ident)
-    _check(server, who, "detach_interface")
+    _check(ctx, server, who, _DETACH)
     await talk.detach(server, port)
 
     async def decide(change: Change) -> None:
