@@ -68,9 +68,16 @@ class GlanceImages:
         raise _refused(answer)
 
     async def make(
-        self, name: str, properties: dict[str, str], *, token: str | None, project: str | None
+        self,
+        name: str,
+        properties: dict[str, str],
+        *,
+        token: str | None,
+        project: str | None,
+        needs: tuple[int, int] = (0, 0),
     ) -> str:
         record: dict[str, Any] = {**own_properties(properties), "name": name}
+        record |= {"min_disk": needs[0], "min_ram": needs[1]}
         record["visibility"] = "private"
         if token is None and project is not None:
             record["owner"] = project

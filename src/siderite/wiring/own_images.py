@@ -23,7 +23,7 @@ SYSTEM = Who("", "compute", None, None, frozenset({"admin"}), system=True)
 _PIECE = 1024 * 1024
 _AGAIN_S = 0.5
 _ATTRIBUTES = frozenset(Image.__struct_fields__) | {
-    "min_disk", "min_ram", "virtual_size", "os_hash_algo", "os_hash_value", "os_hidden", "tags",
+    "min_disk", "min_ram", "os_hash_algo", "os_hash_value", "os_hidden", "tags",
     "self", "file", "schema", "direct_url", "locations",
 }  # fmt: skip
 
@@ -40,6 +40,7 @@ def as_compute_sees(shown: dict[str, Any]) -> Image:
         name=shown.get("name"),
         status=shown["status"],
         size=shown.get("size"),
+        virtual_size=shown.get("virtual_size"),
         min_disk_gib=shown.get("min_disk") or 0,
         min_ram_mib=shown.get("min_ram") or 0,
         disk_format=shown.get("disk_format"),
@@ -74,9 +75,16 @@ class OwnImages:
             return None
 
     async def make(
-        self, name: str, properties: dict[str, str], *, token: str | None, project: str | None
+        self,
+        name: str,
+        properties: dict[str, str],
+        *,
+        token: str | None,
+        project: str | None,
+        needs: tuple[int, int] = (0, 0),
     ) -> str:
         fields: dict[str, Any] = {"name": name, "visibility": "private", "owner": project}
+        fields |= {"min_disk": needs[0], "min_ram": needs[1]}
         fields["properties"] = own_properties(properties)
         return await self._images.create(fields, who=SYSTEM, cause=Cause(project=project))
 

@@ -58,6 +58,9 @@ def test_ports_are_those_of_ones_own_servers(tell: Tell) -> None:
         assert (mine["device_id"], mine["project_id"]) == (made[0].uuid, project)
         assert mine["fixed_ips"][0]["ip_address"] == "10.88.1.0"
         assert len((await _get(here, "/v2.0/ports"))["ports"]) == 2, "the admin sees all"
+        quota = (await _get(here, f"/v2.0/quotas/{project}/details", token))["quota"]
+        assert quota["port"] == {"limit": -1, "used": 1, "reserved": 0}
+        assert (await _ask(here, "/v2.0/quotas/other/details", token)).status == 403
         other = f"/v2.0/ports?device_id={made[1].uuid}"
         assert (await _get(here, other, token))["ports"] == []
         assert len((await _get(here, other))["ports"]) == 1

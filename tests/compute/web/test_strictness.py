@@ -124,6 +124,36 @@ def test_an_interface_that_the_host_refuses_is_not_on_record(lite: Cloud) -> Non
     lite.facts(uuid, "instance.interface_attach.error")
 
 
+def test_an_interface_that_takes_a_while_is_waited_for(lite: Cloud) -> None:
+    uuid = lite.boot()
+    path = f"/servers/{uuid}/os-interface"
+    lite.script(f"server:{uuid}", latency_s={"attach": 0.1, "detach": 0.1})
+    made = lite.ask("POST", path, {"interfaceAttachment": {}})
+    assert made.status == 200
+    assert len(lite.ask("GET", path).json["interfaceAttachments"]) == 2
+    port = made.json["interfaceAttachment"]["port_id"]
+    assert lite.ask("DELETE", f"{path}/{port}").status == 202
+    assert len(lite.ask("GET", path).json["interfaceAttachments"]) == 1
+
+
+def test_an_image_must_fit_on_the_disk(lite: Cloud) -> None:
+    uuid = lite.boot(flavorRef=lite.make_flavor(disk=3))
+    image = lite.act(uuid, "createImage", {"name": "of-three"}).json["image_id"]
+    lite.until(uuid, "ACTIVE")
+    shown = lite.app.ask("GET", f"/image/v2/images/{image}", version=None).json
+    assert (shown["min_disk"], shown["status"]) == (3, "active")
+    server = {"name": "n", "flavorRef": lite.flavor, "imageRef": image, "networks": "none"}
+    assert lite.ask("POST", "/servers", {"server": server}).status == 400
+    assert lite.act(lite.boot(), "rebuild", {"imageRef": image}).status == 400
+    assert lite.act(uuid, "rebuild", {"imageRef": image}).status == 202
+
+
+def test_a_server_shows_those_properties_of_its_image_that_matter_to_it(lite: Cloud) -> None:
+    image = lite.make_image(os_shutdown_timeout="5", hw_disk_bus="scsi", colour="blue")
+    shown = lite.show(lite.create(imageRef=image))["image"]["properties"]
+    assert shown == {"os_shutdown_timeout": "5", "hw_disk_bus": "scsi"}
+
+
 def test_a_small_network_is_filled_to_the_last_address(tmp_path: Any) -> None:
     with cloud(tmp_path, hosts=0, networks="tiny=user@10.9.0.0/26") as small:
         size = 64 - 18

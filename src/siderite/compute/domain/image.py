@@ -14,6 +14,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str | None = None
     status: str = "active"
     size: int | None = None
+    virtual_size: int | None = None
     min_disk_gib: int = 0
     min_ram_mib: int = 0
     disk_format: str | None = None
@@ -36,9 +37,17 @@ class ImageSource(Protocol):
         ...
 
     async def make(
-        self, name: str, properties: dict[str, str], *, token: str | None, project: str | None
+        self,
+        name: str,
+        properties: dict[str, str],
+        *,
+        token: str | None,
+        project: str | None,
+        needs: tuple[int, int] = (0, 0),
     ) -> str:
-        """The id of a new image that waits for its contents."""
+        """The id of a new image that waits for its contents; what it needs is GiB of disk and MiB
+        of memory.
+        """
         ...
 
     async def discard(self, image: str) -> None:
@@ -57,6 +66,12 @@ def usable(image: Image, ram_mib: int, disk_gib: int) -> None:
     if image.min_ram_mib > ram_mib:
         raise Invalid(
             f"Flavor's memory is too small for requested image: it needs {image.min_ram_mib} MiB."
+        )
+    size = max(image.size or 0, image.virtual_size or 0)
+    if disk_gib and size > disk_gib << 30:
+        raise Invalid(
+            f"Flavor's disk is too small for requested image: it has {disk_gib << 30} bytes, the"
+            f" image {size}."
         )
     if disk_gib and image.min_disk_gib > disk_gib:
         raise Invalid(

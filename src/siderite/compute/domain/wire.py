@@ -27,6 +27,8 @@ from siderite.core.microversion import OURS
 URL = "\r"
 HOST = "\v"
 LATEST = 10**6
+_KNOWN = ("hw_", "img_", "os_")
+"""How properties of images begin that say something of servers."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -165,7 +167,9 @@ def _image(server: Server, *, properties: bool) -> str:
         return '"image":""'
     shown: dict[str, Any] = {"id": image.id, "links": _bookmark("images", image.id)}
     if properties:
-        shown["properties"] = image.properties
+        shown["properties"] = {
+            name: value for name, value in image.properties.items() if name.startswith(_KNOWN)
+        }
     return _json({"image": shown})
 
 

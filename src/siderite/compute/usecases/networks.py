@@ -60,6 +60,16 @@ async def ports(
     ]  # fmt: skip
 
 
+async def count_ports(ctx: Context, project: str) -> int:
+    """How many ports the servers of a project have."""
+    rows = await ctx.door.store.fetch(
+        "SELECT count(*) FROM addresses a JOIN servers s ON s.uuid = a.server"
+        " WHERE s.project_id = ? AND s.deleted = 0",
+        (project,),
+    )
+    return int(rows[0][0])  # type: ignore[arg-type]
+
+
 async def complete(ctx: Context) -> None:
     """Addresses that a process of an earlier version took, before ports were on record with them,
     get theirs.

@@ -181,7 +181,7 @@ async def _snapshot(
     }  # fmt: skip
     image = await service.images.make(
         asked["name"], properties, token=request.header(b"x-auth-token"),
-        project=server.project_id,
+        project=server.project_id, needs=_needs(server),
     )  # fmt: skip
     try:
         await _ask(service, request, Ask(kind, {**asked, "image": image}))
@@ -192,6 +192,11 @@ async def _snapshot(
     if request.version < _IMAGE_ID:
         return Response(status=202, headers=[(b"location", where)])
     return reply({"image_id": image}, 202)
+
+
+def _needs(server: Server) -> tuple[int, int]:
+    """What its image will need: a disk as large as its own, and the memory that its base needed."""
+    return server.flavor.disk_gib, 0 if server.image is None else server.image.min_ram_mib
 
 
 async def create_image(service: "Service", request: Request, value: Any) -> Response:
@@ -221,7 +226,7 @@ async def shelve(service: "Service", request: Request, value: Any) -> Response:
     acting.check_place(ctx, server, acting.KINDS["shelve"])
     image = await service.images.make(
         f"{server.name}-shelved", {"instance_uuid": server.uuid, "image_type": "snapshot"},
-        token=request.header(b"x-auth-token"), project=server.project_id,
+        token=request.header(b"x-auth-token"), project=server.project_id, needs=_needs(server),
     )  # fmt: skip
     try:
         await _ask(service, request, Ask("shelve", {"image": image}, is_hard=is_hard))

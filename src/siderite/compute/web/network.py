@@ -5,18 +5,21 @@ Nothing is filtered on these networks, so each project has one security group th
 """
 
 from http import HTTPStatus
+from typing import Any
 
 from siderite.compute.domain.network import DEFAULT_GROUP
 from siderite.compute.domain.network import FIRST_GIVEN
 from siderite.compute.domain.network import Network
 from siderite.compute.domain.network import group_id
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.networks import count_ports
 from siderite.compute.web import network_pages as pages
 from siderite.compute.web import network_ports
 from siderite.compute.web import policy
 from siderite.compute.web.network_pages import View
 from siderite.core import shape
 from siderite.core.auth import identify
+from siderite.core.errors import Forbidden
 from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
 from siderite.core.http import Authenticator
@@ -234,6 +237,29 @@ _QUOTA = {"quota": dict.fromkeys((
 ), -1)}  # fmt: skip
 
 
+async def _quota_used(service: NetworkService, request: Request) -> Response:
+    """What a project has of what is not limited here."""
+    project = request.params[0]
+    if project != request.who.project_id and not request.who.is_admin:
+        raise Forbidden("Only administrators see the quotas of other projects.")
+    networks = len(service.ctx.settings.networks)
+    ports = await count_ports(service.ctx, project)
+    used = {
+        "network": networks, "subnet": networks, "port": ports, "security_group": 1,
+        "security_group_rule": len(_rules(project)),
+    }  # fmt: skip
+    return reply(_used(used))
+
+
+def _used(used: dict[str, int]) -> dict[str, Any]:
+    return {
+        "quota": {
+            name: {"limit": limit, "used": used.get(name, 0), "reserved": 0}
+            for name, limit in _QUOTA["quota"].items()
+        }
+    }
+
+
 def _form(path: str) -> shape.Json:
     """The form of one, of which some fields may be shown."""
     network = Network("", "bridge", "", "10.0.0.0/24")
@@ -271,5 +297,12 @@ ROUTES = (
     ),
     Route("GET", "/v2.0/quotas/{project}", _quota, _READ, gives=lambda: shape.wire(_QUOTA)),
     Route("GET", "/v2.0/quotas/{project}/default", _quota, _READ, gives=lambda: shape.wire(_QUOTA)),
+    Route(
+        "GET",
+        "/v2.0/quotas/{project}/details",
+        _quota_used,
+        _READ,
+        gives=lambda: shape.wire(_used({})),
+    ),
 )
 _ROUTES = Routes(ROUTES)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from collections.abc import Callable
 from typing import TypeVar
 
 from siderite.compute.domain.host import Host
@@ -9,6 +10,7 @@ from siderite.compute.domain.network import Port
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.domain.usage import Usage
@@ -24,6 +26,7 @@ from siderite.core.errors import Unavailable
 from siderite.core.ids import new_uuid
 
 PATIENCE_S = 20.0
+_AGAIN_S = 0.02
 T = TypeVar("T")
 
 
@@ -56,7 +59,8 @@ class DriverTalk:
         if part is None:
             raise Unsupported(f"Driver {place.driver.card.name} cannot make guests dump.")
         guest = guest_of(self._hands, server)
-        _done(await _soon(server, part.crash_dump(place.at, guest, new_uuid())))
+        token = new_uuid()
+        await _done(server, lambda: part.crash_dump(place.at, guest, token))
 
     async def diagnostics(self, server: Server) -> Usage:
         place = await self._place(server)
@@ -82,7 +86,7 @@ class DriverTalk:
             raise Unsupported(f"Driver {place.driver.card.name} cannot attach interfaces.")
         nic = nic_of(self._hands.ctx.network(port.network), port)
         guest = guest_of(self._hands, server)
-        _done(await _soon(server, part.attach(place.at, guest, nic, port.id)))
+        await _done(server, lambda: part.attach(place.at, guest, nic, port.id))
 
     async def detach(self, server: Server, port: Port) -> None:
         place = await self._place(server)
@@ -91,7 +95,8 @@ class DriverTalk:
             raise Unsupported(f"Driver {place.driver.card.name} cannot detach interfaces.")
         nic = nic_of(self._hands.ctx.network(port.network), port)
         guest = guest_of(self._hands, server)
-        _done(await _soon(server, part.detach(place.at, guest, nic, f"{port.id}/detach")))
+        token = f"{port.id}/detach"
+        await _done(server, lambda: part.detach(place.at, guest, nic, token))
 
 
 async def _soon(server: Server, answer: Awaitable[T]) -> T:
@@ -103,6 +108,16 @@ async def _soon(server: Server, answer: Awaitable[T]) -> T:
         raise Unavailable(f"Host {server.host} does not answer.") from why
 
 
-def _done(outcome: Outcome) -> None:
+async def _done(server: Server, ask: Callable[[], Awaitable[Outcome]]) -> None:
+    """Ask until it is done, as long as a client can wait; a token makes it one and the same."""
+
+    async def asked() -> Outcome:
+        while True:
+            outcome = await ask()
+            if not isinstance(outcome, Wait):
+                return outcome
+            await asyncio.sleep(min(max(outcome.again_in, _AGAIN_S), 1.0))
+
+    outcome = await _soon(server, asked())
     if not isinstance(outcome, Done):
         raise Conflict(outcome.reason, retry_after_s=2)
