@@ -116,8 +116,7 @@ def _page(
 
 def _missing(host: str) -> NotFound:
     return NotFound(
-        f"Conductor {host[:200]} could not be found; `baremetal conductor list` shows those there"
-        " are."
+        f"Conductor {host[:200]} could not be found; `conductor list` shows those there are."
     )
 
 
