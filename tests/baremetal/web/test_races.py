@@ -4,6 +4,7 @@ back. Readings of power in the background are in nobody's way.
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,24 @@ from tests.baremetal.workers.lives import script
 from tests.support.app import running
 
 TIMES = 500
+ROUNDS = 4
+SAME: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+    "portgroups": ({"name": "group"}, [{"op": "add", "path": "/name", "value": "taken"}]),
+    "ports": ({"address": "52:54:00:00:00:77"}, [{"op": "add", "path": "/extra/a", "value": 1}]),
+    "volume/connectors": (
+        {"type": "iqn", "connector_id": "iqn.x"},
+        [{"op": "add", "path": "/connector_id", "value": "taken"}],
+    ),
+    "volume/targets": (
+        {"volume_type": "iscsi", "volume_id": "v", "boot_index": 0},
+        [{"op": "add", "path": "/boot_index", "value": 7}],
+    ),
+    "allocations": (
+        {"name": "mine", "resource_class": "x"},
+        [{"op": "add", "path": "/name", "value": "taken"}],
+    ),
+}
+"""Kinds of record with a value that only one may have, and a patch for two of them."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -75,5 +94,79 @@ def test_one_client_alone_is_never_refused_while_power_is_read_all_the_time(tmp_
                         while (await app.node(uuid)).target_power_state is not None:
                             await asyncio.sleep(0.002)
                 await asyncio.sleep(0.002)
+
+    asyncio.run(story())
+
+
+async def both(app, method, paths, body):
+    """The answers to two requests at once; a refusal says why."""
+    answers = await asyncio.gather(*(app.ask(method, path, body) for path in paths))
+    for answer in answers:
+        assert answer.status < 500, answer
+        if answer.status == 409:
+            assert len(answer.sentence.split()) > 5, answer
+    return answers
+
+
+async def race(app, kind, home):
+    """Two clients make, change and remove the same record."""
+    fields, patch = SAME[kind]
+    for _ in range(ROUNDS):
+        made = await both(app, "POST", [f"/v1/{kind}"] * 2, {**home, **fields})
+        assert sorted(answer.status for answer in made) == [201, 409]
+        uuid = next(answer.json["uuid"] for answer in made if answer.status == 201)
+        same = [f"/v1/{kind}/{uuid}"] * 2
+        changed = {answer.status for answer in await both(app, "PATCH", same, patch)}
+        assert 200 in changed
+        assert changed <= {200, 409}
+        gone = await both(app, "DELETE", same, b"")
+        assert sorted(answer.status for answer in gone) == [204, 404]
+
+
+async def race_for_a_value(app, node):
+    """Two records are changed to the same value, which only one may have."""
+    body = {"node_uuid": node, "volume_type": "iscsi", "volume_id": "v"}
+    for number in range(0, 10 * ROUNDS, 10):
+        pair = []
+        for index in (number, number + 1):
+            made = await app.ask("POST", "/v1/volume/targets", {**body, "boot_index": index})
+            pair.append(f"/v1/volume/targets/{made.json['uuid']}")
+        patch = [{"op": "replace", "path": "/boot_index", "value": number + 5}]
+        answers = await both(app, "PATCH", pair, patch)
+        assert sorted(answer.status for answer in answers) == [200, 409], answers
+
+
+def test_two_clients_at_one_record_or_after_one_value(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db) as app:
+            node = await app.plant("manageable", power_state="power off")
+            for kind in SAME:
+                await race(app, kind, {} if kind == "allocations" else {"node_uuid": node})
+            await race_for_a_value(app, node)
+
+    asyncio.run(story())
+
+
+def test_allocations_that_race_for_nodes_get_one_each(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db, work=True) as app:
+            for _ in range(3):
+                await app.plant("available", power_state="power off", resource_class="x")
+            body = {"resource_class": "x"}
+            made = await asyncio.gather(
+                *(app.ask("POST", "/v1/allocations", body) for _ in "12345")
+            )
+            assert {answer.status for answer in made} == {201}
+            async with asyncio.timeout(30):
+                while True:
+                    found = (await app.ask("GET", "/v1/allocations")).json["allocations"]
+                    if all(one["state"] != "allocating" for one in found):
+                        break
+                    await asyncio.sleep(0.01)
+            nodes = [one["node_uuid"] for one in found if one["state"] == "active"]
+            assert len(nodes) == len(set(nodes)) == 3
+            errors = [one["last_error"] for one in found if one["state"] == "error"]
+            assert len(errors) == 2
+            assert all(errors)
 
     asyncio.run(story())

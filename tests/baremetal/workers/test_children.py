@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
@@ -83,14 +81,11 @@ def test_a_child_that_cannot_follow_fails_the_step_and_is_named(tmp_path):
             assert child in node.last_error
             assert "the board is dead" in node.last_error
             assert await powers(app, parent) == ["power on"]
-
-    asyncio.run(story())
-
-
-def test_a_child_that_must_stay_on_is_left_on(tmp_path):
-    async def story():
-        async with running(tmp_path, work=True) as app:
-            parent, (child,) = await family(app, 1, disable_power_off=True)
+            script(app, f"node:{child}")
+            patch = [{"op": "add", "path": "/disable_power_off", "value": True}]
+            await app.ask("PATCH", f"/v1/nodes/{child}", patch)
+            await app.ask("DELETE", f"/v1/nodes/{parent}/maintenance")
+            await lead(app, parent, "manage")
             await verb(app, parent, "clean", clean_steps=[on_children("power_off")])
             node = await until(app, parent, "clean failed")
             assert "disable_power_off" in node.last_error
@@ -99,25 +94,22 @@ def test_a_child_that_must_stay_on_is_left_on(tmp_path):
     asyncio.run(story())
 
 
-@pytest.mark.parametrize(
-    ("step", "words"),
-    [
-        ({"interface": "bios", "step": "factory_reset", "execute_on_child_nodes": True}, "only"),
-        (on_children("hold"), "only power_on"),
-        (on_children("power_on", limit_child_node_execution=["x"]), "list of UUIDs"),
-        (on_children("power_on", limit_child_node_execution=[7]), "list of UUIDs"),
-        (
-            {"interface": "power", "step": "power_on", "limit_child_node_execution": ["x"]},
-            "goes with execute_on_child_nodes",
-        ),
-    ],
-)
-def test_what_cannot_be_done_on_children_is_refused(tmp_path, step, words):
+def test_what_cannot_be_done_on_children_is_refused(tmp_path):
+    bios = {"interface": "bios", "step": "factory_reset", "execute_on_child_nodes": True}
+    alone = {"interface": "power", "step": "power_on", "limit_child_node_execution": ["x"]}
+
     async def story():
         async with running(tmp_path) as app:
             uuid = await app.plant("manageable")
-            answer = await verb(app, uuid, "clean", 400, clean_steps=[step])
-            assert words in answer.sentence
+            for step, words in (
+                (bios, "only power_on, power_off, reboot can"),
+                (on_children("hold"), "only power_on, power_off, reboot can"),
+                (on_children("power_on", limit_child_node_execution=["x"]), "list of UUIDs"),
+                (on_children("power_on", limit_child_node_execution=[7]), "list of UUIDs"),
+                (alone, "goes with execute_on_child_nodes"),
+            ):
+                answer = await verb(app, uuid, "clean", 400, clean_steps=[step])
+                assert words in answer.sentence
 
     asyncio.run(story())
 
