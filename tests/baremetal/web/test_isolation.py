@@ -99,7 +99,7 @@ def scene(lite: Standing) -> Scene:
         assert answer.status == 201, answer
         return str(answer.json["uuid"])
 
-    _, owner, project = lite.person("member")
+    _, _, project = lite.person("member")
     _, lessee, tenant = lite.person("member")
     chassis = make("chassis", description=SECRET)
     node = lite.plant(

@@ -5,6 +5,7 @@ they live; a console whose home does not any more is given a new one, once, whic
 it first.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,10 @@ _ORPHANS = (
     " (SELECT 1 FROM console_homes WHERE console_homes.home = consoles.home)"
     " AND NOT EXISTS (SELECT 1 FROM work WHERE work.machine = consoles.node_uuid"
     " AND work.lane = 'console') ORDER BY node_uuid LIMIT 1000"
+)
+_PLACE = (
+    "SELECT home, type, url FROM consoles WHERE node_uuid = ? AND url IS NOT NULL AND EXISTS"
+    " (SELECT 1 FROM console_homes WHERE console_homes.home = consoles.home)"
 )
 _TAKE = "UPDATE consoles SET home = ?, type = NULL, url = NULL WHERE node_uuid = ? AND home = ?"
 _GONE = "DELETE FROM consoles WHERE node_uuid = ? AND home = ?"
@@ -95,13 +100,24 @@ def _begin(ctx: Context, change: Change, node: Node, job: ConsoleJob, patience_s
 
 
 async def info(ctx: Context, ident: str, who: Who, guard: Guard) -> tuple[bool, ConsoleInfo | None]:
-    """Whether a node's console is on, and where it is."""
+    """Whether a node's console is on, and where it is: nowhere while nobody carries it."""
     node = await find.node(ctx, ident, who, guard)
     if not node.console_enabled:
         return False, None
-    sql = "SELECT type, url FROM consoles WHERE node_uuid = ? AND url IS NOT NULL"
-    rows = await ctx.door.store.fetch(sql, (node.uuid,))
-    return True, ConsoleInfo(*map(str, rows[0])) if rows else None
+    rows = await ctx.door.store.fetch(_PLACE, (node.uuid,))
+    if not rows or (ctx.door.store.dialect == "sqlite" and not _is_ours(ctx, str(rows[0][0]))):
+        return True, None
+    return True, ConsoleInfo(str(rows[0][1]), str(rows[0][2]))
+
+
+def home_of(ctx: Context) -> str:
+    """How the name of a home in this process begins."""
+    return f"{ctx.door.host}:{os.getpid()}:"
+
+
+def _is_ours(ctx: Context, home: str) -> bool:
+    """On SQLite there is one process only: any other home is gone, though it may not have left."""
+    return home.startswith(home_of(ctx))
 
 
 def wanted(uuid: str) -> Op:

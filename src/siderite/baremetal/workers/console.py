@@ -38,7 +38,7 @@ class Consoles:
         self._ctx = ctx
         self._drivers = drivers
         self._pid = os.getpid()
-        self.home = f"{ctx.door.host}:{self._pid}:{new_uuid()[:8]}"
+        self.home = console.home_of(ctx) + new_uuid()[:8]
         self._open: dict[str, tuple[Console, Endpoint]] = {}
         self._busy: set[str] = set()
 
