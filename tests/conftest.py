@@ -23,6 +23,29 @@ keep_in_memory()
 hypothesis.settings.register_profile("siderite", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("siderite")
 
+# Tests that wait more than they work, together with those that share what takes long to start.
+SLOW = (
+    ("baremetal/real", "compute/real", "compute/drivers/libvirt"),  # libvirt hosts
+    ("crash", "events/test_bus", "events/test_process", "docs/test_readme", "clients", "console"),
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin each half of the run with slow tests.
+
+    Of four processes two begin with these and two with others, so that the machine has something
+    to do while the former wait, and no long test is left for the end.
+    """
+    first, second = (
+        [item for path in paths for item in items if item.nodeid.startswith(f"tests/{path}")]
+        for paths in SLOW
+    )
+    slow = {*first, *second}
+    others = [item for item in items if item not in slow]
+    half = max(0, len(items) // 2 - len(first))
+    items[:] = first + others[:half] + second + others[half:]
+
 
 @pytest.fixture(scope="session", autouse=True)
 def cheap_scrypt() -> Iterator[None]:

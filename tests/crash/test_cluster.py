@@ -3,15 +3,12 @@
 import subprocess
 import sys
 
-import pytest
-
 SAMPLE = (
     "--seed", "11", "--apis", "2", "--workers", "2", "--nodes", "6", "--servers", "3",
     "--seconds", "2", "--no-cable", "--no-bus",
 )  # fmt: skip
 
 
-@pytest.mark.serial
 def test_machines_that_die_lose_nothing_and_never_drive_one_machine_together():
     done = subprocess.run(
         [sys.executable, "-m", "tests.crash.cluster", *SAMPLE],

@@ -1,11 +1,8 @@
 """A replica takes the place of a dead primary: a small sample of what scripts/soak does."""
 
-import pytest
-
 from tests.crash.failover import fail_over
 
 
-@pytest.mark.serial
 def test_a_promoted_replica_is_found_and_nothing_is_lost_or_doubled():
     seen, problems = fail_over(nodes=3)
     assert problems == []

@@ -1,11 +1,8 @@
 """A small sample of the sweep that scripts/soak measures."""
 
-import pytest
-
 from tests.crash.sweep import sweep
 
 
-@pytest.mark.serial
 def test_a_sweep_reads_every_node_while_requests_are_answered(tmp_path):
     found = sweep(tmp_path, nodes=300)
     assert found.resident_mb < 400

@@ -15,8 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.support.server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +71,6 @@ def _run(text: str, folder: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
-@pytest.mark.serial
 def test_every_command_of_the_first_run_does_what_it_says(tmp_path: Path) -> None:
     start, ours, theirs = _blocks()
     folder = _checkout(tmp_path / "checkout")
