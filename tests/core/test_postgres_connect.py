@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from siderite.core.errors import Unavailable
+from siderite.core.store import Op
 from siderite.core.store import open_store
 from siderite.core.store.postgres_connect import Connector
 from siderite.core.store.postgres_connect import servers
@@ -116,3 +117,16 @@ def test_whoever_asks_just_after_a_failure_gets_the_same_at_once(monkeypatch):
 
     asyncio.run(story())
     assert asked == ["postgresql://a/x", "postgresql://b/x"]
+
+
+def test_documents_are_compressed_in_the_quick_way(postgres_url):
+    async def story():
+        store = await open_store(postgres_url)
+        async with store.pool.acquire() as connection:
+            await connection.execute("CREATE TABLE documents (doc TEXT)")
+        await store.commit([Op("INSERT INTO documents VALUES (?)", ("a" * 5000,), 1)])
+        found = await store.fetch("SELECT pg_column_compression(doc) FROM documents")
+        await store.close()
+        return found[0][0]
+
+    assert asyncio.run(story()) == "lz4"

@@ -23,6 +23,12 @@ SILENT_S = 8
 PAUSE_S = 0.5
 """How long after an attempt failed the next ones fail as well, untried: nobody queues up."""
 
+_LZ4 = """
+SELECT set_config('default_toast_compression', 'lz4', false) FROM pg_settings
+WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)
+"""
+"""Compresses documents in a fraction of the time that the default takes, where the server can."""
+
 
 class Connection(asyncpg.Connection):
     """A connection that notices when the other end is gone without a word."""
@@ -68,12 +74,22 @@ class Connector:
         known = {"timeout": TIMEOUT_S, "target_session_attrs": "read-write", **options}
         known["connection_class"] = Connection
         try:
-            made = await _first([asyncpg.connect(url, **known) for url in self._servers])
+            made = await _first([_connect(url, known) for url in self._servers])
         except Exception as why:
             self._failed_at, self._why = time.monotonic(), why
             raise
         self._why = None
         return made
+
+
+async def _connect(url: str, options: dict[str, Any]) -> Any:
+    made = await asyncpg.connect(url, **options)
+    try:
+        await made.execute(_LZ4, timeout=TIMEOUT_S)
+    except BaseException:
+        made.terminate()
+        raise
+    return made
 
 
 async def _first(attempts: Sequence[Any]) -> Any:
