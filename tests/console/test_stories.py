@@ -54,12 +54,23 @@ def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) 
     assert eyes.page.get_attribute(".diagram img", "src").endswith("here=available")
     assert eyes.page.evaluate("document.querySelector('.diagram img').naturalWidth") > 500
     eyes.photograph("node")
+    eyes.page.focus("button:text-is('maintenance on')")
+    eyes.page.keyboard.press("Enter")
+    eyes.sees("In maintenance: set in the console by admin")
+    held = eyes.page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert held == "Maintenance", "a page that is drawn again leaves the keyboard where it was"
     eyes.at("fleet")
     eyes.page.wait_for_selector("h1:has-text('Fleet')")
     eyes.page.keyboard.press("/")
     eyes.page.keyboard.type("watched")
-    eyes.page.click("#found a:has-text('watched')")
+    eyes.page.wait_for_selector("#found a:has-text('watched')")
+    eyes.page.keyboard.press("ArrowDown")
+    eyes.page.keyboard.press("Enter")
     eyes.page.wait_for_selector("h1:has-text('watched')")
+    eyes.page.focus(".skip")
+    eyes.page.keyboard.press("Enter")
+    assert eyes.page.evaluate("document.activeElement.id") == "page"
+    assert f"#/node/{uuid}" in eyes.page.url
 
 
 def test_a_verb_that_is_refused_shows_the_reason(eyes: Eyes) -> None:
@@ -72,15 +83,21 @@ def test_a_verb_that_is_refused_shows_the_reason(eyes: Eyes) -> None:
     eyes.page.click("text=Do it to the chosen")
     eyes.page.wait_for_selector("#toast .bad:has-text('Legal here')")
     assert iron(eyes.server, "GET", f"/nodes/{uuid}")["provision_state"] == "enroll"
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    row = "tr:has(a:text-is('refused'))"
+    eyes.page.wait_for_selector(f"{row} .tag:text-is('manageable')")  # live, and still chosen
+    assert eyes.page.is_checked(f"{row} input")
 
 
 def test_an_outage_appears_on_attention_and_goes(eyes: Eyes) -> None:
-    uuid = make_node(eyes.server, "dark", driver_info={"rack": "r9"})
-    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    for name in ("dark", "dim", "dusky", "gloomy", "shady", "unlit"):
+        uuid = make_node(eyes.server, name, driver_info={"rack": "r9"})
+        iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
     eyes.log_in()
     eyes.sees("What needs somebody")
     eyes.server.script("rack:r9", unreachable=True)
-    eyes.page.wait_for_selector("td a:text-is('dark')", timeout=120_000)
+    eyes.page.click("summary:text-is('6 nodes')", timeout=120_000)  # one outage is one line
+    eyes.page.wait_for_selector("td a:text-is('dark')")
     eyes.photograph("outage")
     eyes.server.unscript("rack:r9")
     eyes.page.wait_for_selector("td a:text-is('dark')", state="detached", timeout=120_000)
@@ -137,6 +154,7 @@ def test_a_pending_server_gets_room_from_the_reaper(eyes: Eyes) -> None:
     eyes.page.click("td a:text-is('paying')")
     eyes.page.wait_for_selector("h1 .tag:has-text('ACTIVE')")
     eyes.page.wait_for_selector(".diagram img[src$='server.svg?here=active']")
+    assert eyes.page.evaluate("document.querySelector('.diagram img').naturalWidth") < 1200
 
 
 def test_the_stream_goes_on_after_the_service_was_restarted(eyes: Eyes) -> None:
@@ -150,7 +168,7 @@ def test_the_stream_goes_on_after_the_service_was_restarted(eyes: Eyes) -> None:
     eyes.server.start()
     eyes.page.wait_for_selector("#live.on")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
-    eyes.page.wait_for_selector(f"tr.new:has-text('{uuid[:8]}')")
+    eyes.page.wait_for_selector(f"tr.new:has(a[title='{uuid}'])")
 
 
 def test_a_reader_sees_and_cannot_act(eyes: Eyes) -> None:

@@ -6,7 +6,9 @@ from xml.etree import ElementTree
 import pytest
 
 from siderite.baremetal.domain.node_machine import NODE
+from siderite.compute.domain.server_machine import SERVER
 from siderite.core.diagram import mermaid
+from siderite.core.diagram import near
 from siderite.core.diagram import svg
 from siderite.core.diagram_layout import Layout
 from siderite.core.diagram_layout import lay_out
@@ -33,6 +35,19 @@ LAMP = Machine(
         Row("broken", "replace", "off"),
     ),
 )
+
+
+def test_what_is_near_to_a_state_shows_each_way_out_and_where_it_leads() -> None:
+    drawn = ElementTree.fromstring(near(LAMP, "off", lambda row: row.event == "done"))
+    assert [text.text for text in drawn.iter(f"{_SVG}text")] == ["switch", "off", "warming", "on"]
+
+
+@pytest.mark.parametrize("state", SERVER.states)
+def test_a_servers_picture_fits_on_a_page_and_has_every_way_out(state: str) -> None:
+    drawn = ElementTree.fromstring(near(SERVER, state, lambda row: row.event == "done"))
+    assert float(drawn.attrib["width"]) < 1000
+    said = " ".join(text.text or "" for text in drawn.iter(f"{_SVG}text"))
+    assert [row for row in SERVER if row.state == state and row.event not in said] == []
 
 
 def _drawn(machine: Machine, here: str | None = None) -> ElementTree.Element:

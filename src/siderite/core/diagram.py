@@ -76,6 +76,79 @@ def svg(machine: Machine, *, asked: Asked | None = None, here: str | None = None
     return "\n".join(parts)
 
 
+def near(machine: Machine, here: str, follows: Callable[[Row], bool]) -> str:
+    """The picture of what can come next, for machines with more states than a page shows: each
+    way out of `here`, and where that leads by itself through rows that are as `follows` says.
+    """
+    ways: dict[str, list[Row]] = {}
+    for row in machine:
+        if row.state == here:
+            ways.setdefault(row.to, []).append(row)
+    lines: list[str] = []
+    boxes = [_small(machine, here, _NEAR_X[0], _NEAR_TOP, is_here=True)]
+    for number, (to, rows) in enumerate(ways.items()):
+        y = _NEAR_TOP + _NEAR_ROW * number
+        lines.append(_way(machine, rows, y, is_first=not number))
+        boxes.append(_small(machine, to, _NEAR_X[1], y))
+        for end in _ends(machine, to, follows):
+            lines.append(_straight(_NEAR_X[1] + _NEAR_W, _NEAR_X[2], y))
+            boxes.append(_small(machine, end, _NEAR_X[2], y))
+    width, height = _NEAR_X[2] + _NEAR_W + MARGIN, _NEAR_TOP + _NEAR_ROW * max(1, len(ways))
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
+        f' height="{height}" role="img" aria-labelledby="machine-title">',
+        f'<title id="machine-title">What can become of a {escape(machine.name)} that is'
+        f" {escape(here)}</title>",
+        f"<style>{_css()}</style>", _arrow("arrow"), _arrow("arrow-bad"),
+        f'<rect class="paper" width="{width}" height="{height}" rx="10"/>',
+        *lines, *boxes, "</svg>", "",
+    ])  # fmt: skip
+
+
+_NEAR_X, _NEAR_W, _NEAR_H, _NEAR_TOP, _NEAR_ROW = (20, 410, 720), 230, 28, 18, 42
+
+
+def _ends(machine: Machine, state: str, follows: Callable[[Row], bool]) -> list[str]:
+    """The first settled state that it comes to by itself, if it does not stay."""
+    known = set()
+    while machine.states[state].moves_by_itself and state not in known:
+        known.add(state)
+        rows = [row for row in machine if row.state == state and follows(row)]
+        if not rows:
+            break
+        state = rows[0].to
+    return [state] if known and not machine.states[state].moves_by_itself else []
+
+
+def _way(machine: Machine, rows: list[Row], y: float, *, is_first: bool) -> str:
+    bad = machine.states[rows[0].to].kind is Kind.FAILED
+    left, right, middle = _NEAR_X[0] + _NEAR_W, _NEAR_X[1], y + _NEAR_H / 2
+    trunk = left + 18
+    down = "" if is_first else f"M{trunk} {_NEAR_TOP + _NEAR_H / 2:g}V{middle:g}"
+    path = f"M{left} {middle:g}H{right}" if is_first else f"{down}H{right}"
+    return (
+        f'<g class="edge{" bad" if bad else ""}"><title>{_sentences(rows)}</title>'
+        f'<path class="line" d="{path}" marker-end="url(#arrow{"-bad" if bad else ""})"/></g>'
+        f'<text class="label" x="{trunk + 10}" y="{middle - 5:g}">{_events(rows, None)}</text>'
+    )
+
+
+def _straight(left: float, right: float, y: float) -> str:
+    middle = y + _NEAR_H / 2
+    return f'<path class="line" d="M{left} {middle:g}H{right}" marker-end="url(#arrow)"/>'
+
+
+def _small(machine: Machine, name: str, x: float, y: float, *, is_here: bool = False) -> str:
+    state = machine.states[name]
+    return (
+        f'<g class="state kind-{state.kind}{" here" if is_here else ""}">'
+        f"<title>{escape(name)}: {escape(state.meaning)}</title>"
+        f'<rect x="{x}" y="{y:g}" width="{_NEAR_W}" height="{_NEAR_H}" rx="7"/>'
+        f'<text class="name" x="{x + _NEAR_W / 2:g}" y="{y + 18.5:g}" text-anchor="middle">'
+        f"{escape(name)}</text></g>"
+    )
+
+
 def _css() -> str:
     dark = _theme(1, _DARK)
     return (

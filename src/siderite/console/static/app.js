@@ -1,7 +1,7 @@
 // Which page, who is logged in, and what is live.
 
 import { calls, can, follow, get, login, logout, session } from "./api.js";
-import { fleet } from "./fleet.js";
+import { fleet, heardOf } from "./fleet.js";
 import { oneNode, oneServer } from "./machine.js";
 import * as pages from "./pages.js";
 import { h, toast } from "./ui.js";
@@ -17,6 +17,8 @@ let shownAt = "";
 let turn = 0;
 let stream = null;
 let again = null;
+let later = null;
+let missed = false;
 
 function where() {
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
@@ -45,7 +47,9 @@ async function show(quietly) {
   }
   if (mine !== turn) return;
   const scrolled = quietly ? window.scrollY : 0;
+  const kept = quietly ? keep() : () => {};
   page.replaceChildren(...made.flat(Infinity).filter(Boolean));
+  kept();
   if (quietly) window.scrollTo(0, scrolled);
   behind();
   if (shownAt !== location.hash && !quietly) {
@@ -53,8 +57,28 @@ async function show(quietly) {
     window.scrollTo(0, 0);
   }
   shownAt = location.hash;
-  document.title = `${page.querySelector("h1") ? page.querySelector("h1").textContent.trim() : "Siderite"} · Siderite`;
+  const heading = page.querySelector("h1 .long") || page.querySelector("h1");
+  document.title = `${heading ? heading.textContent.trim() : "Siderite"} · Siderite`;
   if (!stream) listen();
+}
+
+// A page that is drawn again leaves the keyboard where it was, and open what was open.
+function keep() {
+  const label = (one) => `${one.tagName} ${one.getAttribute("aria-label") || one.textContent.trim()}`;
+  const all = () => [...page.querySelectorAll("a, button, summary, input, select, [tabindex]")];
+  const before = all();
+  const held = before.indexOf(document.activeElement);
+  const same = held < 0 ? [] : before.filter((one) => label(one) === label(before[held]));
+  const open = [...page.querySelectorAll("details[open] > summary")].map(label);
+  return () => {
+    page.querySelectorAll("details > summary").forEach((one) => { if (open.includes(label(one))) one.parentElement.open = true; });
+    if (held < 0) return;
+    const again = all().filter((one) => label(one) === label(before[held]));
+    const next = again[Math.min(same.indexOf(before[held]), again.length - 1)];
+    // Never on another verb: who presses twice shall not have asked for that one.
+    const stop = next && next.disabled ? next.closest("[role=group]") : next;
+    (stop || page).focus({ preventScroll: true });
+  };
 }
 
 function draw(name) {
@@ -65,7 +89,7 @@ function draw(name) {
 
 function behind() {
   const footer = document.getElementById("behind");
-  const distinct = [...new Set(calls.map((call) => `${call.method} ${call.path}`))];
+  const distinct = [...new Set(calls.map((call) => `${call.method} ${call.path.replaceAll("%2C", ",")}`))];
   const few = distinct.slice(0, 3).map((text) => h("code", {}, text));
   const rest = distinct.slice(3);
   footer.replaceChildren(h("span", {}, "Behind this page:"), ...few,
@@ -110,8 +134,11 @@ async function listen() {
   calls.length = 0;
   follow(after, heard, (state, last) => {
     sessionStorage.setItem("siderite-after", String(last));
+    // The word is read out when it changes; the number, which always does, is for the eye.
+    const word = state === "on" ? "live" : "reconnecting";
+    if (label.className !== state) label.replaceChildren(word, h("span", { "aria-hidden": "true" }));
     label.className = state;
-    label.textContent = state === "on" ? `live · ${last}` : `reconnecting after ${last} …`;
+    label.lastChild.textContent = ` · ${last}`;
   }, stream.signal);
 }
 
@@ -128,13 +155,22 @@ function heard(event) {
     }
     return;
   }
+  if (name === "fleet") heardOf(event);
   if (!LIVE_PAGES.has(name) || (words[0] && event.resource.id !== words[0])) return;
-  clearTimeout(again);
+  soon(250);
+  // What is counted from the log comes a little after the event itself.
+  if (name === "attention") { clearTimeout(later); later = setTimeout(() => soon(0), 2000); }
+}
+
+// However fast events come, the page is drawn again: soon, and then half of the time at most.
+function soon(wait) {
+  if (again) { missed = true; return; }
   again = setTimeout(async () => {
+    const began = Date.now();
+    missed = false;
     await show(true);
-    // What is counted from the log comes a little after the event itself.
-    if (name === "attention") again = setTimeout(() => show(true), 2000);
-  }, 250);
+    again = setTimeout(() => { again = null; if (missed) soon(0); }, Date.now() - began);
+  }, wait);
 }
 
 // Search, theme, log out
@@ -160,6 +196,14 @@ async function search() {
   }) : [h("li", { class: "soft" }, "Nothing found.")]));
   found.hidden = false;
 }
+document.getElementById("find").addEventListener("keydown", (event) => {
+  const way = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!way || found.hidden) return;
+  event.preventDefault();
+  const stops = [query, ...found.querySelectorAll("a")];
+  stops[(stops.indexOf(document.activeElement) + way + stops.length) % stops.length].focus();
+});
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); page.focus(); });
 document.getElementById("find").addEventListener("submit", (event) => {
   event.preventDefault();
   const first = found.querySelector("a");
@@ -167,7 +211,7 @@ document.getElementById("find").addEventListener("submit", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) { event.preventDefault(); query.focus(); }
-  if (event.key === "Escape") { found.hidden = true; query.blur(); }
+  if (event.key === "Escape" && !found.hidden) { found.hidden = true; query.focus(); }
 });
 const theme = localStorage.getItem("siderite-theme");
 if (theme) document.documentElement.dataset.theme = theme;

@@ -62,6 +62,7 @@ export async function fleet(kind = "node", query = "") {
   const parts = [];
   const count = h("span", { class: "soft", role: "status" });
   const more = h("button", { type: "button" }, "More");
+  live = { way, kind, parts, sought: new Set(), timer: null };
   const all = h("input", { type: "checkbox", "aria-label": `Choose all ${way.noun} that are shown` });
   all.addEventListener("change", () => parts.forEach(({ items, rows }) => {
     items.forEach((one) => (all.checked ? chosen.add(way.id(one)) : chosen.delete(way.id(one))));
@@ -73,7 +74,7 @@ export async function fleet(kind = "node", query = "") {
     more.disabled = true;
     const { items, end } = await fetchPage();
     const before = parts.length;
-    for (let at = 0; at < items.length; at += FIRST) parts.push(part(items.slice(at, at + FIRST), (one) => row(way, one, chosen)));
+    for (let at = 0; at < items.length; at += FIRST) parts.push(part(items.slice(at, at + FIRST), (one) => row(way, one, chosen), way.id));
     if (!before && parts.length) parts[0].show();
     table.append(...parts.slice(before).map(({ body }) => body));
     total += items.length;
@@ -103,7 +104,7 @@ const near = new IntersectionObserver((seen) => seen.forEach(({ target, isInters
   if (mine && isIntersecting !== mine.isThere) (isIntersecting ? mine.show : mine.hide)();
 }), { rootMargin: "1500px" });
 
-function part(items, make) {
+function part(items, make, id) {
   const body = h("tbody");
   let rows = null;
   const gap = (height) => {
@@ -113,11 +114,41 @@ function part(items, make) {
   };
   const made = { body, items, isThere: false, rows: () => rows,
     show() { rows = rows || items.map(make); made.isThere = true; body.replaceChildren(...rows); },
-    hide() { made.isThere = false; gap(body.offsetHeight); } };
+    hide() { made.isThere = false; gap(body.offsetHeight); },
+    renew(one) {
+      const at = items.findIndex((each) => id(each) === id(one));
+      if (at < 0) return;
+      items[at] = one;
+      if (rows) rows[at].replaceChildren(rows[at].firstChild, ...[...make(one).children].slice(1));
+    } };
   gap(items.length * ROW_PX);
   shownParts.set(body, made);
   near.observe(body);
   return made;
+}
+
+// Live: rows that are on the page and that the log tells of are asked for again, few at a time.
+const AT_ONCE = 25;
+let live = null;
+
+export function heardOf({ resource }) {
+  const mine = live;
+  if (!mine || (resource.type === "instance" ? "server" : resource.type) !== mine.kind) return;
+  mine.sought.add(resource.id);
+  mine.timer = mine.timer || setTimeout(() => renew(mine), 400);
+}
+
+async function renew(mine) {
+  const there = new Set(mine.parts.filter((each) => each.isThere).flatMap((each) => each.items.map(mine.way.id)));
+  const ids = [...mine.sought].filter((id) => there.has(id)).slice(0, AT_ONCE);
+  mine.sought = new Set([...mine.sought].filter((id) => there.has(id) && !ids.includes(id)));
+  const found = await Promise.all(ids.map((id) => whole(mine.kind, id)));
+  found.filter(Boolean).forEach((one) => mine.parts.forEach((each) => each.renew(one)));
+  mine.timer = mine.sought.size && mine === live ? setTimeout(() => renew(mine), 400) : null;
+}
+
+function whole(kind, id) {
+  return get(kind === "node" ? `/baremetal/v1/nodes/${id}?fields=${FIELDS.join()}` : `/compute/v2.1/servers/${id}`).then((found) => found.server || found, () => null);
 }
 
 function facets(kind, way, asked, sought) {
@@ -141,7 +172,7 @@ function row(way, one, chosen) {
   const id = way.id(one);
   const box = h("input", { type: "checkbox", "aria-label": `Choose ${one.name || id}`, checked: chosen.has(id) });
   box.addEventListener("change", () => (box.checked ? chosen.add(id) : chosen.delete(id)));
-  return h("tr", {}, h("td", { class: "tick" }, box), way.cells(one).map((cell) => h("td", {}, cell)));
+  return h("tr", {}, h("td", { class: "tick" }, box), way.cells(one).map((cell, at) => h("td", { "data-label": way.columns[at] }, cell)));
 }
 
 function paged(way, asked) {
@@ -156,8 +187,7 @@ function paged(way, asked) {
 
 async function searched(way, kind, sought, asked) {
   const { results } = await get(`/events/v1/search?${new URLSearchParams({ q: sought, type: kind, limit: FIRST })}`);
-  const found = await Promise.all(results.map((one) => get(kind === "node" ? `/baremetal/v1/nodes/${one.id}?fields=${FIELDS.join()}` : `/compute/v2.1/servers/${one.id}`)
-    .then((whole) => whole.server || whole, () => null)));
+  const found = await Promise.all(results.map((one) => whole(kind, one.id)));
   const fits = (one) => [...asked].every(([name, value]) => String(one[name] ?? "") === value);
   return { items: found.filter((one) => one && fits(one)), end: true };
 }

@@ -11,11 +11,11 @@ async function machines() {
 }
 
 function verbs(label, words, legal, act) {
-  return h("div", { class: "bar", role: "group", "aria-label": label }, words.map((word) =>
+  return h("div", { class: "bar", role: "group", tabindex: -1, "aria-label": label }, words.map((word) =>
     h("button", { type: "button", disabled: !can("member") || !legal.includes(word),
       title: !can("member") ? "Your role may look, not act." : legal.includes(word) ? null : "Not possible in this state.",
       onclick: async () => {
-        if (/^delete/.test(word) && !window.confirm(`${word}?`)) return;
+        if (/^(delete|rebuild)/.test(word) && !window.confirm(`${word}?`)) return;
         try { await act(word); toast(`${word}: taken.`); } catch (problem) { toast(`${word}: ${problem.message}`, true); }
       } }, word)));
 }
@@ -73,7 +73,7 @@ function remedy(one, legal) {
 
 function diagram(kind, here) {
   return [h("h2", {}, "You are here"), h("div", { class: "diagram", tabindex: 0, role: "group", "aria-label": "State diagram" },
-    h("img", { src: `machines/${kind}.svg?here=${encodeURIComponent(here)}`, alt: `States of a ${kind}; this one is ${here}` }))];
+    h("img", { class: kind, src: `machines/${kind}.svg?here=${encodeURIComponent(here)}`, alt: `States of a ${kind}; this one is ${here}` }))];
 }
 
 function facts(one, names) {

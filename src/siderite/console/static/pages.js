@@ -1,7 +1,7 @@
 // The pages that watch over everything. Each gets the words of its address and gives back what is shown.
 
 import { ask, can, get } from "./api.js";
-import { ago, h, meter, number, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
+import { ago, h, labelled, meter, number, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
 
 const FAILED = ["deploy failed", "clean failed", "inspect failed", "rescue failed", "unrescue failed", "adopt failed", "service failed", "error"];
 const LOST = ["baremetal.node.power_unknown", "baremetal.node.power_conflict"];
@@ -32,10 +32,12 @@ export async function attention() {
   const all = [...nodes.values()];
   const lost = (one) => one.fault === "power failure" || (one.power_state === "unknown" && one.provision_state !== "enroll");
   const rank = (one) => (/failed|error/.test(one.provision_state) ? 0 : lost(one) ? 1 : overdue.has(one.uuid) ? 2 : disputed.has(one.uuid) ? 3 : 4);
+  const began = new Map();
+  for (const { resource, since: at } of [...late.open, ...unknown.open, ...conflicts.open]) if (!began.has(resource.id) || began.get(resource.id) > at) began.set(resource.id, at);
+  const since = (one) => began.get(one.uuid) || one.provision_updated_at;
   const rows = [
-    ...all.sort((a, b) => rank(a) - rank(b)).map((one) => h("tr", {}, h("td", {}, node(one)), h("td", {}, provision(one)), h("td", {}, power(one)),
-      h("td", {}, overdue.has(one.uuid) ? h("div", {}, "over its deadline") : null, disputed.has(one.uuid) ? h("div", {}, "machine and record differ about the power") : null, why(one)),
-      h("td", { class: "fit" }, ago(one.provision_updated_at)))),
+    ...together(all.sort((a, b) => rank(a) - rank(b)).map((one) => ({ one, why: h("td", {}, overdue.has(one.uuid) ? h("div", {}, "over its deadline") : null,
+      disputed.has(one.uuid) ? h("div", {}, "machine and record differ about the power") : null, why(one)), since: since(one) }))),
     ...servers.map((one) => h("tr", {}, h("td", {}, server(one)), h("td", {}, tag(one.status)), h("td", {}, "–"),
       h("td", {}, one.wait_reason || (one.fault && one.fault.message) || "–"), h("td", { class: "fit" }, ago(one.updated)))),
   ];
@@ -52,6 +54,26 @@ export async function attention() {
     h("h2", {}, "What needs somebody"),
     table(["Machine", "State", "Power", "Why", "For"], rows, "All is well: nothing waits for anybody."),
   ];
+}
+
+// One outage is one line, however many machines it took: those that say the same are counted, and opened if wanted.
+const MANY = 5;
+function together(found) {
+  const groups = new Map();
+  for (const each of found) {
+    const key = each.why.textContent;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(each);
+  }
+  return [...groups.values()].flatMap((some) => {
+    if (some.length < MANY || !some[0].why.textContent) return some.map(({ one, why: reason, since }) => h("tr", {}, h("td", {}, node(one)), h("td", {}, provision(one)), h("td", {}, power(one)), reason, h("td", { class: "fit" }, ago(since))));
+    const states = [...new Set(some.map(({ one }) => one.provision_state))];
+    const powers = [...new Set(some.map(({ one }) => one.power_state))];
+    const oldest = some.map(({ since }) => since).filter(Boolean).sort()[0];
+    return h("tr", {}, h("td", {}, h("details", { class: "many" }, h("summary", {}, `${some.length} nodes`), some.map(({ one }) => h("div", {}, node(one))))),
+      h("td", {}, states.length === 1 ? provision(some[0].one) : h("span", { class: "soft" }, `${states.length} states`)),
+      h("td", {}, powers.length === 1 ? power(some[0].one) : h("span", { class: "soft" }, "various")), some[0].why, h("td", { class: "fit" }, ago(oldest)));
+  });
 }
 
 function card(count, words, kind, href) {
@@ -98,6 +120,8 @@ export async function pending() {
 
 // Events
 
+const EVENT_COLUMNS = ["Number", "When", "What", "Machine", "Request"];
+
 export async function events(query = "") {
   const asked = new URLSearchParams(query);
   const type = asked.get("type") || "";
@@ -108,21 +132,27 @@ export async function events(query = "") {
   const form = h("form", { class: "bar" }, h("input", { name: "type", placeholder: "type, such as baremetal.node.*.error", size: 36, value: type, "aria-label": "Event type" }),
     h("button", {}, "Filter"));
   form.addEventListener("submit", (event) => { event.preventDefault(); location.hash = `#/events?${new URLSearchParams(new FormData(form))}`; });
-  return [h("h1", {}, "Events"), form, h("p", { class: "soft" }, "Newest first. After a break it goes on from the number at the top of the page; others can do the same: GET /events/v1/events?after=NUMBER."), h("div", { class: "scroll" }, h("table", { "data-type": type }, h("thead", {}, h("tr", {},
-    ["Number", "When", "What", "Machine", "Request"].map((name) => h("th", { scope: "col" }, name)))), body))];
+  return [h("h1", {}, "Events"), form, h("p", { class: "soft" }, "Newest first. After a break it goes on from the number at the top of the page; others can do the same: GET /events/v1/events?after=NUMBER."), h("div", { class: "scroll" }, h("table", { class: "stacks", "data-type": type }, h("thead", {}, h("tr", {},
+    EVENT_COLUMNS.map((name) => h("th", { scope: "col" }, name)))), body))];
 }
 
 export function eventRow(one, fresh) {
   const { type, id } = one.resource;
   const link = { node: `#/node/${id}`, server: `#/server/${id}`, instance: `#/server/${id}` }[type];
-  return h("tr", { class: fresh ? "new" : null }, h("td", { class: "mono" }, one.seq), h("td", {}, ago(one.time)),
-    h("td", {}, one.priority === "ERROR" ? tag("error") : null, " ", one.event_type), h("td", { class: "mono" }, link ? h("a", { href: link }, id.slice(0, 8)) : `${type} ${id.slice(0, 8)}`),
-    h("td", { class: "mono" }, one.request_id || "–"));
+  const said = one.payload["ironic_object.data"] || one.payload["nova_object.data"] || one.payload;
+  const name = said.name || said.display_name || said.host_name || id.slice(0, 8);
+  const whole = h("details", {}, h("summary", {}, one.event_type));
+  whole.addEventListener("toggle", () => { if (whole.children.length === 1) whole.append(h("pre", {}, JSON.stringify(one, null, 2))); });
+  return labelled(h("tr", { class: fresh ? "new" : null }, h("td", { class: "mono" }, one.seq), h("td", { class: "fit" }, ago(one.time)),
+    h("td", {}, one.priority === "ERROR" ? tag("error") : null, " ", whole), h("td", {}, link ? h("a", { class: "name", href: link, title: id }, name) : `${type} ${name}`),
+    h("td", { class: "mono long" }, one.request_id || "–")), EVENT_COLUMNS);
 }
 
 // Webhooks
 
 const at = (one, more = "") => `/events/v1/webhooks/${one.id}${more}`;
+
+const again = () => { window.dispatchEvent(new Event("hashchange")); return "Done."; };
 
 function act(label, what, done) {
   return h("button", { type: "button", disabled: !can("member"), title: can("member") ? null : "Your role may look, not act.",
@@ -143,9 +173,11 @@ export async function webhooks() {
   const state = (one) => (one.dead ? tag(`${one.dead} given up`, "dead letters") : tag(one.enabled === false ? "off" : "active"));
   return [
     h("h1", {}, "Webhooks"), make,
-    table(["Address", "Wants", "State", "At number", "Waiting", "Lost", ""], found.map((one) => h("tr", {}, h("td", {}, h("span", { class: "long" }, one.url)), h("td", {}, one.type || "everything"),
+    table(["Address", "Wants", "State", "At number", "Waiting", "Lost", ""], found.map((one) => h("tr", {}, h("td", {}, one.name ? h("div", {}, one.name) : null, h("span", { class: one.name ? "long soft" : "long" }, one.url)), h("td", {}, one.type || "everything"),
       h("td", {}, state(one)), h("td", { class: "num" }, number(one.at)), h("td", { class: "num" }, number(one.pending)), h("td", { class: "num" }, number(one.lost)),
-      h("td", { class: "fit" }, act("Test", () => ask("POST", at(one, "/test"), {}), (told) => `It answered: ${JSON.stringify(told)}`)))),
+      h("td", { class: "fit" }, act("Test", () => ask("POST", at(one, "/test"), {}), (told) => (told.delivered ? `It took the event (${told.status}, ${told.ms} ms).` : `It did not take the event: ${told.error}`)), " ",
+        act(one.enabled === false ? "Turn on" : "Turn off", () => ask("PATCH", at(one), { enabled: one.enabled === false }), again), " ",
+        act("Delete", () => (window.confirm(`Delete the webhook ${one.name || one.url}, and what it has not had yet?`) ? ask("DELETE", at(one)) : Promise.reject(new Error("It stays."))), again)))),
     "Nobody has subscribed yet."),
     found.slice(0, 20).map((one, n) => (deliveries[n].deliveries || []).length ? [h("h2", {}, `Last deliveries: ${one.name || one.url}`),
       table(["Number", "Event", "State", "Tries", "Last answer", ""], deliveries[n].deliveries.map((each) => h("tr", {}, h("td", { class: "num" }, number(each.seq)), h("td", {}, each.event_type),
@@ -188,7 +220,7 @@ export async function capacity() {
       table(["Flavor", "vCPUs", "Memory, MiB", "Disk, GiB", ...shownHosts.map((one) => one.hypervisor_hostname), "All"], flavors.map((flavor) => h("tr", {}, h("td", {}, flavor.name),
         h("td", { class: "num" }, flavor.vcpus), h("td", { class: "num" }, number(flavor.ram)), h("td", { class: "num" }, number(flavor.disk)),
         shownHosts.map((one) => h("td", { class: `num ${fit(flavor, one) ? "" : "none"}` }, number(fit(flavor, one)))),
-        h("td", { class: "num" }, h("b", {}, number(hosts.reduce((sum, one) => sum + fit(flavor, one), 0)))))))] : null,
+        h("td", { class: "num" }, h("b", {}, number(hosts.reduce((sum, one) => sum + fit(flavor, one), 0)))))), "There are no flavors.", "tight")] : null,
   ];
 }
 

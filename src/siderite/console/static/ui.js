@@ -39,11 +39,19 @@ export function ago(text) {
   return h("time", { datetime: text, title: text }, `${Math.round(amount)} ${unit}`);
 }
 
-export function table(columns, rows, empty) {
+export function table(columns, rows, empty, kind = "") {
   if (!rows.length) return h("p", { class: "empty" }, empty || "Nothing here.");
-  return h("div", { class: "scroll" }, h("table", {},
-    h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
+  rows.forEach((row) => labelled(row, columns));
+  const numeric = (at) => (rows.some((row) => row.children[at] && row.children[at].classList.contains("num")) ? "num" : null);
+  return h("div", { class: `scroll ${kind}` }, h("table", { class: "stacks" },
+    h("thead", {}, h("tr", {}, columns.map((name, at) => h("th", { scope: "col", class: numeric(at) }, name)))),
     h("tbody", {}, rows)));
+}
+
+// Where there is no room for columns, each cell says what it is.
+export function labelled(row, columns) {
+  [...row.children].forEach((cell, at) => { if (columns[at]) cell.setAttribute("data-label", columns[at]); });
+  return row;
 }
 
 export const number = (value) => (typeof value === "number" ? value.toLocaleString("en") : value);
