@@ -151,6 +151,8 @@ def test_hard_powers_off_at_once_for_each_of_the_five(
 def test_resize_takes_the_seeds_flavor_id_too(patient: Cloud) -> None:
     uuid, flavor = patient.boot(), patient.make_flavor(ram=256)
     asked = {"flavor_id": flavor, "shutdown_type": "HARD"}
+    torn = patient.act(uuid, "resize", {**asked, "flavorRef": patient.flavor}, version=OURS)
+    assert torn.status == 400, "two sizes at once"
     answer = patient.act(uuid, "resize", asked, version=OURS)
     assert answer.status == 202, answer
     patient.until(uuid, "VERIFY_RESIZE")

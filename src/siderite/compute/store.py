@@ -9,6 +9,7 @@ from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Amount
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.host import Hypervisor
+from siderite.compute.domain.host import carries
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.server import Server
 from siderite.core.store import Line
@@ -115,8 +116,12 @@ def free_many(server: str, found: Sequence[Claim]) -> list[Op]:
     ops += [
         Op(
             "UPDATE hypervisors SET vcpus_used = vcpus_used - ?, ram_used = ram_used - ?,"
-            " disk_used = disk_used - ?, servers = servers - ? WHERE host = ? AND node = ?",
-            (*total, host, node),
+            " disk_used = disk_used - ?, servers = servers - ?,"
+            # What its driver said of it when it was last asked is not so any more.
+            " is_available = CASE WHEN why_not = ? THEN 1 ELSE is_available END,"
+            " why_not = CASE WHEN why_not = ? THEN NULL ELSE why_not END"
+            " WHERE host = ? AND node = ?",
+            (*total, carries(server), carries(server), host, node),
         )
         for (host, node), total in sums.items()
     ]

@@ -46,7 +46,7 @@ HOUR_S = 3600.0
 NOT_FOUND, CONFLICT = 404, 409
 NEVER = (400, 403)
 """A rebuild that is refused so (its image is gone, the quota is exceeded) is refused again."""
-FULL, IN_USE = "without room", "in use"
+FULL, IN_USE, CARRIES = "without room", "in use", "not available: carries server"
 """How the refusals of hosts begin that would do if somebody went."""
 NODE = Room(1, 0, 0)
 """Bare metal is given out whole."""
@@ -193,9 +193,11 @@ class Reaper:
         found = []
         for host in hosts:
             node = host["hypervisor_hostname"]
-            if host["state"] != "up" or not refusals.get(node, "").startswith((FULL, IN_USE)):
+            why, on_it = refusals.get(node, ""), there.get(node, [])
+            if host["state"] != "up" or not why.startswith((FULL, IN_USE, CARRIES)):
                 continue
-            on_it = there.get(node, [])
+            if why.startswith(CARRIES) and not on_it:
+                continue  # somebody else's
             going = [one for one in on_it if one["OS-EXT-STS:task_state"] == "deleting"]
             free = NODE if not on_it else Room(0, 0, 0)
             if not is_whole:

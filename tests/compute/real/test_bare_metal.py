@@ -1,5 +1,6 @@
 """Servers on whole machines: the compute API over our own bare metal API, in the real program."""
 
+import asyncio
 import itertools
 import time
 from collections.abc import Callable
@@ -9,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from siderite.cli.cloud import read_cloud
+from siderite.reaper import Api
+from siderite.reaper import Reaper
+from siderite.reaper import Rules
 from tests.baremetal.real.life import Life
 from tests.baremetal.real.life import image
 from tests.baremetal.real.life import ramdisk_options
@@ -105,15 +110,15 @@ class Metal:
         """Until all of them run."""
         return all(self.until(server, "ACTIVE") for server in servers)
 
-    def boot(self, flavor: str, image: str) -> str:
-        wish = {"name": "iron", "flavorRef": flavor, "imageRef": image, "networks": "none"}
+    def boot(self, flavor: str, image: str, **more: Any) -> str:
+        wish = {"name": "iron", "flavorRef": flavor, "imageRef": image, "networks": "none", **more}
         return str(self.nova("POST", "/servers", {"server": wish})["server"]["id"])
 
 
 @pytest.fixture(scope="module")
 def metal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metal]:
     folder: Path = tmp_path_factory.mktemp("metal")
-    with running_server(folder, options=UNTOLD) as server:
+    with running_server(folder, options=UNTOLD | {"use_pending_state": "true"}) as server:
         yield Metal(server)
 
 
@@ -172,9 +177,30 @@ def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> No
     assert freed["instance_uuid"] is None
 
 
+def test_a_preemptible_server_leaves_its_node_to_a_paying_one(metal: Metal) -> None:
+    metal.wait(lambda: metal.nova("GET", "/servers")["servers"], lambda left: left == [])
+    flavor, image_id = metal.flavor("CUSTOM_BAREMETAL_GOLD"), metal.image()
+    cheap = metal.boot(flavor, image_id, metadata={"preemptible": "true"})
+    node = metal.until(cheap, "ACTIVE")["OS-EXT-SRV-ATTR:hypervisor_hostname"]
+    paying = metal.boot(flavor, image_id)
+    assert metal.until(paying, "PENDING")["refusals"].keys() == {node}
+
+    async def reap() -> None:
+        auth = read_cloud(str(metal.server.data))["auth"]
+        api = Api(auth["auth_url"], auth["username"], auth["password"], auth["project_name"])
+        await api.login()
+        await Reaper(api, Rules("reaper")).round()
+        await api.close()
+
+    asyncio.run(reap())
+    assert metal.until(paying, "ACTIVE")["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
+    assert metal.node(node)["instance_uuid"] == paying
+    metal.nova("DELETE", f"/servers/{paying}")
+
+
 def test_no_node_of_the_class_says_why(metal: Metal) -> None:
     server = metal.boot(metal.flavor("CUSTOM_TIN"), metal.image())
-    assert "fault" in metal.until(server, "ERROR")
+    assert "fault" in metal.until(server, "PENDING")
 
 
 def test_a_server_is_deployed_on_a_real_machine_behind_a_redfish_bmc(

@@ -83,3 +83,8 @@ class Amount:
     vcpus: int
     ram_mib: int
     disk_gib: int
+
+
+def carries(server: str) -> str:
+    """Why a node that is given out whole is not available while it has this server."""
+    return f"carries server {server}"

@@ -30,13 +30,8 @@ class Verdict(StrEnum):
     STOP = "force_stop"
 
 
-_DOWN = {
-    Policy.HARDWARE: Verdict.POWERED_OFF, Policy.RECORD: Verdict.START,
-    Policy.OBSERVE: Verdict.NOTE,
-}  # fmt: skip
-_UP = {
-    Policy.HARDWARE: Verdict.POWERED_ON, Policy.RECORD: Verdict.STOP, Policy.OBSERVE: Verdict.NOTE,
-}  # fmt: skip
+_DOWN = {Policy.HARDWARE: Verdict.POWERED_OFF, Policy.RECORD: Verdict.START}
+_UP = {Policy.HARDWARE: Verdict.POWERED_ON, Policy.RECORD: Verdict.STOP}
 
 
 def settle(
@@ -45,11 +40,12 @@ def settle(
     """What follows from seeing a server's machine in a power state."""
     if task_state is not None or seen is Power.NOSTATE:
         return Verdict.NOTHING
+    if policy is Policy.OBSERVE:
+        return _noted(recorded, seen)
     if vm_state == V.ACTIVE and seen.is_down:
         return _DOWN[policy]
     if vm_state == V.PAUSED and seen.is_down:
-        # What was in its memory is gone: there is nothing to put back.
-        return Verdict.NOTE if policy is Policy.OBSERVE else Verdict.POWERED_OFF
+        return Verdict.POWERED_OFF  # its memory is gone: there is nothing to put back
     if vm_state == V.STOPPED and seen is Power.RUNNING:
         return _UP[policy]
     if vm_state == V.STOPPED and seen in (Power.PAUSED, Power.SUSPENDED):

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from siderite.compute.domain.driver_card import DriverCard
+from siderite.compute.domain.host import carries
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
@@ -262,7 +263,7 @@ def offer(node: Node) -> Inventory:
     if node.get("maintenance"):
         why = "in maintenance"
     elif node["instance_uuid"]:
-        why = f"carries server {node['instance_uuid']}"
+        why = carries(node["instance_uuid"])
     elif state != "available":
         why = f"is {state}, not available"
     return Inventory(

@@ -76,8 +76,6 @@ def _gate(server: Server, power: Power) -> str | None:
     needed = V.STOPPED if power is Power.RUNNING else V.ACTIVE
     if server.vm_state != needed:
         return f"nothing to do: the server is {server.vm_state}, not {needed}"
-    if server.power is power:
-        return f"nothing to do: its power is {power.word} already"
     return None
 
 

@@ -8,6 +8,7 @@ from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
 from siderite.core import shape
 from siderite.core.errors import Invalid
+from siderite.core.http import MIB
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -56,7 +57,10 @@ def answer_form() -> shape.Json:
 async def take(service: "Service", request: Request) -> Response:
     """POST /v2.1/os-server-external-events"""
     found = forms.take(
-        await forms.document(request), "body", {"events": Key(forms.anything, required=True)}, 1
+        await forms.document(request, MIB),
+        "body",
+        {"events": Key(forms.anything, required=True)},
+        1,
     )["events"]
     if not isinstance(found, list) or not found:
         raise Invalid("Invalid input for field/attribute events. It must be a list of events.")

@@ -33,12 +33,12 @@ class BadMediaType(SideriteError):
     status = 415
 
 
-async def document(request: Request) -> dict[str, Any]:
+async def document(request: Request, limit: int = BODY_LIMIT) -> dict[str, Any]:
     """The body, which must be a JSON object."""
     kind = (request.header(b"content-type") or "").split(";")[0].strip().lower()
     if kind not in ("", "application/json", "text/plain"):
         raise BadMediaType(f"Unsupported Content-Type {kind[:80]}; use application/json.")
-    found = parse_json(await request.body(BODY_LIMIT))
+    found = parse_json(await request.body(limit))
     if not isinstance(found, dict):
         raise Invalid("Malformed request body: it must be a JSON object.")
     return found

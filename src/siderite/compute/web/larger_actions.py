@@ -114,6 +114,8 @@ async def resize(service: "Service", request: Request, value: Any) -> Response:
         raise Invalid(
             "Invalid input for field/attribute resize. 'flavorRef' is a required property"
         )
+    if asked.get("flavor_id", ref) != ref:
+        raise forms.wrong("flavor_id", asked["flavor_id"], "it is not the one of flavorRef")
     fields = {"disk_config": asked["OS-DCF:diskConfig"]} if "OS-DCF:diskConfig" in asked else {}
     await resizing.resize(
         service.ctx, request.params[0], ref.rstrip("/").rpartition("/")[2], who=request.who,
