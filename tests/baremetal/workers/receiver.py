@@ -71,6 +71,9 @@ class Receiver:
             self.taken.append((event["server_uuid"], event["tag"]))
             answer = {**event, "code": code, "status": "completed" if code == 200 else "failed"}
             reply(request, 200 if code == 200 else 207, {"events": [answer]})
+        elif mood == "unknown":  # as Nova said it when power-update was new
+            said = {"code": 404, "message": "No instances found for any event"}
+            reply(request, 404, {"itemNotFound": said})
         else:
             reply(request, int(mood), {"error": "as told"})
 

@@ -21,6 +21,10 @@ _OK = 300
 _OWN_FAULT = range(400, 500)
 _NOT_FOR_GOOD = frozenset({401, 403, 404, 405, 407, 408, 409, 413, 421, 423, 425, 429, 431})
 """Answers to a whole request that another day, or another configuration, may change."""
+_NO_SERVER = b"No instances found"
+"""What older Novas say, to the whole request, of a server that they do not know. Any other 404 is
+that of a wrong address.
+"""
 
 
 class Tokens(Protocol):
@@ -75,6 +79,8 @@ class ComputeApi:
             raise NotNow(f"{self._url} cannot be reached: {why}") from why
         if reply.status_code < _OK:
             return _answer(_event(reply))
+        if reply.status_code == 404 and _NO_SERVER in reply.content:  # noqa: PLR2004
+            return Answer(reply.status_code, _REASONS[reply.status_code])
         if reply.status_code == 401:  # noqa: PLR2004
             self._tokens.forget()
         if reply.status_code in _OWN_FAULT and reply.status_code not in _NOT_FOR_GOOD:
