@@ -154,6 +154,16 @@ def test_a_server_shows_those_properties_of_its_image_that_matter_to_it(lite: Cl
     assert shown == {"os_shutdown_timeout": "5", "hw_disk_bus": "scsi"}
 
 
+def test_from_2_102_no_address_takes_what_it_does_not_know(one: tuple[Cloud, str]) -> None:
+    cloud, uuid = one
+    for path in (
+        f"/servers/{uuid}", f"/servers/{uuid}/metadata", f"/flavors/{cloud.flavor}",
+        f"/servers/{uuid}/migrations", "/servers", "/os-aggregates", "/limits",
+    ):  # fmt: skip
+        assert cloud.ask("GET", f"{path}?x=1", version=74).status == 200, path
+        assert cloud.ask("GET", f"{path}?x=1", version=102).status == 400, path
+
+
 def test_a_small_network_is_filled_to_the_last_address(tmp_path: Any) -> None:
     with cloud(tmp_path, hosts=0, networks="tiny=user@10.9.0.0/26") as small:
         size = 64 - 18

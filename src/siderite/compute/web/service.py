@@ -13,6 +13,7 @@ from siderite.compute.usecases import listing
 from siderite.compute.usecases.context import Context
 from siderite.compute.web import policy
 from siderite.compute.web import versions
+from siderite.compute.web.checks import ALL_STRICT
 from siderite.compute.web.pages import Pages
 from siderite.compute.web.routes import ROUTES
 from siderite.compute.web.routes import in_project
@@ -40,6 +41,17 @@ _NAMES = {
     429: "overLimit", 501: "notImplemented", 503: "serviceUnavailable",
 }  # fmt: skip
 _UNAUTHORIZED, _NOT_FOUND, _METHOD = 401, 404, 405
+_QUERIED = tuple(
+    "/v2.1/" + path
+    for path in (
+        "os-", "limits", "servers/{id}/os-instance-actions",
+        "servers/{id}/os-volume_attachments",
+    )
+)  # fmt: skip
+"""Addresses of lists that have arguments, beside those of servers and flavors."""
+_LISTS = frozenset({
+    "/v2.1/servers", "/v2.1/servers/detail", "/v2.1/flavors", "/v2.1/flavors/detail",
+})  # fmt: skip
 
 
 class ComputeService:
@@ -94,6 +106,8 @@ class ComputeService:
         policy.check(route.policy, request.who)
         if route.since > request.version:
             raise NotFound("The resource could not be found.")
+        if request.query and request.version >= ALL_STRICT:
+            _refuse_query(request, route)
 
     def _check_project(self, request: Request) -> None:
         """The project in the URL must be the token's."""
@@ -132,6 +146,14 @@ class ComputeService:
         if error.retry_after_s is not None:
             fault["retryAfter"] = str(error.retry_after_s)
         return reply({_NAMES.get(status, "computeFault"): fault}, status)
+
+
+def _refuse_query(request: Request, route: Route) -> None:
+    """Where no argument is known, none is taken; lists say themselves which they know."""
+    path = route.path.replace("/{project_id}", "", 1)
+    if route.method == "GET" and path not in _LISTS and not path.startswith(_QUERIED):
+        name = request.query[0][0]
+        raise Invalid(f"Additional properties are not allowed ({name[:80]!r} was unexpected)")
 
 
 @lru_cache(256)
