@@ -57,6 +57,7 @@ _HELD = (
 )  # fmt: skip
 PLACES = {
     **{f"/baremetal/v1/nodes/{{node}}/{word}": {"node": "worked"} for word in _HELD},
+    "/compute/v2.1/extensions/{alias}": {"alias": "os-shelve"},
     "/compute/v2.1/os-hypervisors/{id}/search": {"id": "host"},
     "/compute/v2.1/os-hypervisors/{id}/servers": {"id": "host"},
     "/console/machines/{name}": {"name": "node.svg"},

@@ -9,6 +9,7 @@ from siderite.compute.web import aggregates
 from siderite.compute.web import attachments
 from siderite.compute.web import consoles
 from siderite.compute.web import diagnostics
+from siderite.compute.web import extensions
 from siderite.compute.web import external_events
 from siderite.compute.web import flavor_extras
 from siderite.compute.web import flavors
@@ -71,16 +72,6 @@ def v21_form() -> shape.Json:
     return shape.wire(_about(""))
 
 
-async def extensions(service: "Service", request: Request) -> Response:
-    """GET /v2.1/extensions: all that there once were are part of the API now."""
-    return reply({"extensions": []})
-
-
-def extensions_form() -> shape.Json:
-    """The form of that: always empty."""
-    return shape.wire({"extensions": []})
-
-
 def in_project(route: Route) -> Route:
     """The same route with the project in its path, as old clients write it."""
     return replace(route, path=route.path.replace("/v2.1", "/v2.1/{project_id}", 1))
@@ -90,11 +81,11 @@ _SHELL = (
     Route("GET", "/", root, gives=root_form),
     Route("GET", "/v2.1", v21, gives=v21_form),
     Route("GET", "/v2.1/versions/{id}", v21, gives=v21_form),
-    Route("GET", "/v2.1/extensions", extensions, "servers:read", gives=extensions_form),
 )
 
 ROUTES: tuple[Route, ...] = (
     *_SHELL,
+    *extensions.ROUTES,
     *keypairs.ROUTES,
     *quotas.ROUTES,
     *server_groups.ROUTES,
