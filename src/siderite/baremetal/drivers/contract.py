@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 from typing import Protocol
@@ -39,6 +40,11 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 
 _interfaces = attrgetter(*(f"{kind}_interface" for kind in INTERFACES))
+
+
+@lru_cache(256)  # most nodes have the same
+def _by_kind(names: tuple[str | None, ...]) -> Mapping[str, str]:
+    return {kind: name or "" for kind, name in zip(INTERFACES, names, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Endpoint:
             node.properties,
             node.instance_info,
             node.driver_internal_info,
-            {kind: name or "" for kind, name in zip(INTERFACES, _interfaces(node), strict=True)},
+            _by_kind(_interfaces(node)),
             node.target_raid_config,
             node.lessee or node.owner,
             node.boot_mode,
