@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from siderite.cli.main import main
+from siderite.cli.wait import Sight
+from siderite.cli.wait import until_over
 
 BUDGET_S = 0.15
 
@@ -106,3 +108,26 @@ def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path, capsys) -> Non
     assert "choose another with --listen" in said
     assert "wrong    database" in said
     assert "siderite restore" in said
+
+
+def test_a_cloud_that_is_not_there_is_never_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "clouds.yaml"
+    file.write_text("clouds: {siderite: {auth: {auth_url: http://127.0.0.1:9/identity/v3}}}\n")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(file))
+    monkeypatch.setenv("OS_CLOUD", "production")
+    assert main(["node", "power", "off", "web1"]) == 1
+    said = capsys.readouterr().err
+    assert "has no cloud 'production', which OS_CLOUD names; it has: siderite." in said
+
+
+def test_who_stops_watching_is_told_that_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    def look(machine: int) -> Sight:
+        if machine:
+            raise KeyboardInterrupt
+        return Sight("active", is_over=True)
+
+    with pytest.raises(KeyboardInterrupt):
+        until_over([("done", 0), ("web1", 1)], look, 5)
+    assert "no longer watched, but it goes on: web1." in capsys.readouterr().err

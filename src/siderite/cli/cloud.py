@@ -72,8 +72,11 @@ def read_cloud(data: str | None) -> dict[str, Any]:
     try:
         clouds = yaml.safe_load(path.read_text())["clouds"]
         name = os.environ.get("OS_CLOUD", "")
-        if name not in clouds or data:
+        if data or not name:
             name = "siderite" if "siderite" in clouds or len(clouds) > 1 else next(iter(clouds))
+        elif name not in clouds:
+            raise Refused(f"{path} has no cloud {name!r}, which OS_CLOUD names; it has:"
+                          f" {', '.join(clouds)}.")  # fmt: skip
         found: dict[str, Any] = clouds[name]
         found["auth"]["auth_url"]
     except OSError as why:

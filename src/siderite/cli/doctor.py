@@ -13,18 +13,23 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from contextlib import closing
+from contextlib import suppress
 from dataclasses import asdict
 from dataclasses import dataclass
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from urllib.parse import urlsplit
 
+from siderite import clouds
 from siderite.cli import reach
 from siderite.cli import show
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
+from siderite.cli.cloud import read_cloud
 from siderite.cli.settings import loaded
 from siderite.core.config import Config
 
@@ -47,7 +52,11 @@ class Finding:
 
 def run(said: argparse.Namespace) -> int:
     """Print the findings; 1 if something is wrong."""
-    findings = list(examine(loaded(said).config, said.data))
+    options = loaded(said)
+    config = options.config
+    if options.origin["listen"] == "default":
+        config = replace(config, listen=_told(config) or config.listen)
+    findings = list(examine(config, said.data))
     if said.output == "json":
         print(json.dumps([asdict(one) for one in findings], indent=2, ensure_ascii=False))
     else:
@@ -61,6 +70,17 @@ def run(said: argparse.Namespace) -> int:
             if one.remedy:
                 print(f"\n{one.what}: {one.remedy}")
     return 1 if any(one.state == "wrong" for one in findings) else 0
+
+
+def _told(config: Config) -> str | None:
+    """Where the service said that it listens, if that was on this machine: clouds.yaml has it."""
+    if not clouds.path(config).exists():
+        return None
+    with suppress(Refused, KeyError, ValueError):
+        told = urlsplit(str(read_cloud(config.data)["auth"]["auth_url"]))
+        if told.scheme == "http" and told.hostname in ("127.0.0.1", "::1", "localhost"):
+            return told.netloc
+    return None
 
 
 def examine(config: Config, data: str | None) -> Iterator[Finding]:

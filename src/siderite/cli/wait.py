@@ -13,6 +13,7 @@ from siderite.cli.cloud import Late
 from siderite.cli.cloud import Refused
 
 _PAUSE_S = 0.5
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +48,27 @@ def until_over(
     open_ = dict(machines)
     states: dict[str, str] = {}
     code = 0
-    with show:
-        while open_:
-            for name, machine in list(open_.items()):
-                sight = look(machine)
-                if states.get(name) != sight.state:
-                    states[name] = sight.state
-                    show.moved(name, sight.state)
-                if sight.is_over:
-                    del open_[name]
-                    code = code or (1 if sight.problem else 0)
-                    show.ended(name, sight)
-            show.now(Counter(states[name] for name in open_))
-            if open_ and time.monotonic() >= deadline:
-                break
-            if open_:
-                time.sleep(min(_PAUSE_S, max(0.0, deadline - time.monotonic())))
+    try:
+        with show:
+            while open_:
+                for name, machine in list(open_.items()):
+                    sight = look(machine)
+                    if states.get(name) != sight.state:
+                        states[name] = sight.state
+                        show.moved(name, sight.state)
+                    if sight.is_over:
+                        del open_[name]
+                        code = code or (1 if sight.problem else 0)
+                        show.ended(name, sight)
+                show.now(Counter(states[name] for name in open_))
+                if open_ and time.monotonic() >= deadline:
+                    break
+                if open_:
+                    time.sleep(min(_PAUSE_S, max(0.0, deadline - time.monotonic())))
+    except KeyboardInterrupt:
+        some = ", ".join(list(open_)[:_NAMED]) + (" …" if len(open_) > _NAMED else "")
+        print(f"siderite: no longer watched, but it goes on: {some}.", file=sys.stderr)
+        raise
     for name in open_:
         late = Late(f"{name} is still {states[name]} after {timeout_s:g} seconds")
         print(f"siderite: {late}; it goes on.", file=sys.stderr)
