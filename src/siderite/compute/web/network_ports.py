@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PATH = "ports"
 _SOUGHT = {
-    "id": "a.port", "device_id": "s.uuid", "project_id": "s.project_id",
+    "id": "a.port", "device_id": "a.server", "project_id": "s.project_id",
     "tenant_id": "s.project_id",
 }  # fmt: skip
 
@@ -66,7 +66,7 @@ def page_form() -> shape.Json:
     return shape.listed("ports", _form(), "ports_links")
 
 
-def _sought(request: Request) -> list[Where]:
+def _sought(service: "NetworkService", request: Request) -> list[Where]:
     """The filters that the database can follow; the others are left to `pages.chosen`."""
     wanted: dict[str, list[str]] = {}
     for name, value in request.query:
@@ -79,8 +79,10 @@ def _sought(request: Request) -> list[Where]:
     )
     if others:
         wanted.pop("a.address", None)  # it is an or, of which this is one half
+    if "a.address" in wanted:  # the index has the network first
+        wanted["a.network"] = [network.name for network in service.ctx.settings.networks]
     return [
-        Where(f"{column} IN ({', '.join('?' * len(values))})", tuple(values))
+        Where(f"{column} IN ({', '.join('?' * len(values)) or 'NULL'})", tuple(values))
         for column, values in wanted.items()
     ]
 
@@ -90,18 +92,19 @@ async def index(service: "NetworkService", request: Request) -> Response:
     most = service.ctx.settings.max_limit
     limit = min(pages.limit_of(request) or most, most)
     marker = dict(request.query).get("marker", "")
-    found = await networks.ports(
-        service.ctx, request.who, _sought(request), after=marker, limit=limit + 1
+    found, following = await networks.ports(
+        service.ctx, request.who, _sought(service, request), after=marker, limit=limit
     )
-    page = pages.chosen([_view(port) for port in found[:limit]], request)
-    following = found[limit - 1].id if len(found) > limit else None
+    page = pages.chosen([_view(port) for port in found], request)
     return reply(pages.listed(request, _PATH, "ports", page, following))
 
 
 async def show(service: "NetworkService", request: Request) -> Response:
     """GET /v2.0/ports/{id}"""
     ident = request.params[0]
-    found = await networks.ports(service.ctx, request.who, [Where("a.port = ?", (ident,))], limit=1)
+    found, _ = await networks.ports(
+        service.ctx, request.who, [Where("a.port = ?", (ident,))], limit=1
+    )
     if not found:
         raise NotFound(f"Port {ident[:80]} could not be found.")
     return reply({"port": pages.fields(_view(found[0]), request)})
