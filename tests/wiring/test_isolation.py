@@ -32,6 +32,7 @@ ELDER = ("/lookup", "/heartbeat/{node}", "/continue_inspection")
 NEWEST = {"baremetal": "1.900", "compute": "2.901"}
 HEADERS = {"baremetal": "x-openstack-ironic-api-version", "compute": "openstack-api-version"}
 SHARED = (
+    "/v2.1/extensions",
     "/v1/drivers/", "/drivers/", "/v2.1/flavors/", "/v2.1/os-quota-sets/{project}/defaults",
     "/v2/schemas/", "/v2.0/quotas/", "/v3/domains/", "/v3/roles/",
 )  # fmt: skip
@@ -94,6 +95,7 @@ class World:
             ),
             ("compute", "os-quota-sets"): project,
             ("compute", "os-simple-tenant-usage"): project,
+            ("compute", "extensions"): "os-shelve",
             ("compute", "flavors"): self.cloud.flavor,
             ("compute", "hosts"): self.cloud.hosts[0],
             ("network", "ports"): server,
