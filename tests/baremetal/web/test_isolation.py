@@ -74,8 +74,8 @@ class Scene:
         """A template with their things in it."""
         return re.sub(r"\{(\w+)\}", lambda found: self.things[found[1]], text)
 
-    def ask(self, route: Route, token: str | None) -> Answer:
-        """A good request to a route."""
+    def ask(self, route: Route, token: str | None, query: str = "") -> Answer:
+        """A good request to a route, but perhaps for its query."""
         path = route.path.removeprefix("/v1")
         kinds = {f"{kind}s": uuid for kind, uuid in self.things.items()}
         things = self.things | {"ident": kinds.get(path.split("/")[1], "")}
@@ -87,7 +87,8 @@ class Scene:
             body = {**body, "candidate_nodes": [self.things["node"]]}
         if route.method in ("GET", "DELETE") or path.endswith(EMPTY):
             body = b""
-        return self.app.ask(route.method, scene.fill(route.path), body, version=900, token=token)
+        path = scene.fill(route.path) + query
+        return self.app.ask(route.method, path, body, version=900, token=token)
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +189,18 @@ def test_no_question_to_a_list_finds_what_is_not_ones_own(
         if answer.status == 200:
             assert next(iter(answer.json.values())) == [], answer
         assert not _tells(answer, "\0"), answer
+
+
+@pytest.mark.parametrize("route", WALKED, ids=lambda route: f"{route.method} {route.path}")
+def test_a_question_that_nobody_reads_is_refused_and_changes_nothing(
+    scene: Scene, route: Route
+) -> None:
+    before = footprint(scene.app)
+    answer = scene.ask(route, None, query="?bogus=1")
+    assert 400 <= answer.status < 500, answer
+    if answer.status == 400:
+        assert "bogus" in answer.sentence or "vendor" in route.path, answer
+    assert footprint(scene.app) == before
 
 
 def test_what_was_asked_were_good_questions(scene: Scene) -> None:

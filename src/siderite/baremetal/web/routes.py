@@ -271,3 +271,21 @@ ROUTES = (
     *_V1,  # links of the bookmark kind have no version in them
 )
 """Every address, with and without `/v1`."""
+
+_READ_WITHOUT = frozenset({
+    states.show, nodes.validation, console.show, management.boot_device, management.boot_devices,
+    management.indicators, management.indicator, management.sensors, management.vendor_methods,
+    traits.OF_NODES.show, traits.OF_RUNBOOKS.show, vifs.index, fleet.children, volumes.of_node,
+    volumes.index, drivers.properties, drivers.raid_properties, drivers.vendor_methods,
+})  # fmt: skip
+_CHANGED_WITH = frozenset({
+    nodes.patch, management.eject, management.vendor_passthru, drivers.vendor_passthru,
+    agent.continue_inspection,
+})  # fmt: skip
+
+
+def takes_query(route: Route) -> bool:
+    """Whether an address looks at its query: most that are read do, few that change something."""
+    if route.method == "GET":
+        return route.handler not in _READ_WITHOUT
+    return route.handler in _CHANGED_WITH

@@ -7,7 +7,9 @@ import msgspec
 
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.web import policy
+from siderite.baremetal.web.bodies import no_query
 from siderite.baremetal.web.routes import ROUTES
+from siderite.baremetal.web.routes import takes_query
 from siderite.baremetal.web.versions import RANGE
 from siderite.core.auth import identify
 from siderite.core.errors import MethodNotAllowed
@@ -73,6 +75,8 @@ class BaremetalService:
             refusals = TOO_OLD.get(route.policy.partition(":")[0], {})
             error = refusals.get(route.method, NotFound)
             raise error(f"This address is there from API version 1.{route.since} on.")
+        if request.scope["query_string"] and not takes_query(route):
+            no_query(request)  # what nobody reads was meant to change the answer
 
     def finish(self, request: Request, response: Response) -> None:
         used = request.version or RANGE.low
