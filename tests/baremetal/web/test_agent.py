@@ -4,12 +4,14 @@ import itertools
 from typing import Any
 
 import hypothesis
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from siderite.baremetal.domain import agent
 from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.web.agent import found_form
 from tests.baremetal.web import odd
 from tests.baremetal.web.expect import refused
 from tests.baremetal.web.test_any_request import check
@@ -45,6 +47,7 @@ def token_of(app: Standing, node: str) -> str:
     """The token that a ramdisk is given."""
     answer = lookup(app, f"node_uuid={node}")
     assert answer.status == 200, answer
+    jsonschema_rs.validate(found_form(), answer.json)
     return str(answer.json["config"]["agent_token"])
 
 
