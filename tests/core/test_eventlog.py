@@ -1,6 +1,7 @@
 """The log: no gap, no double, in order, whatever fails or overtakes; on both databases."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -108,3 +109,26 @@ def test_the_publisher_is_named_as_its_service_does(publisher, shown):
     told = Fact("a.b.end", publisher, "thing", "a", "{}")
     (op,) = eventlog.record([told], at=1.0, host="here", request_id=None)
     assert op.args[3] == shown
+
+
+MANY = """
+INSERT INTO events (message_id, event_type, at, publisher_id, priority, resource_type, resource,
+  payload) SELECT n, 'a.b.start', 0, 'p', 'INFO', 'node', n, repeat('payload', 50)
+FROM generate_series(1, CAST(? AS INT)) AS n
+"""
+
+
+def test_what_has_its_place_is_not_looked_at_again(postgres_url):
+    """However much there is of it, and though nothing has tidied the table up since."""
+
+    async def story():
+        async with migrated(postgres_url) as store:
+            for many in (2000, 2000, 1):
+                await store.write(MANY, (many,))
+                assert await eventlog.place(store) == many
+            await store.write(MANY, (1,))
+            explained = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {eventlog.PLACE}"
+            [[told]] = await store.write(explained, ("", ""))
+            return json.loads(str(told))[0]["Plan"]["Shared Hit Blocks"]
+
+    assert asyncio.run(story()) < 200

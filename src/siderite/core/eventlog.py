@@ -274,14 +274,15 @@ def _entry(row: Line) -> Entry:
     return Entry(*row[:-1], msgspec.Raw(str(row[-1]).encode()))  # type: ignore[arg-type, call-arg]
 
 
-_PLACE = """
+PLACE = """
 WITH head AS (
   SELECT seq FROM event_head FOR UPDATE SKIP LOCKED
 ), known AS (
   SELECT seq FROM event_head
 ), unplaced AS (
   SELECT id, row_number() OVER (ORDER BY id) AS n FROM events
-  WHERE seq IS NULL AND (SELECT seq FROM head) = (SELECT seq FROM known)
+  WHERE seq IS NULL AND id >= (SELECT min(id) FROM events WHERE seq IS NULL)
+    AND (SELECT seq FROM head) = (SELECT seq FROM known)
 ), placed AS (
   UPDATE events SET seq = head.seq + unplaced.n FROM unplaced, head
   WHERE events.id = unplaced.id RETURNING 1
@@ -290,22 +291,32 @@ WITH head AS (
   WHERE EXISTS (SELECT FROM placed) RETURNING 1
 )
 SELECT (SELECT seq FROM head) = (SELECT seq FROM known), (SELECT count(*) FROM placed),
+  (SELECT seq FROM known),
   (SELECT CASE WHEN ? <> '' THEN pg_notify(?, '') END FROM moved)
 """
+"""The sequencer's statement; its arguments are the signal's name, twice."""
 _AGAIN_S = 0.02
 
 
 async def place(store: Store, tell: str = "") -> int:
     """Give committed facts their place in the log (PostgreSQL), and send a signal if there were
     any; how many.
+    """
+    first, last = await place_next(store, tell)
+    return last - first
+
+
+async def place_next(store: Store, tell: str = "") -> tuple[int, int]:
+    """The same: the last number before these facts, and the last of them.
 
     A fact of one resource is committed after the one before it was visible, so the order of `id` is
     right per resource; the lock on the head makes it one sequencer at a time. Whoever finds it
     locked, or moved since the statement saw the facts, comes again: nobody holds it over a round
-    trip.
+    trip. The least `id` is asked for apart because that finds it by walking the index, which clears
+    away what had no place before.
     """
     while True:
-        is_ours, count, _ = (await store.write(_PLACE, (tell, tell)))[0]
+        is_ours, count, head, _ = (await store.write(PLACE, (tell, tell)))[0]
         if is_ours:
-            return int(count or 0)
+            return int(head or 0), int(head or 0) + int(count or 0)
         await asyncio.sleep(_AGAIN_S)

@@ -35,6 +35,10 @@ FACTS = "siderite_facts"
 """The signal to other processes that the log has grown."""
 GATHER_S = 0.4
 """How long the index and the monitor wait for more facts: they can be a little late."""
+PLACE_S, SHARED_PLACE_S = 0.05, 0.2
+"""How long facts gather before they get their places, and the same while other processes give out
+places too.
+"""
 BATCH = {search.NAME: 64, monitor.NAME: 64}
 """Facts that are dealt with at a time: what is said of a machine several times costs once, but more
 would keep requests waiting.
@@ -128,15 +132,19 @@ async def _place_facts(base: Base) -> None:
     """Give facts their place in the log soon after they are committed (PostgreSQL)."""
     wake = asyncio.Event()
     base.door.on_facts(wake.set)
+    seen, is_shared = 0, False
     while True:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1.0):
                 await wake.wait()
         wake.clear()
         try:
-            if await eventlog.place(base.store, FACTS):
+            before, last = await eventlog.place_next(base.store, FACTS)
+            if last > before:
                 base.hub.wake()
+            is_shared, seen = before != seen, last
         except Exception as why:
             log.warning("cannot place facts in the log", error=repr(why))
             await asyncio.sleep(0.5)
-        await asyncio.sleep(0.05)  # many facts at a time cost little more than one
+        # Many facts at a time cost little more than one, and others may have done it for us.
+        await asyncio.sleep(SHARED_PLACE_S if is_shared else PLACE_S)
