@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from siderite.core import metrics
 from siderite.core import work
+from siderite.core.errors import IllegalVerb
 from siderite.core.store import Lost
 from siderite.core.store.table import Resource
 from siderite.core.store.table import Table
@@ -37,7 +38,12 @@ async def report(
     async with door.turns.of(held.machine):
         while True:
             change = door.change(Cause(held.request_id))
-            after = await decide(change, known)
+            try:
+                after = await decide(change, known)
+            except IllegalVerb as why:
+                if await _if_ours(door, held, table) is None:
+                    raise Lost(f"{held.kind} of {held.machine} was given up") from why
+                raise
             try:
                 await door.commit(change)
             except Lost:

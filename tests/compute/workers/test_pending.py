@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
+from siderite.compute.domain.job import job_of
+from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases import due
 from siderite.compute.usecases import pending
+from siderite.compute.usecases import progress
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.tidying import Tidying
+from siderite.core import work
+from siderite.core.store import Lost
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 
@@ -90,6 +95,31 @@ def test_each_has_its_turn_though_the_first_ones_never_fit(
             made.app.run(tidying.round())
         made.until(small, "ACTIVE")
         assert {made.show(uuid, version=PENDING)["status"] for uuid in uuids} == {"PENDING"}
+
+
+def test_work_that_an_administrator_gave_up_is_lost_and_no_mishap(tmp_path: Path) -> None:
+    """A worker that has it in its hands stops, without an error in the log."""
+    with cloud(tmp_path, hosts=1) as made:
+        made.script("all", latency_s={"spawn": 60})
+        uuid, ctx = made.create(), made.app.app.program.compute.context
+        made.wait(uuid, lambda server: server["OS-EXT-STS:task_state"] == "spawning")
+
+        async def report_late() -> None:
+            [held] = await work.of_machine(ctx.door.store, uuid)
+            headers = {"openstack-api-version": "compute 2.901"}
+            path, wish = f"/compute/v2.1/servers/{uuid}/action", {"state": "error"}
+            given_up = await made.app.app.ask(
+                "POST", path, {"os-resetState": wish}, version=None, headers=headers
+            )
+            assert given_up.status == 202
+            server = await progress.load(ctx, uuid)
+            assert server is not None
+            run = progress.Run(held, server, job_of(held.job))
+            await progress.report(ctx, run, progress.Report(Event.DONE, ends=True))
+
+        with pytest.raises(Lost):
+            made.app.run(report_late())
+        assert made.show(uuid)["status"] == "ERROR"
 
 
 def test_one_who_takes_care_of_it_keeps_others_away(full: Cloud) -> None:

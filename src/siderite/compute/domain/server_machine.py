@@ -262,8 +262,8 @@ def _for_all(table: _Table) -> None:
             table.row(name, Event.DONE, V.DELETED)
             table.row(name, Event.FAIL, V.ERROR)
             table.row(name, Event.BREAK, V.ERROR)
-            table.row(name, Event.RESET_ERROR, V.ERROR)
-            if vm != V.PENDING:
+            if vm != V.PENDING:  # there, whoever gives it up must not undo its owner's wish
+                table.row(name, Event.RESET_ERROR, V.ERROR)
                 table.row(name, Event.RESET_ACTIVE, V.ACTIVE)
         if task == "soft-deleting":
             table.row(name, Event.DONE, V.SOFT_DELETED)
