@@ -66,8 +66,8 @@ def test_two_clients_fire_a_thousand_verbs_at_one_node(tmp_path, db):
             assert set(seen) == {202, 409}
             async with asyncio.timeout(30):
                 while True:
-                    node = await app.node(uuid)
                     rows = await app.program.store.fetch("SELECT count(*) FROM work")
+                    node = await app.node(uuid)  # as the last of the work has left it
                     if rows[0][0] == 0 and node.target_power_state is None:
                         break
                     await asyncio.sleep(0.01)
