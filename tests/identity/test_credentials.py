@@ -178,6 +178,7 @@ async def test_bodies_that_make_no_sense_are_refused(world: World) -> None:
         {"name": ""}, {"name": 1}, {"roles": [{}]}, {"roles": [{"name": "king"}]}, {"roles": "x"},
         {"expires_at": "soon"}, {"secret": ""}, {"access_rules": [{"path": "/"}]},
         {"unrestricted": "yes"}, {"description": "x" * 5000}, {"name": "x" * 300},
+        {"expires_at": "9999-12-31T23:59:59-14:00"}, {"expires_at": "0001-01-01T00:00:00+14:00"},
     ):  # fmt: skip
         assert (await _make(world, user, token, **fields)).status_code == 400, fields
     unscoped = (await world.login("mia")).headers["x-subject-token"]
@@ -191,8 +192,20 @@ async def test_bodies_that_make_no_sense_are_refused(world: World) -> None:
 
 
 @story
+async def test_a_role_is_named_once_and_an_empty_list_means_all(world: World) -> None:
+    user, _, token = await _member(world)
+    twice = await _make(world, user, token, name="twice", roles=[{"name": "reader"}] * 2)
+    assert [one["name"] for one in twice.json()["application_credential"]["roles"]] == ["reader"]
+    made = (await _make(world, user, token, name="all", roles=[])).json()["application_credential"]
+    assert {role["name"] for role in made["roles"]} == {"member", "reader"}
+    assert (await _login(world, made)).status_code == 201
+
+
+@story
 async def test_there_are_no_groups(world: World) -> None:
     assert (await world.call("GET", "/v3/groups")).json()["groups"] == []
     assert (await world.call("GET", "/v3/groups/x")).status_code == 404
     user, _, token = await _member(world)
     assert (await world.call("GET", f"/v3/users/{user}/groups", token=token)).json()["groups"] == []
+    for what in ("groups", "access_rules", "application_credentials"):
+        assert (await world.call("GET", f"/v3/users/nobody/{what}")).status_code == 404

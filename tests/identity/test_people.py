@@ -229,6 +229,8 @@ async def test_an_assignment_on_the_domain_is_listed_with_its_name(here: World) 
     answer = await here.call("GET", "/v3/role_assignments?scope.domain.id=default&include_names")
     (one,) = answer.json()["role_assignments"]
     assert one["scope"] == {"domain": {"id": "default", "name": "Default"}}
+    inherited = "/v3/role_assignments?scope.OS-INHERIT:inherited_to=projects"
+    assert (await here.call("GET", inherited)).json()["role_assignments"] == []
 
 
 @story

@@ -36,6 +36,7 @@ async def test_the_programs_own_roles_stay_and_names_are_unique(world: World) ->
     assert (await world.call("PATCH", admin, {"role": {"description": "x"}})).status_code == 403
     for name, status in (
         ("ADMIN", 409), ("new", 201), ("New", 409), ("", 400), ("a b", 400), ("x" * 300, 400),
+        (" admin", 400), ("admin\t", 400),
         (1, 400), (None, 400),
     ):  # fmt: skip
         answer = await world.call("POST", "/v3/roles", {"role": {"name": name}})

@@ -92,6 +92,7 @@ async def test_scopes_need_a_role_there(here: World) -> None:
         ({"project": {"id": project}}, "project"),
         ({"system": {"all": True}}, "system"),
         ({"domain": {"name": "Default"}}, "domain"),
+        ({"domain": {"name": "default"}}, "domain"),
     ):
         token = (await here.login("mia", scope=good)).json()["token"]
         assert key in token

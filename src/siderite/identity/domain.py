@@ -199,8 +199,10 @@ class DomainRef:
 
     def resolve(self) -> Domain | None:
         """The domain that is meant, if there is such a one."""
-        given = self.id == DEFAULT.id if self.id is not None else self.name == DEFAULT.name
-        return DEFAULT if given else None
+        if self.id is not None:
+            return DEFAULT if self.id == DEFAULT.id else None
+        # Keystone's usual database does not mind case, and many a client's settings rely on it.
+        return DEFAULT if (self.name or "").lower() == DEFAULT.name.lower() else None
 
 
 @dataclass(frozen=True, slots=True)

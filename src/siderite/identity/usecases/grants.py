@@ -12,6 +12,7 @@ from siderite.identity.domain import Role
 from siderite.identity.domain import Scope
 from siderite.identity.domain import ScopeKind
 from siderite.identity.usecases.changes import Changes
+from siderite.identity.usecases.last_admin import spare
 from siderite.identity.usecases.projects import changed_meanwhile
 
 log = get_logger("identity")
@@ -56,7 +57,9 @@ class Grants:
     async def take(self, user_id: str, scope: Scope, role: Role) -> None:
         """Take a role away, and end the user's tokens there."""
         await self._check(user_id, scope)
+        taken = (user_id, scope, role.name)
         ops = [
+            *await spare(self._store, lambda one: (one.user_id, one.scope, one.role) == taken),
             rows.remove_grant(user_id, scope, role.name),
             rows.remove_tokens_of_user_at(user_id, scope),
         ]

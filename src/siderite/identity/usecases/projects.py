@@ -16,7 +16,9 @@ from siderite.core.store.table import Where
 from siderite.identity import store as rows
 from siderite.identity.domain import Project
 from siderite.identity.domain import on_project
+from siderite.identity.usecases import extra as extras
 from siderite.identity.usecases.changes import Changes
+from siderite.identity.usecases.last_admin import spare
 
 log = get_logger("identity")
 
@@ -58,7 +60,8 @@ class Projects:
 
     async def create(self, fields: ProjectFields, extra: Mapping[str, Any]) -> Project:
         """Make a project; its name must be new."""
-        project = Project(uuid=new_uuid().replace("-", ""), extra=dict(extra), **fields)
+        kept = extras.merged("project", {}, extra)
+        project = Project(uuid=new_uuid().replace("-", ""), extra=kept, **fields)
         try:
             await self._store.commit([rows.PROJECTS.insert(project)])
         except Duplicate as why:
@@ -71,12 +74,13 @@ class Projects:
     ) -> Project:
         """Change a project; disabling it ends its tokens."""
         before = await self.get(project_id)
-        after = replace(
-            before, version=before.version + 1, extra={**before.extra, **extra}, **fields
-        )
+        kept = extras.merged("project", before.extra, extra)
+        after = replace(before, version=before.version + 1, extra=kept, **fields)
         ops = [rows.PROJECTS.swap(before, after)]
         if before.enabled and not after.enabled:
-            ops.append(rows.remove_tokens_at(on_project(project_id)))
+            scope = on_project(project_id)
+            ops += await spare(self._store, lambda one: one.scope == scope)
+            ops.append(rows.remove_tokens_at(scope))
         try:
             await self._store.commit(ops)
         except Duplicate as why:
@@ -91,6 +95,7 @@ class Projects:
         project = await self.get(project_id)
         scope = on_project(project_id)
         ops = [
+            *await spare(self._store, lambda one: one.scope == scope),
             rows.PROJECTS.remove(project),
             rows.remove_grants_at(scope),
             rows.remove_tokens_at(scope),

@@ -18,7 +18,9 @@ from siderite.identity import store as rows
 from siderite.identity.domain import PasswordProof
 from siderite.identity.domain import User
 from siderite.identity.passwords import Passwords
+from siderite.identity.usecases import extra as extras
 from siderite.identity.usecases.changes import Changes
+from siderite.identity.usecases.last_admin import spare
 from siderite.identity.usecases.logins import Logins
 from siderite.identity.usecases.projects import changed_meanwhile
 
@@ -64,7 +66,8 @@ class Users:
     async def create(self, fields: UserFields, extra: Mapping[str, Any]) -> User:
         """Make a user; the name must be new. Without a password the user cannot log in."""
         stored = await self._stored(fields)
-        user = User(uuid=new_uuid().replace("-", ""), extra=dict(extra), **stored)
+        kept = extras.merged("user", {}, extra)
+        user = User(uuid=new_uuid().replace("-", ""), extra=kept, **stored)
         try:
             await self._store.commit([rows.USERS.insert(user)])
         except Duplicate as why:
@@ -77,9 +80,8 @@ class Users:
         await self.get(user_id)  # before the work of hashing
         stored = await self._stored(fields)
         before = await self.get(user_id)
-        after = replace(
-            before, version=before.version + 1, extra={**before.extra, **extra}, **stored
-        )
+        kept = extras.merged("user", before.extra, extra)
+        after = replace(before, version=before.version + 1, extra=kept, **stored)
         return await self._swap(before, after, is_ending="password" in fields or not after.enabled)
 
     async def change_password(self, user_id: str, original: str, new: str) -> None:
@@ -94,6 +96,7 @@ class Users:
         """Delete a user with grants and tokens."""
         user = await self.get(user_id)
         ops = [
+            *await spare(self._store, lambda one: one.user_id == user_id),
             rows.USERS.remove(user),
             rows.remove_grants_of_user(user_id),
             rows.remove_tokens_of_user(user_id),
@@ -123,6 +126,8 @@ class Users:
         if is_ending:
             after = replace(after, epoch=before.epoch + 1)
         ops = [rows.USERS.swap(before, after)]
+        if not after.enabled or after.password is None:
+            ops += await spare(self._store, lambda one: one.user_id == before.uuid)
         if is_ending:
             ops.append(rows.remove_tokens_of_user(before.uuid))
         try:

@@ -52,7 +52,7 @@ class Body(msgspec.Struct):
 
 async def list_all(service: "IdentityService", request: Request) -> Response:
     """GET /v3/users/{user_id}/application_credentials"""
-    user_id = query.path_id(request)
+    user_id = (await service.identity.users.get(query.path_id(request))).uuid
     found = await service.identity.credentials.of_user(user_id, query.text(request, "name"))
     shown = (views.credential(service.v3, one) for one in found)
     path = f"/users/{user_id}/application_credentials"
@@ -105,7 +105,7 @@ def _wanted(body: object, known: Sequence[Role]) -> Wanted:
     return Wanted(
         name=given.name,
         description=given.description,
-        roles=None if given.roles is None else tuple(_role(one, known) for one in given.roles),
+        roles=tuple(dict.fromkeys(_role(one, known) for one in given.roles or ())) or None,
         secret=given.secret,
         expires_at=None if given.expires_at is None else _moment(given.expires_at),
         unrestricted=given.unrestricted,
@@ -122,6 +122,7 @@ def _role(given: _Role, known: Sequence[Role]) -> str:
 def _moment(text: str) -> float:
     try:
         at = datetime.fromisoformat(text)
-    except ValueError as why:
+        # What is in the year 9999 elsewhere may be beyond it in UTC, where nothing can show it.
+        return (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as why:
         raise Invalid("expires_at must be a time such as 2027-01-31T00:00:00Z.") from why
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from siderite.identity.web.service import IdentityService
 
 
+_NEVER = ("group.id", "scope.OS-INHERIT:inherited_to")
+
+
 async def list_all(service: "IdentityService", request: Request) -> Response:
     """GET /v3/role_assignments"""
     role_id = query.text(request, "role.id")
@@ -34,7 +37,8 @@ async def list_all(service: "IdentityService", request: Request) -> Response:
     is_effective = query.flag(request, "effective")
     found: list[Grant] = []
     is_known = role_id is None or role is not None
-    if is_known and query.text(request, "group.id") is None:  # there are no groups
+    # There are no groups, and nothing is inherited.
+    if is_known and all(query.text(request, name) is None for name in _NEVER):
         found = await service.identity.grants.find(
             user_id=query.text(request, "user.id"),
             scope=_wanted(request),

@@ -24,7 +24,7 @@ async def list_all(service: "IdentityService", request: Request) -> Response:
     parents = (query.text(request, "domain_id"), query.text(request, "parent_id"))
     if any(one not in (None, DEFAULT.id) for one in parents) or query.flag(request, "is_domain"):
         found = []
-    return _list(service, "/projects", found)
+    return _list(service, "/projects", [one for one in found if _is_tagged(request, one)])
 
 
 async def list_mine(service: "IdentityService", request: Request) -> Response:
@@ -37,8 +37,9 @@ async def list_of_user(service: "IdentityService", request: Request) -> Response
     """GET /v3/users/{user_id}/projects"""
     user = await service.identity.users.get(query.path_id(request))
     found = await service.identity.projects.of_user(user.uuid)
-    name = query.text(request, "name")
-    kept = [one for one in found if name in (None, one.name)]
+    name, enabled = query.text(request, "name"), query.choice(request, "enabled")
+    is_here = query.text(request, "domain_id") in (None, DEFAULT.id)
+    kept = [one for one in found if is_here and name in (None, one.name) and enabled is not False]
     return _list(service, f"/users/{user.uuid}/projects", kept)
 
 
@@ -64,6 +65,19 @@ async def delete(service: "IdentityService", request: Request) -> Response:
     """DELETE /v3/projects/{project_id}"""
     await service.identity.projects.delete(query.path_id(request))
     return Response(status=204)
+
+
+def _is_tagged(request: Request, project: Project) -> bool:
+    """Whether the four filters by tags leave it."""
+    has = set(project.extra.get("tags", ()))
+    wanted = (
+        ("tags", lambda given: given <= has),
+        ("tags-any", lambda given: bool(given & has)),
+        ("not-tags", lambda given: not given <= has),
+        ("not-tags-any", lambda given: not given & has),
+    )
+    asked = ((query.text(request, name), fits) for name, fits in wanted)
+    return all(text is None or fits(set(text.split(","))) for text, fits in asked)
 
 
 def _one(service: "IdentityService", project: Project, status: int = 200) -> Response:

@@ -70,6 +70,8 @@ async def endpoint(service: "IdentityService", request: Request) -> Response:
 
 async def no_groups(service: "IdentityService", request: Request) -> Response:
     """GET /v3/groups and /v3/users/{user_id}/groups: there are none."""
+    if request.params:
+        await service.identity.users.get(query.path_id(request))
     path = request.path.removeprefix("v3")
     return reply(views.listing(service.v3, path, "groups", ()))
 
@@ -81,6 +83,7 @@ async def no_group(_service: "IdentityService", request: Request) -> Response:
 
 async def access_rules(service: "IdentityService", request: Request) -> Response:
     """GET /v3/users/{user_id}/access_rules: there are none."""
+    await service.identity.users.get(query.path_id(request))
     path = request.path.removeprefix("v3")
     return reply(views.listing(service.v3, path, "access_rules", ()))
 

@@ -73,7 +73,7 @@ async def delete(service: "IdentityService", request: Request) -> Response:
 def _given(body: object) -> _Given:
     given = convert(body, Body, _EXAMPLE).role
     name = given.name
-    if name is not None and (not name or len(name) > MAX_NAME or len(name.split()) != 1):
+    if name is not None and (len(name) > MAX_NAME or name.split() != [name]):
         raise Invalid(f"A role's name has 1 to {MAX_NAME} characters and no blanks.")
     if given.description is not None and len(given.description) > MAX_DESCRIPTION:
         raise Invalid(f"The description must have at most {MAX_DESCRIPTION} characters.")

@@ -18,10 +18,10 @@ from siderite.identity.domain import DEFAULT
 from siderite.identity.usecases.projects import ProjectFields
 from siderite.identity.usecases.users import UserFields
 
-MAX_EXTRA_BYTES = 16 * 1024
 MAX_NAME = 255
 MAX_PROJECT_NAME = 64
 MAX_DESCRIPTION = 4096
+MAX_TAGS = 80
 
 T = TypeVar("T")
 Check = Callable[[str, object], None]
@@ -101,6 +101,22 @@ def _false(name: str, value: object) -> None:
         raise Invalid(f"{name} must be false: projects that act as domains are not supported.")
 
 
+@shape.like({"type": "array", "items": shape.text(1, MAX_NAME), "maxItems": MAX_TAGS})
+def _tags(name: str, value: object) -> None:
+    if not isinstance(value, list) or len(value) > MAX_TAGS:
+        raise Invalid(f"{name} must be a list of up to {MAX_TAGS} texts.")
+    for one in value:
+        _text(MAX_NAME, is_empty_fine=False)(f"each of {name}", one)
+        if "/" in one or "," in one:
+            raise Invalid(f"{name} must be texts without / and commas.")
+
+
+@shape.like(shape.OBJECT)
+def _options(name: str, value: object) -> None:
+    if not isinstance(value, dict):
+        raise Invalid(f"{name} must be an object.")
+
+
 _USER: dict[str, Check] = {
     "name": _text(MAX_NAME, is_empty_fine=False),
     "enabled": _flag,
@@ -119,6 +135,8 @@ _FIXED_OF_PROJECT: dict[str, Check] = {
     "parent_id": _the_domain,
     "is_domain": _false,
 }
+# Attributes that are only kept, but that clients need in the right form.
+_KEPT: dict[str, Check] = {"options": _options, "tags": _tags}
 _SHOWN_ONLY = frozenset({"id", "links", "password_expires_at", "original_password"})
 
 
@@ -127,6 +145,7 @@ def form(noun: str, *, is_new: bool = False) -> shape.Shape:
 
     def told() -> shape.Json:
         checks = _USER | _FIXED_OF_USER if noun == "user" else _PROJECT | _FIXED_OF_PROJECT
+        checks = checks | _KEPT
         fields = {name: shape.of(check) for name, check in checks.items()}
         if noun == "project":
             fields["description"] = shape.or_null(fields["description"])
@@ -205,7 +224,7 @@ def _attributes(
         elif name in fixed:
             fixed[name](f"{noun}.{name}", value)
         elif name not in _SHOWN_ONLY:
+            if name in _KEPT:
+                _KEPT[name](f"{noun}.{name}", value)
             extra[name] = value
-    if len(msgspec.json.encode(extra)) > MAX_EXTRA_BYTES:
-        raise Invalid(f"The {noun}'s further attributes are over {MAX_EXTRA_BYTES // 1024} KiB.")
     return fields, extra

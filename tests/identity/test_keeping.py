@@ -1,0 +1,70 @@
+"""What is kept of users and projects, and that somebody is left to keep it."""
+
+from typing import Any
+
+import pytest
+
+from siderite.core.errors import Invalid
+from siderite.identity.web.schemas import new_project
+from siderite.identity.web.schemas import new_user
+from tests.identity.world import World
+from tests.identity.world import story
+
+
+@pytest.mark.parametrize("odd", [{"tags": 5}, {"tags": [1]}, {"tags": ["a,b"]}, {"options": "x"}])
+def test_tags_and_options_have_their_form(odd: Any) -> None:
+    for noun, check in (("user", new_user), ("project", new_project)):
+        with pytest.raises(Invalid):
+            check({noun: {"name": "x", **odd}})
+
+
+@story
+async def test_projects_are_found_by_their_tags(here: World) -> None:
+    for name, tags in (("one", ["a"]), ("two", ["a", "b"])):
+        made = await here.call("POST", "/v3/projects", {"project": {"name": name, "tags": tags}})
+        assert made.json()["project"]["tags"] == tags
+    for query, names in (
+        ("tags=a", "one two"), ("tags=a,b", "two"), ("tags=z", ""), ("tags-any=b,z", "two"),
+        ("not-tags=a,b&tags=a", "one"), ("not-tags-any=b&tags=a", "one"),
+    ):  # fmt: skip
+        found = (await here.call("GET", f"/v3/projects?{query}")).json()["projects"]
+        assert " ".join(one["name"] for one in found) == names, query
+
+
+@story
+async def test_patches_do_not_pile_up_what_is_only_kept(here: World) -> None:
+    for noun in ("user", "project"):
+        made = await here.call("POST", f"/v3/{noun}s", {noun: {"name": "much", "a": "x" * 15_000}})
+        path = f"/v3/{noun}s/{made.json()[noun]['id']}"
+        more = await here.call("PATCH", path, {noun: {"b": "x" * 15_000}})
+        assert more.status_code == 400
+        assert (await here.call("GET", path)).json() == made.json()
+        instead = {noun: {"a": None, "b": "x" * 15_000}}
+        assert (await here.call("PATCH", path, instead)).status_code == 200
+
+
+@story
+async def test_the_last_administrator_stays(here: World) -> None:
+    me = (await here.call("GET", "/v3/users?name=admin")).json()["users"][0]["id"]
+    role = await here.role_id("admin")
+    home = (await here.call("GET", "/v3/projects?name=admin")).json()["projects"][0]["id"]
+    on_system = f"/v3/system/users/{me}/roles/{role}"
+    other = await here.new_user("robot", password=None)
+    await here.give(other, "admin", home)  # cannot log in
+    assert (await here.call("DELETE", on_system)).status_code == 204
+    changes: tuple[tuple[str, str, Any], ...] = (
+        ("DELETE", f"/v3/users/{me}", None),
+        ("PATCH", f"/v3/users/{me}", {"user": {"enabled": False}}),
+        ("PATCH", f"/v3/users/{me}", {"user": {"password": None}}),
+        ("DELETE", f"/v3/projects/{home}/users/{me}/roles/{role}", None),
+        ("PATCH", f"/v3/projects/{home}", {"project": {"enabled": False}}),
+        ("DELETE", f"/v3/projects/{home}", None),
+    )
+    for method, path, body in changes:
+        refused = await here.call(method, path, body)
+        assert refused.status_code == 409, (method, path, body)
+        assert "administrator" in refused.json()["error"]["message"]
+    second = await here.new_user("second")
+    await here.give(second, "admin")
+    assert (await here.call("DELETE", f"/v3/users/{me}")).status_code == 204
+    assert (await here.login("second", scope={"system": {"all": True}})).status_code == 201
