@@ -8,6 +8,7 @@ from siderite.core import eventlog
 from siderite.events import place
 from siderite.events.follower import Follower
 from siderite.events.retention import Retention
+from siderite.events.webhooks import deliveries
 from tests.events.log import ADDRESS
 from tests.events.log import fact
 from tests.events.log import tell
@@ -120,6 +121,25 @@ def test_an_undelivered_webhook_keeps_its_facts(run):
     run(story)
 
 
+def test_what_a_webhook_has_been_dealt_but_not_delivered_stays(run):
+    """It is beyond it in the log, but the receiver has not had it."""
+
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        made = await app.ask("POST", "/events/v1/webhooks", {"url": "https://192.0.2.1/"})
+        store, hook = app.program.store, made.json["id"]
+        waiting = await eventlog.those(store, [3, 4])
+        await store.commit([deliveries.add(store.dialect, hook, waiting, 0.0)])
+        assert (await later(app, 31).prune()).removed == 2
+        assert await numbers(app) == [3, 4, 5]
+        (first,) = await deliveries.due(store, hook, now=1.0, limit=9)
+        await store.commit([deliveries.delivered(first, status=200, now=0.0)])
+        assert (await later(app, 31).prune()).removed == 1
+        assert await deliveries.one(store, hook, first.id) is None  # past deliveries go too
+
+    run(story)
+
+
 def test_who_asks_for_what_is_gone_is_told(run):
     async def story(app):
         await tell(app, *(fact(n) for n in range(1, 6)))
@@ -127,6 +147,12 @@ def test_who_asks_for_what_is_gone_is_told(run):
         for accept in ("application/json", "text/event-stream"):
             answer = await app.ask("GET", f"{ADDRESS}?after=2", headers={"Accept": accept})
             assert (answer.status, "begins with 5" in answer.sentence) == (410, True)
+        hook = {"url": "https://192.0.2.1/"}
+        made = await app.ask("POST", "/events/v1/webhooks", {**hook, "after": 4})
+        again = f"/events/v1/webhooks/{made.json['id']}/replay"
+        for path, body in (("/events/v1/webhooks", {**hook, "after": 2}), (again, {"after": 2})):
+            answer = await app.ask("POST", path, body)
+            assert (answer.status, "begins with 5" in answer.sentence) == (410, True), answer
         for after in (0, 4, 5):
             assert (await app.ask("GET", f"{ADDRESS}?after={after}")).status == 200
 

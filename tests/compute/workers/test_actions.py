@@ -56,6 +56,20 @@ def test_a_server_is_rescued_and_comes_back(both: Cloud) -> None:
     both.until(uuid, "ACTIVE")
 
 
+def test_what_a_rescue_and_an_image_were_asked_with_is_announced_from_the_start(
+    lite: Cloud,
+) -> None:
+    uuid, image = lite.boot(), lite.make_image()
+    assert lite.act(uuid, "createImage", {"name": "copy"}).status == 202
+    told = lite.facts(uuid, "instance.snapshot.end")
+    made = [data["snapshot_image_id"] for kind, data in told if ".snapshot." in kind]
+    assert (len(made), len(set(made)), made[0] is None) == (2, 1, False)
+    lite.until(uuid, "ACTIVE")
+    assert lite.act(uuid, "rescue", {"rescue_image_ref": image}).status == 200
+    told = lite.facts(uuid, "instance.rescue.end")
+    assert [data["rescue_image_ref"] for kind, data in told if ".rescue." in kind] == [image] * 2
+
+
 def test_a_server_is_rebuilt_from_another_image(both: Cloud) -> None:
     uuid, image = both.boot(), both.make_image()
     answer = both.act(uuid, "rebuild", {"imageRef": image, "name": "anew"})

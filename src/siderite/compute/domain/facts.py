@@ -22,16 +22,6 @@ CONDUCTOR = "nova-conductor:"
 
 _encode = msgspec.json.Encoder().encode
 
-PHASED = (
-    "create", "delete", "soft_delete", "power_on", "power_off", "reboot", "pause", "unpause",
-    "suspend", "resume", "rescue", "unrescue", "rebuild", "resize", "resize_prep",
-    "resize_finish", "resize_confirm", "resize_revert", "shelve", "shelve_offload", "unshelve",
-    "restore", "snapshot", "trigger_crash_dump", "interface_attach", "interface_detach",
-    "live_migration", "live_migration_abort", "live_migration_force_complete", "evacuate",
-    "change_password",
-)  # fmt: skip
-"""Actions of a server that are announced with start, and end or error."""
-
 EVENT_TYPES = (
     "instance.*.start", "instance.*.end", "instance.*.error", "instance.update", "instance.lock",
     "instance.unlock", "scheduler.select_destinations.*", "compute_task.*.error", "flavor.*",
@@ -202,21 +192,31 @@ _PAYLOADS = {
     "rebuild": ("InstanceActionRebuildPayload", "1.10"),
     "rescue": ("InstanceActionRescuePayload", "1.4"),
     "snapshot": ("InstanceActionSnapshotPayload", "1.10"),
-    "resize_prep": ("InstanceActionResizePrepPayload", "1.4"),
 }
 
 
+_ASKED = {"rescue": ("rescue_image_ref", "image"), "snapshot": ("snapshot_image_id", "image")}
+"""The field in which an action's facts say what it was asked with, and the argument's name."""
+
+
 def shut_down(server: Server, how: str, signals: int, seconds: float) -> Fact:
-    """How a guest was brought down: `clean`, `forced`, `hard` or `was off`. Ours."""
-    data = {
-        "uuid": server.uuid, "how": how, "signals": signals, "seconds": round(seconds, 3),
-    }  # fmt: skip
-    payload = _encode(_object("InstanceShutdownPayload", "1.0", data)).decode()
+    """How a guest was brought down: `clean`, `forced`, `hard` or `was off`. All that Nova says at
+    this point, and that.
+    """
+    data = {"fault": None, "how": how, "signals": signals, "seconds": round(seconds, 3)}
+    payload = _with(server, "InstanceShutdownPayload", "1.1", data)
     return _fact("instance.shutdown.end", server, payload)
 
 
-def phase(action: str, phase: str, server: Server, *, why: str | None = None, **more: Any) -> Fact:
-    """An action of a server begins, ended or failed."""
+def phase(
+    action: str,
+    phase: str,
+    server: Server,
+    *,
+    why: str | None = None,
+    asked: Mapping[str, Any] | None = None,
+) -> Fact:
+    """An action of a server begins, ended or failed; `asked` are its arguments."""
     name, version = _PAYLOADS.get(action, ("InstanceActionPayload", "1.9"))
     data: dict[str, Any] = {
         "fault": None if why is None else exception("ActionFailed", why),
@@ -225,7 +225,9 @@ def phase(action: str, phase: str, server: Server, *, why: str | None = None, **
         data |= _create_only(server)
     if action == "rebuild":
         data["trusted_image_certificates"] = server.trusted_certificates
-    data |= more
+    if action in _ASKED:
+        field, argument = _ASKED[action]
+        data[field] = (asked or {}).get(argument)
     return _fact(f"instance.{action}.{phase}", server, _with(server, name, version, data))
 
 

@@ -262,7 +262,7 @@ def begin(ctx: Context, change: Change, server: Server, wish: Ask) -> Server:
         )
     )  # fmt: skip
     if kind.fact is not None:
-        change.tell(facts.phase(kind.fact, "start", applied.value))
+        change.tell(facts.phase(kind.fact, "start", applied.value, asked=job.args))
     return applied.value
 
 

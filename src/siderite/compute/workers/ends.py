@@ -30,16 +30,21 @@ def fact_of(run: Run) -> str | None:
     return "create" if run.kind == "build" else KINDS[run.kind].fact
 
 
-def at_end(run: Run, **more: Any) -> Callable[[Server], list[Fact]]:
+def at_end(run: Run) -> Callable[[Server], list[Fact]]:
     """The fact that the action is over."""
-    name = fact_of(run)
-    return lambda server: [] if name is None else [facts.phase(name, "end", server, **more)]
+    return _told(run, "end")
 
 
 def at_error(run: Run, why: str) -> Callable[[Server], list[Fact]]:
     """The fact that the action failed."""
-    name = fact_of(run)
-    return lambda server: [] if name is None else [facts.phase(name, "error", server, why=why)]
+    return _told(run, "error", why)
+
+
+def _told(run: Run, phase: str, why: str | None = None) -> Callable[[Server], list[Fact]]:
+    name, asked = fact_of(run), run.job.args
+    if name is None:
+        return lambda server: []
+    return lambda server: [facts.phase(name, phase, server, why=why, asked=asked)]
 
 
 async def done(hands: Hands, run: Run, told: Report) -> Report:

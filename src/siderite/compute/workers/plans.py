@@ -120,8 +120,7 @@ async def _rebuilt(hands: Hands, run: Run, told: Report) -> Report:
 
 
 async def _stored(hands: Hands, run: Run, told: Report) -> Report:
-    facts_ = at_end(run, snapshot_image_id=run.job.args["image"])
-    return Report(Event.DONE, ends=True, facts=facts_)
+    return Report(Event.DONE, ends=True, facts=at_end(run))
 
 
 async def _not_stored(hands: Hands, run: Run, why: Failed) -> Report:

@@ -2,6 +2,7 @@
 webhook: most installations have none.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -83,13 +84,17 @@ class Post:
         self, url: str, body: bytes, headers: dict[str, str]
     ) -> tuple[int | None, str | None]:
         try:
-            async with self._client.stream("POST", url, content=body, headers=headers) as answer:
+            # The client's own limit is for each piece: an answer may trickle for ever.
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._client.stream("POST", url, content=body, headers=headers) as answer,
+            ):
                 await _drain(answer)
         except Refused as why:
             return None, f"{why}."
-        except httpx.TimeoutException:
+        except (httpx.TimeoutException, TimeoutError):
             return None, f"No answer within {self._timeout_s:g} s."
-        except (httpx.HTTPError, OSError, TimeoutError) as why:
+        except (httpx.HTTPError, OSError) as why:
             return None, f"No answer: {str(why) or type(why).__name__}."
         if answer.is_success:
             return answer.status_code, None

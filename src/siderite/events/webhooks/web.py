@@ -109,6 +109,7 @@ async def create(home: Home, request: Request) -> Response:
     newest = await eventlog.newest(hooks.store)
     after = asked.number(said) if "after" in said else newest
     query.not_beyond(after, newest)
+    await query.not_pruned(hooks.store, after)
     said.pop("after", None)
     said.setdefault("project", query.project(None, who))
     secret = said.pop("secret", None) or new_secret()
