@@ -9,6 +9,7 @@ from siderite.events import place
 from siderite.events.follower import Follower
 from siderite.events.retention import Retention
 from siderite.events.webhooks import deliveries
+from siderite.events.webhooks.webhook import WEBHOOKS
 from tests.events.log import ADDRESS
 from tests.events.log import fact
 from tests.events.log import tell
@@ -136,6 +137,22 @@ def test_what_a_webhook_has_been_dealt_but_not_delivered_stays(run):
         await store.commit([deliveries.delivered(first, status=200, now=0.0)])
         assert (await later(app, 31).prune()).removed == 1
         assert await deliveries.one(store, hook, first.id) is None  # past deliveries go too
+
+    run(story)
+
+
+def test_a_webhook_that_lost_something_goes_on_and_says_so(run):
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        body = {"url": "https://192.0.2.1/", "after": 2}
+        path = "/events/v1/webhooks"
+        path += "/" + (await app.ask("POST", path, body)).json["id"]
+        assert (await later(app, 91).prune()).unread == 2
+        sender = app.program.app._services["events"].webhooks.sender
+        hook = await WEBHOOKS.get(app.program.store, path.rpartition("/")[2])
+        assert await sender._look_through(hook) is True
+        shown = (await app.ask("GET", path)).json
+        assert (shown["at"], shown["lost"], shown["pending"]) == (5, 2, 1)
 
     run(story)
 

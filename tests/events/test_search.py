@@ -1,10 +1,20 @@
 """The search index: what the log last said of each resource, by words and by fields."""
 
 import asyncio
+import json
 
+from siderite.core import eventlog
+from siderite.core.fact import Fact
 from siderite.core.store import Op
+from siderite.events import place
 from siderite.events import words
+from siderite.events.search import Question
+from siderite.events.search import Search
+from tests.events.log import NODE
+from tests.events.log import OTHER
+from tests.events.log import fact
 from tests.events.log import tell
+from tests.support.app import running
 
 ADDRESS = "/events/v1/search"
 
@@ -92,6 +102,37 @@ def test_it_follows_what_happens(run):
         assert await found(app, "q=eth") == []
 
     run(story)
+
+
+def test_an_index_that_is_behind_claims_no_more_than_it_has(tmp_path, database_url):
+    """It leaves out what a later fact says again, and is not current to it before that one."""
+
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            one = Search(app.program.store)
+            await tell(app, named("a"), *(fact(n, resource=OTHER) for n in range(2, 5)))
+            await tell(app, named("b"), named("c"))
+            log = await eventlog.read(app.program.store)
+            seen = []
+            for at in range(6):
+                ops = await one.deal(log[at : at + 1])
+                await place.seq(app.program.store, "search", begin_at=0, now=0.0)
+                moved = place.moved("search", before=at, after=at + 1, now=0.0)
+                await app.program.store.commit([*ops, moved])
+                found, _, current_to = await one.find(Question(type="node"))
+                names = {doc["id"]: json.loads(bytes(doc["data"])).get("name") for doc in found}
+                seen.append((current_to, names.get(NODE)))
+            await one.rebuild()
+            assert (await one.find(Question()))[2] == 0
+            return seen
+
+    seen = asyncio.run(story())
+    assert seen == [(0, None), (0, None), (0, None), (0, None), (0, None), (6, "c")]
+
+
+def named(name):
+    payload = json.dumps({"ironic_object.data": {"name": name}})
+    return Fact("baremetal.node.update.end", "ironic-api", "node", NODE, payload)
 
 
 def test_it_is_built_anew_from_the_log(run):

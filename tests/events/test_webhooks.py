@@ -2,26 +2,25 @@
 
 import asyncio
 import base64
-import contextlib
 import hashlib
 import hmac
-import ipaddress
 import time
 
 import pytest
 
+from siderite.core import eventlog
+from siderite.events.webhooks import deliveries
 from siderite.events.webhooks import sender as sender_module
-from siderite.events.webhooks.guard import Guard
-from siderite.events.webhooks.guard import Refused
-from siderite.events.webhooks.guard import networks
+from siderite.events.webhooks.sender import _pause as pause
+from tests.events.hooking import ADDRESS
+from tests.events.hooking import runner
+from tests.events.hooking import subscribed
 from tests.events.log import NODE
 from tests.events.log import OTHER
 from tests.events.log import fact
 from tests.events.log import tell
 from tests.events.receiver import receiving
 from tests.support.app import running
-
-ADDRESS = "/events/v1/webhooks"
 
 
 @pytest.fixture(autouse=True)
@@ -33,25 +32,7 @@ def brisk(monkeypatch):
 @pytest.fixture
 def run(tmp_path, database_url):
     """Run a story with the whole program at work, and a receiver."""
-
-    def begin(story, **options):
-        async def all_of_it():
-            options.setdefault("webhook_allow", "127.0.0.0/8")
-            async with (
-                receiving() as receiver,
-                running(tmp_path, database_url, work=True, **options) as app,
-            ):
-                await story(app, receiver)
-
-        asyncio.run(all_of_it())
-
-    return begin
-
-
-async def subscribed(app, receiver, **fields):
-    answer = await app.ask("POST", ADDRESS, {"url": receiver.url, **fields})
-    assert answer.status == 201, answer
-    return answer.json
+    return runner(tmp_path, database_url)
 
 
 async def shown(app, hook):
@@ -187,6 +168,57 @@ def test_events_can_be_sent_again_from_a_number(run):
     run(story)
 
 
+def test_sending_again_takes_the_place_of_what_was_still_to_be_sent(run):
+    async def story(app, receiver):
+        receiver.answer = lambda event: 503
+        hook = await subscribed(app, receiver)
+        await tell(app, *(fact(n) for n in range(1, 5)))
+        await until(app, hook, pending=4)
+        again = await app.ask("POST", f"{ADDRESS}/{hook['id']}/replay", {"after": 1})
+        assert again.status == 202
+        receiver.answer = lambda event: 200 if event["payload"]["n"] > 1 else 503
+        got = await receiver.until(lambda got: len(got) == 3)
+        await until(app, hook, pending=0)
+        assert numbers(got) == numbers(receiver.taken()) == [2, 3, 4]
+
+    run(story)
+
+
+def test_pauses_grow_and_are_not_the_same_for_all():
+    for attempts, usual in (
+        (0, 0.5),
+        (1, 1.0),
+        (5, 16.0),
+        (12, 2048.0),
+        (13, 3600.0),
+        (99, 3600.0),
+    ):
+        pauses = {pause(attempts) for _ in range(20)}
+        assert all(0.8 * usual <= each <= 1.2 * usual for each in pauses)
+        assert len(pauses) > 1
+
+
+def test_what_waited_for_another_has_all_its_own_time(app):
+    """Its time to be given up begins with its first attempt, not when it was put in line."""
+    made = app.ask("POST", ADDRESS, {"url": "https://192.0.2.1/"}).json["id"]
+    app.run(tell(app.app, fact(1)))
+    store = app.app.program.store
+
+    async def story():
+        entries = await eventlog.read(store)
+        await store.commit([deliveries.add(store.dialect, made, entries, 5.0)])
+        since = []
+        for now in (100.0, 200.0):
+            (one,) = await deliveries.due(store, made, now=now, limit=9)
+            how = {"status": 500, "error": "x", "now": now, "due": now}
+            await store.commit([deliveries.failed(one, **how)])
+            (one,) = await deliveries.due(store, made, now=now, limit=9)
+            since.append((one.attempts, one.since))
+        return since
+
+    assert app.run(story()) == [(1, 100.0), (2, 100.0)]
+
+
 def test_a_webhook_that_is_off_goes_on_where_it_was(run):
     async def story(app, receiver):
         hook = await subscribed(app, receiver)
@@ -219,33 +251,6 @@ def test_a_test_says_what_came_of_it(run):
         assert len(receiver.got) == 2
 
     run(story)
-
-
-def test_an_answer_that_trickles_is_not_waited_for(run):
-    """Each piece comes in time, the whole never would."""
-
-    async def story(app, receiver):
-        left = asyncio.Event()
-
-        async def trickle(reader, writer):
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n")
-            with contextlib.suppress(ConnectionError), contextlib.closing(writer):
-                while not writer.is_closing():
-                    writer.write(b"x")
-                    await writer.drain()
-                    await asyncio.sleep(0.05)
-            left.set()
-
-        async with await asyncio.start_server(trickle, "127.0.0.1", 0) as slow:
-            receiver.url = f"http://127.0.0.1:{slow.sockets[0].getsockname()[1]}/"
-            hook = await subscribed(app, receiver)
-            async with asyncio.timeout(20):
-                answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
-                await left.wait()
-        assert (answer["delivered"], answer["status"]) == (False, None)
-        assert answer["error"] == "No answer within 0.3 s."
-
-    run(story, webhook_timeout_s=0.3)
 
 
 def test_a_receiver_that_is_away_costs_only_time(tmp_path, database_url):
@@ -306,74 +311,6 @@ def test_what_cannot_be_is_said(one_fact, body, words):
     answer = one_fact.ask("POST", ADDRESS, body)
     assert (answer.status, words in answer.sentence) == (400, True), answer
     assert one_fact.ask("GET", ADDRESS).json == {"webhooks": []}
-
-
-def test_an_address_is_checked_again_when_it_is_called(run):
-    """Its name may have been another's when the webhook was made."""
-
-    async def story(app, receiver):
-        hook = await subscribed(app, receiver)
-        app.program.app._services["events"].webhooks.guard._allowed = ()
-        answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
-        assert (answer["delivered"], answer["status"]) == (False, None)
-        assert "loopback" in answer["error"]
-        assert receiver.got == []
-
-    run(story)
-
-
-def test_a_name_is_called_only_if_none_of_its_addresses_is_forbidden(run, monkeypatch):
-    """Neither when the webhook is made, nor when the name has come to mean this machine since; and
-    the connection goes to the address that was checked.
-    """
-    found = ["192.0.2.1"]
-
-    async def look_up(host, port):
-        assert host == "hooks.example"
-        return [ipaddress.ip_address(text) for text in found]
-
-    monkeypatch.setattr("siderite.events.webhooks.guard._look_up", look_up)
-
-    async def story(app, receiver):
-        port = receiver.url.split(":")[2].partition("/")[0]
-        body = {"url": f"http://hooks.example:{port}/hook"}
-        made = await app.ask("POST", ADDRESS, body)
-        assert made.status == 201, made
-        for last in ("127.0.0.1", "::ffff:169.254.169.254", "fe80::1"):
-            found[:] = ["192.0.2.1", last]
-            refused = await app.ask("POST", ADDRESS, body)
-            assert (refused.status, "webhooks may not call" in refused.sentence) == (400, True)
-            answer = (await app.ask("POST", f"{ADDRESS}/{made.json['id']}/test")).json
-            assert (answer["delivered"], answer["status"]) == (False, None)
-            assert "webhooks may not call" in answer["error"]
-        assert receiver.got == []
-        app.program.app._services["events"].webhooks.guard._allowed = networks("127.0.0.0/8")
-        found[:] = ["127.0.0.1"]
-        answer = (await app.ask("POST", f"{ADDRESS}/{made.json['id']}/test")).json
-        assert answer["delivered"] is True, answer
-        assert receiver.got[0][2]["host"] == f"hooks.example:{port}"
-
-    run(story, webhook_allow="")
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:db8::1", "127.0.0.9",
-        "64:ff9b::808:808",
-    ],
-)  # fmt: skip
-def test_other_addresses_may_be_called(address):
-    Guard(networks("127.0.0.8/29")).check(ipaddress.ip_address(address))
-
-
-@pytest.mark.parametrize(
-    "address",
-    ["127.0.0.1", "::", "224.0.0.1", "2002:7f00:1::", "64:ff9b::a9fe:a9fe", "fd00:ec2::254"],
-)
-def test_hidden_forms_of_forbidden_addresses_are_seen_through(address):
-    with pytest.raises(Refused):
-        Guard().check(ipaddress.ip_address(address))
 
 
 def test_a_project_has_webhooks_of_its_own_for_its_own_events(run):

@@ -101,6 +101,14 @@ _WORD = (
     " FROM json_each(?) JOIN search_docs d"
     " ON d.uuid = json_extract(value, '$[0]') AND d.type = json_extract(value, '$[1]')"
 )
+_OWE = (
+    "UPDATE search_owed SET known_to = CASE WHEN owed >= ? THEN known_to ELSE ? END,"
+    " owed = CASE WHEN owed > ? THEN owed ELSE ? END"
+)
+_CURRENT_TO = (
+    "SELECT CASE WHEN f.seq >= o.owed OR f.seq < o.known_to THEN f.seq ELSE o.known_to END"
+    " FROM event_followers f CROSS JOIN search_owed o WHERE f.name = ?"
+)
 
 
 class Search:
@@ -115,7 +123,7 @@ class Search:
         """
         dialect = self._store.dialect
         await asyncio.sleep(0)
-        told = await self._not_outdated([e for e in entries if _tells(e.event_type)])
+        told, owing = await self._not_outdated([e for e in entries if _tells(e.event_type)])
         await asyncio.sleep(0)
         keys = sorted({(entry.resource, entry.resource_type) for entry in told})
         rows = await self._store.fetch(_OLD[dialect], (packed(keys),))
@@ -128,14 +136,15 @@ class Search:
                 await self._store.commit(ops)
             await asyncio.sleep(0)
             ops = self._ops(docs, some)
-        return ops
+        return [*ops, *owing]
 
-    async def _not_outdated(self, told: Sequence[Entry]) -> list[Entry]:
+    async def _not_outdated(self, told: Sequence[Entry]) -> tuple[list[Entry], list[Op]]:
         """Without the facts after which the log has another that says all they do: when the index
-        is behind, most resources have moved on meanwhile, or are gone.
+        is behind, most resources have moved on meanwhile, or are gone. And what says that until
+        those are indexed, it is not current to what it left out.
         """
         if not told:
-            return []
+            return [], []
         resources = {entry.resource for entry in told}
         first = told[0].seq
         rows = await self._store.fetch(
@@ -144,11 +153,18 @@ class Search:
         )
         said = {(row[0], row[1]): int(row[2] or 0) for row in rows}
         gone = {one: seq for (one, kind), seq in said.items() if str(kind).endswith(_GONE)}
-        return [
-            entry for entry in told
-            if entry.seq >= said.get((entry.resource, entry.event_type), 0)
-            and entry.seq >= gone.get(entry.resource, 0)
-        ]  # fmt: skip
+        kept, left_out = list[Entry](), list[tuple[int, int]]()
+        for entry in told:
+            again = said.get((entry.resource, entry.event_type), 0)
+            later = max(again, gone.get(entry.resource, 0))
+            if later <= entry.seq:
+                kept.append(entry)
+            elif later > told[-1].seq:
+                left_out.append((entry.seq, later))
+        if not left_out:
+            return kept, []
+        known_to, owed = left_out[0][0] - 1, max(later for _, later in left_out)
+        return kept, [Op(_OWE, (first, known_to, owed, owed))]
 
     def _ops(
         self, docs: dict[Key, dict[str, Any]], told: Sequence[tuple[Key, list[Entry]]]
@@ -173,7 +189,9 @@ class Search:
         """What matches, the number to go on after if there is more, and the number of the log that
         the index is current to.
         """
-        at = await place.seq_of(self._store, NAME)
+        # Read first: what is found then is no older than it says.
+        row = await self._store.fetch(_CURRENT_TO, (NAME,))
+        at = int(row[0][0] or 0) if row else 0
         wanted = question.words()
         source, by = "search_docs d", "d.id"
         if wanted and self._store.dialect == "sqlite":
@@ -209,7 +227,8 @@ class Search:
 
     async def rebuild(self) -> None:
         """Read the whole log again; what it no longer holds stays as it is."""
-        await self._store.commit([place.restarted(NAME)])
+        forgiven = Op("UPDATE search_owed SET known_to = 0, owed = 0")
+        await self._store.commit([forgiven, place.restarted(NAME)])
 
 
 def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

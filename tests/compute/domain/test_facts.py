@@ -13,17 +13,66 @@ from siderite.core import shape
 from siderite.core.fact import Fact
 
 BASE = set(
-    "uuid user_id tenant_id reservation_id display_name display_description host_name host node"
-    " os_type architecture availability_zone flavor image_uuid key_name kernel_id ramdisk_id"
-    " created_at launched_at terminated_at deleted_at updated_at state power_state task_state"
-    " progress ip_addresses block_devices metadata locked locked_reason auto_disk_config"
-    " request_id action_initiator_user action_initiator_project shares".split()
+    [
+        "uuid",
+        "user_id",
+        "tenant_id",
+        "reservation_id",
+        "display_name",
+        "display_description",
+        "host_name",
+        "host",
+        "node",
+        "os_type",
+        "architecture",
+        "availability_zone",
+        "flavor",
+        "image_uuid",
+        "key_name",
+        "kernel_id",
+        "ramdisk_id",
+        "created_at",
+        "launched_at",
+        "terminated_at",
+        "deleted_at",
+        "updated_at",
+        "state",
+        "power_state",
+        "task_state",
+        "progress",
+        "ip_addresses",
+        "block_devices",
+        "metadata",
+        "locked",
+        "locked_reason",
+        "auto_disk_config",
+        "request_id",
+        "action_initiator_user",
+        "action_initiator_project",
+        "shares",
+    ]
 )
 ACTION = BASE | {"fault"}
 SPEC = set(
-    "instance_uuid project_id user_id availability_zone flavor image num_instances force_hosts"
-    " force_nodes ignore_hosts instance_group numa_topology pci_requests requested_destination"
-    " retry scheduler_hints security_groups".split()
+    [
+        "instance_uuid",
+        "project_id",
+        "user_id",
+        "availability_zone",
+        "flavor",
+        "image",
+        "num_instances",
+        "force_hosts",
+        "force_nodes",
+        "ignore_hosts",
+        "instance_group",
+        "numa_topology",
+        "pci_requests",
+        "requested_destination",
+        "retry",
+        "scheduler_hints",
+        "security_groups",
+    ]
 )
 FIELDS = {
     "FlavorPayload": "flavorid name memory_mb vcpus root_gb ephemeral_gb swap rxtx_factor"

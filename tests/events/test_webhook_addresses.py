@@ -1,0 +1,115 @@
+"""Where webhooks may call, whatever it is called, and for how long they listen."""
+
+import asyncio
+import contextlib
+import ipaddress
+
+import pytest
+
+from siderite.events.webhooks.guard import Guard
+from siderite.events.webhooks.guard import Refused
+from siderite.events.webhooks.guard import networks
+from tests.events.hooking import ADDRESS
+from tests.events.hooking import runner
+from tests.events.hooking import subscribed
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a story with the whole program at work, and a receiver."""
+    return runner(tmp_path, "")
+
+
+def test_an_address_is_checked_again_when_it_is_called(run):
+    """Its name may have been another's when the webhook was made."""
+
+    async def story(app, receiver):
+        hook = await subscribed(app, receiver)
+        app.program.app._services["events"].webhooks.guard._allowed = ()
+        answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
+        assert (answer["delivered"], answer["status"]) == (False, None)
+        assert "loopback" in answer["error"]
+        assert receiver.got == []
+
+    run(story)
+
+
+def test_a_name_is_called_only_if_none_of_its_addresses_is_forbidden(run, monkeypatch):
+    """Neither when the webhook is made, nor when the name has come to mean this machine since; and
+    the connection goes to the address that was checked.
+    """
+    found = ["192.0.2.1"]
+
+    async def look_up(host, port):
+        assert host == "hooks.example"
+        return [ipaddress.ip_address(text) for text in found]
+
+    monkeypatch.setattr("siderite.events.webhooks.guard._look_up", look_up)
+
+    async def story(app, receiver):
+        port = receiver.url.split(":")[2].partition("/")[0]
+        body = {"url": f"http://hooks.example:{port}/hook"}
+        made = await app.ask("POST", ADDRESS, body)
+        assert made.status == 201, made
+        for last in ("127.0.0.1", "::ffff:169.254.169.254", "fe80::1"):
+            found[:] = ["192.0.2.1", last]
+            refused = await app.ask("POST", ADDRESS, body)
+            assert (refused.status, "webhooks may not call" in refused.sentence) == (400, True)
+            answer = (await app.ask("POST", f"{ADDRESS}/{made.json['id']}/test")).json
+            assert (answer["delivered"], answer["status"]) == (False, None)
+            assert "webhooks may not call" in answer["error"]
+        assert receiver.got == []
+        app.program.app._services["events"].webhooks.guard._allowed = networks("127.0.0.0/8")
+        found[:] = ["127.0.0.1"]
+        answer = (await app.ask("POST", f"{ADDRESS}/{made.json['id']}/test")).json
+        assert answer["delivered"] is True, answer
+        assert receiver.got[0][2]["host"] == f"hooks.example:{port}"
+
+    run(story, webhook_allow="")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:db8::1", "127.0.0.9",
+        "64:ff9b::808:808",
+    ],
+)  # fmt: skip
+def test_other_addresses_may_be_called(address):
+    Guard(networks("127.0.0.8/29")).check(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "::", "224.0.0.1", "2002:7f00:1::", "64:ff9b::a9fe:a9fe", "fd00:ec2::254"],
+)
+def test_hidden_forms_of_forbidden_addresses_are_seen_through(address):
+    with pytest.raises(Refused):
+        Guard().check(ipaddress.ip_address(address))
+
+
+def test_an_answer_that_trickles_is_not_waited_for(run):
+    """Each piece comes in time, the whole never would."""
+
+    async def story(app, receiver):
+        left = asyncio.Event()
+
+        async def trickle(reader, writer):
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n")
+            with contextlib.suppress(ConnectionError), contextlib.closing(writer):
+                while not writer.is_closing():
+                    writer.write(b"x")
+                    await writer.drain()
+                    await asyncio.sleep(0.05)
+            left.set()
+
+        async with await asyncio.start_server(trickle, "127.0.0.1", 0) as slow:
+            receiver.url = f"http://127.0.0.1:{slow.sockets[0].getsockname()[1]}/"
+            hook = await subscribed(app, receiver)
+            async with asyncio.timeout(20):
+                answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
+                await left.wait()
+        assert (answer["delivered"], answer["status"]) == (False, None)
+        assert answer["error"] == "No answer within 0.3 s."
+
+    run(story, webhook_timeout_s=0.3)
