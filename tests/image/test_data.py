@@ -111,6 +111,7 @@ def test_a_staged_image_is_active_once_it_is_imported(tell: Tell) -> None:
         assert early.status == 409
         assert (await here.upload(image, b"data", to="stage")).status == 204
         assert (await here.show(image))["status"] == "uploading"
+        assert (await here.ask("GET", f"/v2/images/{image}/file")).status == 204
         other = {"method": {"name": "web-download"}}
         assert (await here.ask("POST", f"/v2/images/{image}/import", other)).status == 400
         assert (await here.ask("POST", f"/v2/images/{image}/import", body)).status == 202

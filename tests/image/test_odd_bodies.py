@@ -128,3 +128,13 @@ def test_any_json_is_answered(here: Any, body: Any, way: str) -> None:
     path = f"/v2/images/{world_.image}{way}" if way else "/v2/images"
     answer = run(world_.ask("POST", path, _text(body)))
     assert answer.status in (200, 201, 400, 403, 409), answer
+
+
+def test_properties_do_not_pile_up(here: Any) -> None:
+    run, world_ = here
+    image = run(world_.make())["id"]
+    ops = [{"op": "add", "path": f"/p{n}", "value": "x" * 65_000} for n in range(5)]
+    assert run(world_.patch(image, *ops[:4])).status == 200
+    assert run(world_.patch(image, ops[4])).status == 400
+    assert "p4" not in run(world_.show(image))
+    assert run(world_.patch(image, {"op": "remove", "path": "/p0"}, ops[4])).status == 200

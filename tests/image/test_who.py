@@ -2,6 +2,13 @@
 
 from typing import Any
 
+import pytest
+
+from siderite.core.errors import Forbidden
+from siderite.core.transition import Cause
+from siderite.core.who import Who
+from siderite.image.usecases import change
+from siderite.image.usecases import find
 from siderite.image.web.routes import ROUTES
 from tests.image.world import DATA
 from tests.image.world import PATCH
@@ -128,5 +135,33 @@ def test_a_shared_image_is_offered_accepted_and_taken_back(tell: Tell) -> None:
         refused = await here.ask("POST", members, {"member": project}, token=owner)
         assert refused.status == 403 and "shared" in refused.sentence
         assert home != project
+
+    tell(story)
+
+
+def test_a_service_reads_others_images_but_does_not_share_them(tell_once: Tell) -> None:
+    async def story(here: World) -> None:
+        image = (await here.make())["id"]
+        _, service, _ = await here.app.person("service")
+        path = f"/v2/images/{image}/members"
+        assert (await here.ask("POST", path, {"member": "p"}, token=service)).status == 403
+        assert (await here.ask("POST", path, {"member": "p"})).status == 200
+        assert (await here.ask("DELETE", f"{path}/p", token=service)).status == 403
+        listed = await here.ask("GET", path, token=service)
+        assert [one["member_id"] for one in listed.json["members"]] == ["p"]
+
+    tell_once(story)
+
+
+def test_who_is_in_no_project_makes_no_images_and_sees_nobodys(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        await here.make(name="nobodys", owner="")
+        ctx = here.app.program.app._services["image"].ctx
+        nowhere = Who("u", "dom", None, None, frozenset({"member", "reader"}))
+        with pytest.raises(Forbidden, match="belongs to a project"):
+            await change.create(ctx, {"name": "lost"}, who=nowhere, cause=Cause())
+        where = find.seen_by(nowhere, None, "accepted")
+        order = [("created_at", True)]
+        assert not await find.page(ctx, where, order, limit=5, marker=None, who=nowhere)
 
     tell(story)

@@ -1,6 +1,7 @@
 """`siderite image …`: bringing in images, over HTTP."""
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +22,8 @@ def run(said: argparse.Namespace) -> int:
 def _import(cloud: Cloud, said: argparse.Namespace) -> str:
     path = Path(said.path)
     try:
+        if path.exists() and not path.is_file():
+            raise Refused(f"{path} is not a plain file; copy what is in it into one first.")
         file = path.open("rb")
     except OSError as why:
         raise Refused(f"cannot read {path}: {why.strerror}.") from why
@@ -41,8 +44,9 @@ def _import(cloud: Cloud, said: argparse.Namespace) -> str:
                 method="PUT", data=file, timeout_s=_UPLOAD_TIMEOUT_S,
             ):  # fmt: skip
                 pass
-        except Refused:
-            cloud.ask("DELETE", f"/image/v2/images/{image['id']}")
+        except BaseException:  # Ctrl-C too: the record would stay, and never get its data
+            with contextlib.suppress(Refused):
+                cloud.ask("DELETE", f"/image/v2/images/{image['id']}")
             raise
     return f"{image['id']}  {record['name']}  {record['disk_format']}, {size} bytes"
 

@@ -6,11 +6,15 @@ more than a piece in memory, and all of it runs in threads.
 """
 
 import asyncio
+import errno
 import fcntl
 import hashlib
 import os
+import threading
 from collections.abc import AsyncGenerator
 from collections.abc import AsyncIterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,11 +51,19 @@ class Writer:
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._hash = hashlib.new(HASH)
         self._head = b""
+        self._turn = threading.Lock()
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX)
+        if not os.fstat(self._fd).st_nlink:
+            os.close(self._fd)
+            raise FileNotFoundError(errno.ENOENT, "swept away before it was locked; try again")
 
     def write(self, data: bytes) -> None:
         """One more piece. Zeros become a hole, so that an empty disk takes no room."""
+        with self._turn:
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
         if len(self._head) < HEAD_BYTES:
             self._head += data[: HEAD_BYTES - len(self._head)]
         self._md5.update(data)
@@ -66,16 +78,20 @@ class Writer:
 
     def complete(self) -> Written:
         """All of it is on the disk; the lock is kept until `close`."""
-        os.ftruncate(self._fd, self.size)
-        os.fsync(self._fd)
+        with self._turn:
+            os.ftruncate(self._fd, self.size)
+            os.fsync(self._fd)
         _sync_directory(self.path.parent)
         return Written(
             self.name, self.size, self._md5.hexdigest(), self._hash.hexdigest(), self._head
         )
 
     def close(self) -> None:
-        """Let go of it; what nobody speaks of is then a leftover."""
-        os.close(self._fd)
+        """Let go of it; what nobody speaks of is then a leftover. A thread that is writing still,
+        since its task was cancelled, ends first: the number of its file is another's afterwards.
+        """
+        with self._turn:
+            os.close(self._fd)
 
 
 class Files:
@@ -113,7 +129,8 @@ class Files:
 
     async def read(self, name: str, begin: int, end: int) -> AsyncGenerator[bytes, None]:
         """The bytes from `begin` to before `end`, a piece at a time."""
-        fd = await asyncio.to_thread(os.open, self.path(name), os.O_RDONLY)
+        # In a thread it would be lost, and stay open, if the client left meanwhile.
+        fd = os.open(self.path(name), os.O_RDONLY)
         try:
             while begin < end:
                 data = await asyncio.to_thread(os.pread, fd, min(PIECE, end - begin), begin)
@@ -132,19 +149,27 @@ class Files:
         """All files there are."""
         return sorted(entry.name for entry in self.folder.iterdir() if entry.is_file())
 
-    def is_written(self, name: str) -> bool:
-        """Whether a writer, of whichever process, is still at it."""
+    @contextmanager
+    def unwritten(self, name: str) -> Iterator[bool]:
+        """Whether no writer, of whichever process, is at it; none gets to it while this lasts."""
         try:
             fd = os.open(self.path(name), os.O_RDONLY)
         except FileNotFoundError:
-            return False
+            yield True
+            return
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
+            yield _is_locked(fd)
         finally:
             os.close(fd)
+
+
+def _is_locked(fd: int) -> bool:
+    """Whether the file could be locked, and so is now."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
         return False
+    return True
 
 
 async def _larger(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 from siderite.core.errors import Conflict
 from siderite.core.transition import Cause
 from siderite.core.who import Who
+from siderite.image.domain.image import READY
 from siderite.image.domain.image import Image
 from siderite.image.domain.image import view
 from siderite.image.transfer import Transfer
@@ -31,7 +32,7 @@ class Images:
     async def path(self, uuid: str, who: Who) -> Path:
         """The file of an active image. It is there until the image is deleted."""
         found = await data.readable(self._ctx, uuid, who)
-        if found.file is None or found.size is None:
+        if found.file is None or found.size is None or found.status not in READY:
             raise Conflict(f"Image {found.uuid} has no data yet; it is {found.status}.")
         return self._transfer.files.path(found.file)
 

@@ -53,7 +53,7 @@ class Transfer:
             await asyncio.shield(self._give_up(uuid, writer.name))
             raise
         finally:
-            writer.close()
+            await asyncio.shield(asyncio.to_thread(writer.close))
 
     async def _give_up(self, uuid: str, name: str) -> bool:
         if not await data.give_up(self._ctx, uuid, name):
@@ -75,14 +75,17 @@ class Transfer:
         names = await asyncio.to_thread(self.files.names)
         known = await rows.with_files(self._ctx.door.store)
         for name in names:
-            if name in known or self.files.is_written(name):
+            if name in known:
                 continue
-            # Its writer may have finished between the listing and the question.
-            if name not in await rows.with_files(self._ctx.door.store):
-                self.files.remove(name)
-                log.info("removed a leftover of an upload", file=name)
+            with self.files.unwritten(name) as is_left:
+                # Its writer may have finished between the listing and the question.
+                if is_left and name not in await rows.with_files(self._ctx.door.store):
+                    self.files.remove(name)
+                    log.info("removed a leftover of an upload", file=name)
         for name, (uuid, is_unfinished) in known.items():
-            if not is_unfinished or self.files.is_written(name):
+            if not is_unfinished:
                 continue
-            if await self._give_up(uuid, name):
+            with self.files.unwritten(name) as is_left:
+                is_queued = is_left and await self._give_up(uuid, name)
+            if is_queued:
                 log.info("an upload had broken off; the image is queued again", image=uuid)

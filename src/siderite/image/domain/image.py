@@ -28,6 +28,9 @@ class Visibility(StrEnum):
     PUBLIC = "public"
 
 
+READY = (Status.ACTIVE, Status.DEACTIVATED)
+"""Where an image's data is there to be used; a staged image's is not yet."""
+
 DISK_FORMATS = (
     "ami", "ari", "aki", "vhd", "vhdx", "vmdk", "raw", "qcow2", "vdi", "ploop", "iso",
 )  # fmt: skip

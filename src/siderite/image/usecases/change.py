@@ -81,6 +81,8 @@ def _may_set(fields: Mapping[str, Any], who: Who) -> None:
         raise Forbidden("Only administrators may make an image public; community is for all.")
     if "owner" in fields and fields["owner"] != who.project_id:
         raise Forbidden("Only administrators may give an image to another project.")
+    if who.project_id is None:
+        raise Forbidden("An image belongs to a project; log in to one to make or change images.")
 
 
 async def remove(ctx: Context, uuid: str, *, who: Who, cause: Cause) -> str | None:

@@ -59,9 +59,9 @@ def seen_by(who: Who, visibility: str | None, member_status: str) -> list[Where]
     kept = [] if visibility in (None, "all") else [Where("visibility = ?", (visibility,))]
     if who.sees_all:
         return kept
-    me = who.project_id or ""
+    me = who.project_id
     shared = "visibility = 'shared' AND uuid IN (SELECT image_id FROM image_members WHERE"
-    status, args = "", tuple[str, ...]((me, me))
+    status, args = "", tuple[str | None, ...]((me, me))
     if member_status != "all":
         status, args = " AND status = ?", (me, me, member_status)
     ways = ["owner = ?", "visibility = 'public'", f"{shared} member_id = ?{status})"]

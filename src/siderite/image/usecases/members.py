@@ -24,7 +24,7 @@ async def members(ctx: Context, uuid: str, who: Who) -> list[Member]:
     """The members: all of them for the owner, themselves for others."""
     found = await _shared(ctx, uuid, who, mine=False)
     every = await rows.members(ctx.door.store, found.uuid)
-    if _owns(found, who):
+    if _sees_all_of(found, who):
         return every
     return [one for one in every if one.member_id == who.project_id]
 
@@ -33,7 +33,7 @@ async def member(ctx: Context, uuid: str, member_id: str, who: Who) -> Member:
     """One member, for the owner and for itself."""
     found = await _shared(ctx, uuid, who, mine=False)
     known = await rows.member(ctx.door.store, found.uuid, member_id)
-    if known is None or not (_owns(found, who) or member_id == who.project_id):
+    if known is None or not (_sees_all_of(found, who) or member_id == who.project_id):
         raise _none(member_id, uuid)
     return known
 
@@ -89,7 +89,7 @@ async def remove(ctx: Context, uuid: str, member_id: str, *, who: Who, cause: Ca
 
 async def _shared(ctx: Context, uuid: str, who: Who, *, mine: bool) -> Image:
     found = await find.image(ctx, uuid, who)
-    if mine and not _owns(found, who):
+    if mine and not (who.is_admin or access.is_owner(found, who.project_id)):
         raise access.not_owner(found)
     if found.visibility != Visibility.SHARED:
         raise Forbidden(
@@ -98,7 +98,7 @@ async def _shared(ctx: Context, uuid: str, who: Who, *, mine: bool) -> Image:
     return found
 
 
-def _owns(found: Image, who: Who) -> bool:
+def _sees_all_of(found: Image, who: Who) -> bool:
     return who.sees_all or access.is_owner(found, who.project_id)
 
 

@@ -12,6 +12,7 @@ from siderite.core.errors import UnsupportedMedia
 from siderite.core.http import Headers
 from siderite.core.http import Request
 from siderite.core.http import Response
+from siderite.image.domain.image import READY
 from siderite.image.usecases import data
 from siderite.image.web.documents import IMPORT_METHODS
 
@@ -63,7 +64,7 @@ async def import_staged(service: "Service", request: Request) -> Response:
 async def download(service: "Service", request: Request) -> Response:
     """GET /v2/images/{image_id}/file"""
     image = await data.readable(service.ctx, request.params[0], request.who)
-    if image.file is None or image.size is None:
+    if image.file is None or image.size is None or image.status not in READY:
         return Response(status=204)
     begin, end, headers = _part(request, image.size)
     if not await asyncio.to_thread(service.transfer.files.path(image.file).is_file):

@@ -22,6 +22,7 @@ from siderite.image.usecases.change import MAX_TAGS
 MAX_TEXT = 255
 MAX_PROPERTIES = 128
 MAX_PROPERTY = 65535
+MAX_ALL_PROPERTIES = 256 * 1024
 _LARGEST = 2**31 - 1
 
 Check = Callable[[str, Any], Any]
@@ -199,6 +200,11 @@ def _property(name: str, value: Any) -> str:
 def _few(properties: dict[str, str]) -> dict[str, str]:
     if len(properties) > MAX_PROPERTIES:
         raise Invalid(f"An image has at most {MAX_PROPERTIES} properties; remove some.")
+    if sum(map(len, properties.values())) > MAX_ALL_PROPERTIES:
+        raise Invalid(
+            f"An image's properties have at most {MAX_ALL_PROPERTIES} characters together; remove"
+            " some."
+        )
     return properties
 
 

@@ -1,0 +1,51 @@
+"""`siderite image import`: a plain file, and a record only if it gets its data."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+from typing import NoReturn
+
+import pytest
+
+from siderite.cli import image
+from siderite.cli.cloud import Refused
+
+
+class _Interrupted:
+    """A cloud whose user gives up during the upload."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[Any, None]:
+        """Any question is fine."""
+        self.asked.append(f"{method} {path}")
+        return {"id": "i"}, None
+
+    def open(self, *_: Any, **__: Any) -> NoReturn:
+        """Ctrl-C."""
+        raise KeyboardInterrupt
+
+
+def _said(path: Path) -> argparse.Namespace:
+    return argparse.Namespace(
+        path=str(path), name=None, disk_format=None, property=None, public=False, data=""
+    )
+
+
+def test_only_a_plain_file_is_brought_in(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/null"), tmp_path / "none"):
+        cloud = _Interrupted()
+        with pytest.raises(Refused):
+            image._import(cloud, _said(path))  # type: ignore[arg-type] - all it needs of a cloud
+        assert cloud.asked == []
+
+
+def test_a_record_that_gets_no_data_goes(tmp_path: Path) -> None:
+    (tmp_path / "disk").write_bytes(b"x")
+    cloud = _Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        image._import(cloud, _said(tmp_path / "disk"))  # type: ignore[arg-type] - as above
+    assert cloud.asked == ["POST /image/v2/images", "DELETE /image/v2/images/i"]
