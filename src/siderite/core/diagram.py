@@ -158,7 +158,8 @@ def _css() -> str:
         ".line{fill:none;stroke-width:1.3}.label{font-size:10.5px;stroke-width:3.5;"
         "paint-order:stroke;stroke-linejoin:round}"
         ".legend{font-size:10.5px}.internal{font-style:italic}"
-        ".here rect{stroke-width:3.5}.from-here .line{stroke-width:2.4}"
+        ".state.here rect{fill:#1d5fae;stroke:#0b2f5c;stroke-width:3}.state.here text{fill:#fff}"
+        ".from-here .line{stroke-width:2.4}"
         f"{_theme(0, _LIGHT)}@media(prefers-color-scheme:dark){{{dark}}}"
     )
 
