@@ -1,10 +1,15 @@
 """What is kept of users and projects, and that somebody is left to keep it."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from siderite.core.errors import Invalid
+from siderite.identity import store as rows
+from siderite.identity.domain import ROLES
+from siderite.identity.domain import Scope
+from siderite.identity.domain import on_project
 from siderite.identity.web.schemas import new_project
 from siderite.identity.web.schemas import new_user
 from tests.identity.world import World
@@ -68,3 +73,29 @@ async def test_the_last_administrator_stays(here: World) -> None:
     await here.give(second, "admin")
     assert (await here.call("DELETE", f"/v3/users/{me}")).status_code == 204
     assert (await here.login("second", scope={"system": {"all": True}})).status_code == 201
+
+
+@story
+async def test_a_role_is_not_given_to_somebody_who_went_meanwhile(here: World) -> None:
+    user, project = await here.member()
+    grants, scope = here.identity.grants, on_project(project)
+    everything = grants._check
+
+    async def overtaken(user_id: str, where: Scope) -> None:
+        await everything(user_id, where)
+        await here.identity.projects.delete(project)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grants, "_check", overtaken)
+        await grants.give(user, scope, ROLES[0])
+    assert await rows.roles_at(here.store, user, scope) == frozenset()
+
+
+@story
+async def test_two_administrators_do_not_take_each_other_away(here: World) -> None:
+    first = (await here.call("GET", "/v3/users?name=admin")).json()["users"][0]["id"]
+    second = await here.new_user("second")
+    await here.give(second, "admin")
+    deletes = [here.call("DELETE", f"/v3/users/{one}") for one in (first, second)]
+    codes = [one.status_code for one in await asyncio.gather(*deletes)]
+    assert sorted(codes)[0] == 204 and sorted(codes)[1] in (401, 409), codes

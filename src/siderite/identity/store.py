@@ -55,6 +55,12 @@ _ADD_GRANT = """
 INSERT INTO identity_grants (user_id, kind, target_id, role) VALUES (?, ?, ?, ?)
 ON CONFLICT DO NOTHING
 """
+_GIVE = """
+INSERT INTO identity_grants (user_id, kind, target_id, role)
+SELECT uuid, ?, ?, ? FROM identity_users WHERE uuid = ?
+  AND (? <> 'project' OR EXISTS (SELECT 1 FROM identity_projects WHERE uuid = ?))
+ON CONFLICT DO NOTHING
+"""
 _GRANTS = """
 SELECT g.user_id, u.name, g.kind, g.target_id, p.name, g.role
 FROM identity_grants g
@@ -117,6 +123,14 @@ async def grants(store: Store, where: Sequence[Where]) -> list[Grant]:
 def add_grant(user_id: str, scope: Scope, role: str) -> Op:
     """Give a role; giving it again changes nothing."""
     return Op(_ADD_GRANT, (user_id, scope.kind.value, scope.target_id, role))
+
+
+def give(user_id: str, scope: Scope, role: str) -> Op:
+    """The same, to a user and in a project that are there; nothing if one of them went meanwhile.
+    Not for a commit that makes them.
+    """
+    kind, target = scope.kind.value, scope.target_id
+    return Op(_GIVE, (kind, target, role, user_id, kind, target))
 
 
 def remove_grant(user_id: str, scope: Scope, role: str) -> Op:

@@ -48,7 +48,7 @@ class Grants:
     async def give(self, user_id: str, scope: Scope, role: Role) -> None:
         """Give a role; giving it again is fine."""
         await self._check(user_id, scope)
-        await self._store.commit([rows.add_grant(user_id, scope, role.name)])
+        await self._store.commit([rows.give(user_id, scope, role.name)])
         self._changes.note()
         log.info(
             "role given", user_id=user_id, at=scope.kind.value, to=scope.target_id, role=role.name
