@@ -13,6 +13,7 @@ from siderite.core.store import Store
 from siderite.core.transition import Cause
 from siderite.image.files import PIECE
 from siderite.image.store import IMAGES
+from siderite.image.web import data
 from tests.image.world import DATA
 from tests.image.world import World
 from tests.image.world import world
@@ -203,6 +204,34 @@ def test_an_upload_that_breaks_off_leaves_the_image_queued(tell: Tell) -> None:
         assert (await here.upload(image, b"whole")).status == 204
 
     tell(story)
+
+
+def test_an_upload_of_which_no_more_comes_is_ended(
+    tell_once: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "PATIENCE_S", 0.01)
+
+    async def story(here: World) -> None:
+        image = (await here.make())["id"]
+        messages = [{"type": "http.request", "body": b"half", "more_body": True}]
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            if not messages:
+                await asyncio.Event().wait()
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"x-auth-token", here.app.token.encode()), (b"content-type", DATA.encode())]
+        target = f"/image/v2/images/{image}/file"
+        async with asyncio.timeout(30):
+            await here.app.program.app(scope("PUT", target, headers), receive, send)
+        assert sent[0]["status"] == 400
+        assert ((await here.show(image))["status"], here.files()) == ("queued", [])
+
+    tell_once(story)
 
 
 def test_a_directory_that_is_gone_is_said_and_changes_nothing(tell_once: Tell) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -19,6 +20,8 @@ from siderite.image.web.documents import IMPORT_METHODS
 if TYPE_CHECKING:
     from siderite.image.web.service import ImageService as Service
 
+PATIENCE_S = 120.0
+"""How long an upload may pause."""
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})\Z")
 
 
@@ -37,12 +40,27 @@ async def _take(service: "Service", request: Request, *, staged: bool) -> Respon
         raise UnsupportedMedia("An image's data has the Content-Type application/octet-stream.")
     await service.transfer.upload(
         request.params[0],
-        request.pieces(),
+        _coming(request.pieces()),
         staged=staged,
         who=request.who,
         cause=service.cause(request),
     )
     return Response(status=204)
+
+
+async def _coming(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The pieces as long as they come: a client that is cut off from the network says nothing."""
+    while True:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                piece = await anext(pieces, None)
+        except TimeoutError as why:
+            raise Invalid(
+                f"Nothing of the image's data came for {PATIENCE_S:.0f} seconds; upload it again."
+            ) from why
+        if piece is None:
+            return
+        yield piece
 
 
 async def import_staged(service: "Service", request: Request) -> Response:
