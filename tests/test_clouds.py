@@ -4,6 +4,7 @@ import asyncio
 import stat
 
 import pytest
+import yaml
 
 from siderite import clouds
 from siderite.core.config import Config
@@ -23,6 +24,30 @@ def test_it_names_the_address_and_hides_from_others(tmp_path):
     text = path.read_text()
     assert "auth_url: http://127.0.0.1:8770/identity/v3" in text
     assert 'password: "a \\"quoted\\" \\\\ word"' in text
+
+
+def test_it_is_yaml_whatever_the_password_and_the_region_are(tmp_path):
+    odd = config(tmp_path, region="no: way")
+    clouds.write(odd, "a\n b: \t#\u2028 'ü'")
+    cloud = yaml.safe_load(clouds.path(odd).read_text())["clouds"]["siderite"]
+    assert cloud["auth"]["password"] == "a\n b: \t#\u2028 'ü'"
+    assert cloud["region_name"] == "no: way"
+
+
+def test_it_follows_the_listener_and_keeps_what_its_owner_wrote(tmp_path):
+    clouds.follow(config(tmp_path))
+    assert not clouds.path(config(tmp_path)).exists()
+    clouds.write(config(tmp_path), "secret")
+    moved = Config(data=str(tmp_path), listen="127.0.0.1:9000")
+    clouds.follow(moved)
+    cloud = yaml.safe_load(clouds.path(moved).read_text())["clouds"]["siderite"]
+    assert cloud["auth"]["auth_url"] == "http://127.0.0.1:9000/identity/v3"
+    assert cloud["auth"]["password"] == "secret"
+    assert stat.S_IMODE(clouds.path(moved).stat().st_mode) == 0o600
+    own = clouds.path(moved).read_text().replace("127.0.0.1:9000", "cloud.example:443")
+    clouds.path(moved).write_text(own)
+    clouds.follow(moved)
+    assert clouds.path(moved).read_text() == own
 
 
 def test_a_first_start_that_dies_half_way_is_done_again_with_a_password_that_is_kept(tmp_path):

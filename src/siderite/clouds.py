@@ -5,7 +5,9 @@ a password that nobody has yet, and the next start writes another; never an acco
 is lost.
 """
 
+import json
 import os
+import re
 from pathlib import Path
 
 from siderite.core.config import Config
@@ -17,13 +19,18 @@ clouds:
     auth:
       auth_url: {url}/identity/v3
       username: admin
-      password: "{password}"
+      password: {password}
       project_name: admin
       user_domain_id: default
       project_domain_id: default
     region_name: {region}
     identity_api_version: 3
 """
+
+_AUTH_URL = re.compile(
+    r"auth_url: http://(?:[0-9.]+|\[[0-9a-f:]+\]|localhost):[0-9]+/identity/v3\n"
+)
+"""As we write it for a listener without a public URL."""
 
 
 def path(config: Config) -> Path:
@@ -33,8 +40,24 @@ def path(config: Config) -> Path:
 
 def write(config: Config, password: str) -> None:
     """Write it, readable by its owner alone, all of it or nothing."""
-    quoted = password.replace("\\", "\\\\").replace('"', '\\"')
-    text = _TEXT.format(url=config.url, region=config.region, password=quoted)
+    # JSON is YAML, whatever is in it.
+    region = config.region if config.region.isidentifier() else json.dumps(config.region)
+    _put(config, _TEXT.format(url=config.url, region=region, password=json.dumps(password)))
+
+
+def follow(config: Config) -> None:
+    """The address has changed since it was written: name the new one, and leave all else."""
+    try:
+        text = path(config).read_text()
+    except FileNotFoundError:
+        return
+    ours = f"auth_url: {config.url}/identity/v3\n"
+    new = _AUTH_URL.sub(lambda _: ours, text, count=1)
+    if new != text:
+        _put(config, new)
+
+
+def _put(config: Config, text: str) -> None:
     draft = path(config).with_suffix(".new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,6 +1,7 @@
 """A copy of a running installation, put back elsewhere; and the move to PostgreSQL."""
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from siderite.core.store.backup import CannotBackUp
 from siderite.core.store.backup import back_up
 from siderite.core.store.backup import restore
 from siderite.core.store.copy import CannotCopy
+from siderite.wiring.keeping import check_is_embedded
 from siderite.wiring.keeping import copy_to
 from tests.support.app import PASSWORD
 from tests.support.app import running
@@ -55,8 +57,83 @@ def test_nothing_is_overwritten_by_a_backup_or_a_restore(tmp_path):
     with pytest.raises(CannotBackUp, match="name the data directory"):
         back_up(tmp_path / "nowhere", tmp_path / "other.tar", told)
     (tmp_path / "junk.tar").write_bytes(b"no archive")
-    with pytest.raises(CannotBackUp, match="cannot read"):
+    with pytest.raises(CannotBackUp, match="cannot restore"):
         restore(tmp_path / "junk.tar", tmp_path / "c", told)
+
+
+def test_a_backup_ends_however_often_the_service_commits_meanwhile(tmp_path):
+    """In a directory whose name a URL would read otherwise, too."""
+    data = tmp_path / "a#50%?"
+    data.mkdir()
+    writer = sqlite3.connect(data / "siderite.db", isolation_level=None)
+    writer.execute("PRAGMA journal_mode=WAL")
+    writer.execute("PRAGMA synchronous=OFF")
+    writer.execute("CREATE TABLE t (x)")
+    writer.execute("CREATE TABLE big AS SELECT zeroblob(12000000) AS x")
+    commits = []
+
+    def busy(what, done, total):
+        """The service commits between any two steps of the copy."""
+        commits.append(what)
+        assert len(commits) < 50, "each commit began the copy anew"
+        writer.execute("INSERT INTO t VALUES (1)")
+
+    back_up(data, tmp_path / "kept.tar", busy)
+    writer.close()
+    restore(tmp_path / "kept.tar", tmp_path / "b", told)
+    again = sqlite3.connect(tmp_path / "b" / "siderite.db")
+    assert again.execute("SELECT count(*) FROM t").fetchone() == (0,)
+    assert len(commits) > 1
+    again.close()
+
+
+def test_nobody_else_can_read_a_backup_while_it_is_written(tmp_path):
+    with standing(tmp_path / "a"):
+        pass
+    kept = tmp_path / "kept.tar"
+    (tmp_path / "kept.tar.part").write_bytes(b"left by one that was killed")
+    seen = []
+
+    def watched(what, done, total):
+        for path in tmp_path.iterdir():
+            if path.name not in ("a", "kept.tar.part"):
+                seen.append(path.stat().st_mode & 0o077)
+
+    back_up(tmp_path / "a", kept, watched)
+    assert seen
+    assert not any(seen)
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+def test_a_restore_that_fails_leaves_nothing_and_can_be_done_again(tmp_path):
+    with standing(tmp_path / "a"):
+        pass
+    back_up(tmp_path / "a", tmp_path / "kept.tar", told)
+    whole = (tmp_path / "kept.tar").read_bytes()
+    (tmp_path / "cut.tar").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "spoilt.tar").write_bytes(whole.replace(b"CREATE TABLE", b"CREATE ELBAT"))
+    (tmp_path / "b" / ".restoring" / "images").mkdir(parents=True)  # one that was killed
+    for bad in ("cut.tar", "spoilt.tar"):
+        with pytest.raises(CannotBackUp):
+            restore(tmp_path / bad, tmp_path / "b", told)
+        assert not list((tmp_path / "b").iterdir())
+    restore(tmp_path / "kept.tar", tmp_path / "b", told)
+    with standing(tmp_path / "b"):
+        pass
+
+
+def test_an_old_file_is_not_backed_up_in_the_place_of_the_database_in_use(tmp_path):
+    with standing(tmp_path / "a"):
+        pass
+    check_is_embedded(Config(data=str(tmp_path / "a")))
+    with pytest.raises(CannotBackUp, match="not the one in use"):
+        check_is_embedded(Config(data=str(tmp_path / "a"), db="postgresql://db/siderite"))
+
+
+def test_what_is_no_database_is_said_in_a_sentence(tmp_path):
+    (tmp_path / "siderite.db").write_bytes(b"no database" * 100)
+    with pytest.raises(CannotBackUp, match="not a database"):
+        back_up(tmp_path, tmp_path / "kept.tar", told)
 
 
 def test_everything_moves_to_postgresql(tmp_path, postgres_url):

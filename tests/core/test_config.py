@@ -28,9 +28,14 @@ def test_the_file_may_be_named_by_the_environment(tmp_path):
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
-        ({"SIDERITE_MAX_LIMIT": "many"}, "max_limit = 'many' .* must be a int"),
-        ({"SIDERITE_DEMO": "perhaps"}, "must be a bool"),
+        ({"SIDERITE_MAX_LIMIT": "many"}, "max_limit = 'many' .* must be a whole number"),
+        ({"SIDERITE_DEMO": "perhaps"}, "must be true or false"),
         ({"SIDERITE_LISTEN": "8770"}, "must be ADDRESS:PORT"),
+        ({"SIDERITE_LISTEN": "127.0.0.1:²"}, "must be ADDRESS:PORT"),
+        ({"SIDERITE_WORKER_SLOTS": "0"}, "worker_slots = 0 must be at least 1"),
+        ({"SIDERITE_MAX_LIMIT": "-3"}, "max_limit = -3 must be at least 1"),
+        ({"SIDERITE_DRAIN_S": "nan"}, "must be a number"),
+        ({"SIDERITE_DRAIN_S": "inf"}, "must be a number"),
         ({"SIDERITE_LOG_LEVEL": "loud"}, "debug, info, warning or error"),
         ({"SIDERITE_LOG_FORMAT": "xml"}, "text or json"),
         ({"SIDERITE_BAREMETAL_AUTH": "maybe"}, "token or none"),
@@ -47,6 +52,28 @@ def test_the_file_may_be_named_by_the_environment(tmp_path):
 def test_a_wrong_value_is_refused_with_a_sentence(environ, sentence):
     with pytest.raises(BadOption, match=sentence):
         load({}, environ)
+
+
+@pytest.mark.parametrize("text", [b"\xd0\x00", b"admin_password = 4711", b"drain_s = nan"])
+def test_a_file_that_is_wrong_is_refused_with_a_sentence_and_without_its_secrets(tmp_path, text):
+    file = tmp_path / "siderite.toml"
+    file.write_bytes(text)
+    with pytest.raises(BadOption) as refused:
+        load({}, {}, str(file))
+    assert "4711" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:SECRET@db/x", "postgresql://u:SE:CR/E@T@db/x", "rabbit://:SECRET@a,b:SE@b/",
+        "postgresql://db/x?user=u&password=SECRET&sslmode=require",
+    ],
+)  # fmt: skip
+def test_no_part_of_a_password_in_a_url_is_shown(url):
+    shown = {row[0]: row[1] for row in show(load({"db": url}, {}))}["db"]
+    assert "***" in shown
+    assert not any(part in shown for part in ("SE", "CR", "T@"))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from siderite.core.errors import Unavailable
 from siderite.core.store import Duplicate
 from siderite.core.store import Lost
 from siderite.core.store import Op
@@ -139,6 +140,27 @@ def test_a_closed_store_has_finished_what_was_handed_in(tmp_path):
     asyncio.run(story())
 
 
+def test_a_full_disk_is_said_and_nothing_that_was_undone_is_called_done(tmp_path):
+    async def story():
+        store = SqliteStore(str(tmp_path / "test.db"))
+        store.script("CREATE TABLE things (name TEXT)")
+        pages = store._writer.execute("PRAGMA page_count").fetchone()[0]
+        store._writer.execute(f"PRAGMA max_page_count = {pages + 2}")
+        names = ["one", "x" * 100_000, "two"]
+        added = [store.commit([Op("INSERT INTO things VALUES (?)", (name,))]) for name in names]
+        answers = await asyncio.gather(*added, return_exceptions=True)
+        kept = {name for (name,) in await store.fetch("SELECT name FROM things")}
+        said = {name for name, answer in zip(names, answers, strict=True) if answer is None}
+        assert kept == said == {"one", "two"}
+        assert isinstance(answers[1], Unavailable)
+        assert "disk is full" in answers[1].sentence
+        store._writer.execute("PRAGMA max_page_count = 1000000")
+        await store.commit([Op("INSERT INTO things VALUES (?)", (names[1],))])
+        await store.close()
+
+    asyncio.run(story())
+
+
 def test_a_second_process_is_kept_out_of_an_embedded_database(tmp_path):
     async def story():
         first = SqliteStore(f"{tmp_path}/test.db")
@@ -154,7 +176,7 @@ def test_a_database_that_is_not_there_is_said_with_a_remedy():
     async def story():
         with pytest.raises(RuntimeError, match="check --db and that it runs"):
             await open_store("postgresql://nobody@127.0.0.1:1/nothing")
-        with pytest.raises(ValueError, match="use sqlite:/// or postgresql://"):
+        with pytest.raises(RuntimeError, match="use sqlite:/// or postgresql://"):
             await open_store("mysql://x")
 
     asyncio.run(story())

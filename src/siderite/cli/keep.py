@@ -19,6 +19,7 @@ def run(said: argparse.Namespace) -> int:
         with _shown() as progress:
             if said.word == "backup":
                 images = Path(config.image_dir) if config.image_dir else None
+                keeping.check_is_embedded(config)
                 keeping.back_up(Path(config.data), Path(said.file), progress, images)
             elif said.word == "restore":
                 keeping.restore(Path(said.file), Path(config.data), progress)

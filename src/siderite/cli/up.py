@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import sqlite3
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from siderite.cli import notify
 from siderite.cli.settings import loaded
 from siderite.core import log
 from siderite.core.config import Config
+from siderite.core.errors import SideriteError
 from siderite.wiring import Role
 from siderite.wiring import build
 from siderite.wiring import carrying_on
@@ -39,7 +41,9 @@ def run(said: argparse.Namespace) -> int:
     log.set_up(level, config.log_format)
     try:
         uvloop.run(_up(config, Role(said.word), quiet=options.origin["listen"] == "default"))
-    except (RuntimeError, OSError) as why:
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT  # before it listened, or once more while it stopped
+    except (RuntimeError, OSError, SideriteError, sqlite3.Error) as why:
         print(f"siderite: {why}", file=sys.stderr)
         return 1
     return 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import fields
 from ipaddress import ip_network
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -221,8 +222,8 @@ class Config:
         return self.db or "sqlite:///" + str(Path(self.data) / "siderite.db")
 
 
-_PASSWORD = re.compile(r"(?<=:)[^:/@]+(?=@)")
-"""Of a URL."""
+_PASSWORD = re.compile(r"(?<=://)([^:@/]*):\S+(?=@)|(\bpass\w*)=[^&\s]+")
+"""Of a URL: before the last @ whatever is in it, or among its arguments."""
 
 
 class BadOption(Exception):
@@ -269,10 +270,10 @@ def load(
 
 def _read(path: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(path).read_text())
+        return tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as why:
         raise BadOption(f"cannot read the configuration file {path}: {why.strerror}.") from why
-    except tomllib.TOMLDecodeError as why:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as why:
         raise BadOption(f"{path} is not TOML: {why}.") from why
 
 
@@ -285,19 +286,29 @@ def _typed(name: str, value: Any, kind: type, origin: str) -> Any:
             return False
     elif isinstance(value, str) and kind in (int, float):
         try:
-            return kind(value)
+            if isfinite(number := kind(value)):
+                return number
         except ValueError:
             pass
     elif kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    elif type(value) is kind:
+    elif type(value) is kind and (kind is not float or isfinite(value)):
         return value
-    raise BadOption(f"{name} = {value!r} ({origin}) must be a {kind.__name__}.")
+    shown = "***" if Config.__dataclass_fields__[name].metadata["secret"] else repr(value)
+    raise BadOption(f"{name} = {shown} ({origin}) must be {_KINDS[kind]}.")
+
+
+_KINDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+_AT_LEAST_1 = (
+    "power_watch_in_flight", "sync_power_state_in_flight", "power_unknown_after",
+    "power_failure_after", "shutdown_retry_interval_s", "max_limit", "worker_slots", "bmc_calls",
+    "token_ttl_s",
+)  # fmt: skip
 
 
 def _check(config: Config) -> None:
     host, _, port = config.listen.rpartition(":")
-    if not host or not port.isdigit() or not 0 <= int(port) <= 65535:  # noqa: PLR2004
+    if not host or not (port.isascii() and port.isdigit()) or not 0 <= int(port) <= 65535:  # noqa: PLR2004
         raise BadOption(f"listen = {config.listen!r} must be ADDRESS:PORT, such as 127.0.0.1:8770.")
     if config.baremetal_auth not in ("token", "none"):
         raise BadOption(f"baremetal_auth = {config.baremetal_auth!r} must be token or none.")
@@ -314,10 +325,7 @@ def _check(config: Config) -> None:
             )
     if config.shutdown_timeout_s < 0:
         raise BadOption(f"shutdown_timeout_s = {config.shutdown_timeout_s} must be 0 or more.")
-    for name in (
-        "power_watch_in_flight", "sync_power_state_in_flight", "power_unknown_after",
-        "power_failure_after", "shutdown_retry_interval_s",
-    ):  # fmt: skip
+    for name in _AT_LEAST_1:
         if getattr(config, name) < 1:
             raise BadOption(f"{name} = {getattr(config, name)} must be at least 1.")
     if config.image_url and not config.keystone_url:
@@ -354,11 +362,15 @@ def _check_notifications(config: Config) -> None:
         )
 
 
+def _hidden(text: str) -> str:
+    return _PASSWORD.sub(lambda at: f"{at[2]}=***" if at[2] else f"{at[1]}:***", text)
+
+
 def show(loaded: Loaded) -> list[tuple[str, str, str, str]]:
     """Name, value (secrets hidden), origin and meaning of every option."""
     rows = []
     for option in fields(Config):
         value = getattr(loaded.config, option.name)
-        shown = "***" if option.metadata["secret"] and value else _PASSWORD.sub("***", str(value))
+        shown = "***" if option.metadata["secret"] and value else _hidden(str(value))
         rows.append((option.name, shown, loaded.origin[option.name], option.metadata["meaning"]))
     return rows

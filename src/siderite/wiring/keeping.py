@@ -4,6 +4,7 @@ from pathlib import Path
 
 from siderite.core.config import Config
 from siderite.core.store import open_store
+from siderite.core.store.backup import DATABASE
 from siderite.core.store.backup import CannotBackUp
 from siderite.core.store.backup import Progress
 from siderite.core.store.backup import back_up
@@ -13,12 +14,31 @@ from siderite.core.store.copy import copy
 from siderite.core.store.migrations import migrate
 from siderite.core.store.sqlite import sole_owner
 
-__all__ = ["CannotBackUp", "CannotCopy", "Progress", "back_up", "copy_to", "restore"]
+__all__ = [
+    "CannotBackUp",
+    "CannotCopy",
+    "Progress",
+    "back_up",
+    "check_is_embedded",
+    "copy_to",
+    "restore",
+]
+
+
+def check_is_embedded(config: Config) -> None:
+    """Refuse to take an old file in the data directory for the database in use."""
+    if config.db:
+        kind = config.db.split(":", maxsplit=1)[0]
+        raise CannotBackUp(
+            f"the configuration names another database (db, {kind}): a siderite.db in"
+            f" {config.data} is not the one in use. PostgreSQL is backed up with pg_dump: see the"
+            " how-to. If you do mean the file, set SIDERITE_DB to nothing."
+        )
 
 
 async def copy_to(config: Config, url: str, progress: Progress) -> dict[str, int]:
     """Copy the embedded database of a stopped service into a PostgreSQL database without users."""
-    source = Path(config.data) / "siderite.db"
+    source = Path(config.data) / DATABASE
     if not source.exists():
         raise CannotCopy(f"there is no siderite.db in {config.data}; name its place with --data.")
     if not url.startswith(("postgresql://", "postgres://")):

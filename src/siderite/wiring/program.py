@@ -125,6 +125,8 @@ async def _base(config: Config, role: Role) -> Base:
     identity = Identity(store, token_ttl_s=config.token_ttl_s)
     await identity.first_start(config.admin_password, partial(clouds.write, config))
     clouds.restore(config)
+    if role is Role.ALL:
+        clouds.follow(config)
     other = keystone(config)
     return Base(config, data, store, door, hub, who_asks(identity, other), identity, other, role)
 

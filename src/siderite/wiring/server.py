@@ -18,6 +18,14 @@ from siderite.events import Hub
 from siderite.wiring.program import Program
 
 WS_MESSAGE_BYTES = 1024 * 1024
+HEAD_BYTES = 128 * 1024
+"""Of a request line and its headers; the parser itself knows no limit."""
+HEAD_S = 60.0
+"""How long a client may take to send them."""
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\n"
+    b"content-length: %d\r\nconnection: close\r\n\r\n%s"
+)
 
 
 class _Joining:
@@ -55,12 +63,44 @@ class _Joining:
 
 
 class _Http(HttpToolsProtocol):
-    """The server's protocol over such a transport, of which the application is told."""
+    """The server's protocol over such a transport, of which the application is told; it takes heads
+    of requests that are neither endless nor everlasting.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         joining: Any = _Joining(transport)
         self._hold = joining.hold
+        self._heads = 0  # that are complete
+        self._head_bytes = 0  # of the one that is not
+        self._in_body = False
+        self._head_since: float | None = self.loop.time()
         super().connection_made(joining)
+
+    def data_received(self, data: bytes) -> None:
+        heads = self._heads
+        super().data_received(data)
+        if self._in_body or self._heads != heads:
+            return
+        if self._head_since is None:
+            self._head_since = self.loop.time()
+        self._head_bytes += len(data)
+        if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
+            why = b"The request line and its headers are over %d KiB." % (HEAD_BYTES // 1024)
+            self.transport.write(_TOO_LARGE % (len(why), why))
+            self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        self._heads += 1
+        self._head_bytes, self._head_since, self._in_body = 0, None, True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        super().on_message_complete()
+
+    def is_late(self, now: float) -> bool:
+        """Whether the head of a request has been on its way for too long."""
+        return self._head_since is not None and now - self._head_since > HEAD_S
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -91,10 +131,14 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _cut(self, *, stopping: bool = False) -> None:
-        """Let go of streams that were given up, and when stopping of those that nobody reads: such
-        a connection is closed when its client has read what is left, that is never.
+        """Let go of clients that send no request, of streams that were given up, and when stopping
+        of those that nobody reads: such a connection is closed when its client has read what is
+        left, that is never.
         """
+        now = asyncio.get_running_loop().time()
         for connection in list[Any](self.server_state.connections):
+            if isinstance(connection, _Http) and connection.is_late(now):
+                connection.transport.close()
             cycle = getattr(connection, "cycle", None)  # a WebSocket has none
             if cycle is None or cycle.response_complete or not cycle.response_started:
                 continue

@@ -87,7 +87,7 @@ async def open_store(url: str) -> Store:
         from siderite.core.store.postgres import PostgresStore
 
         return await PostgresStore.open(url)
-    raise ValueError(
+    raise RuntimeError(
         f"no such kind of database: {url.split(':', maxsplit=1)[0]}; use sqlite:/// or"
         f" postgresql://"
     )

@@ -6,6 +6,7 @@ out: the copy of the database is what counts, and its records say so on restore.
 """
 
 import os
+import shutil
 import sqlite3
 import tarfile
 import tempfile
@@ -15,6 +16,8 @@ from pathlib import Path
 DATABASE = "siderite.db"
 CLOUDS, IMAGES = "clouds.yaml", "images"
 """What belongs to an installation beside its database."""
+
+_HALF = ".restoring"
 
 Progress = Callable[[str, int, int], None]
 """Told what is being copied, how much of it is done, and how much there is."""
@@ -34,29 +37,38 @@ def back_up(data: Path, into: Path, progress: Progress, images: Path | None = No
         )
     if into.exists():
         raise CannotBackUp(f"{into} is there already; name a new file.")
-    part = into.with_name(into.name + ".part")
     try:
-        with tempfile.TemporaryDirectory(dir=into.parent) as folder:
-            copy = Path(folder) / DATABASE
+        # Nobody else may look into that folder, and two backups do not meet in it.
+        with tempfile.TemporaryDirectory(dir=into.parent, prefix=".siderite-backup-") as folder:
+            copy, part = Path(folder) / DATABASE, Path(folder) / "part"
             _copy(database, copy, progress)
             with tarfile.open(part, "x") as archive:
                 archive.add(copy, DATABASE)
                 _add_files(archive, data, images or data / IMAGES, progress)
-        part.chmod(0o600)
-        with part.open("rb") as written:
-            os.fsync(written.fileno())
-        part.rename(into)
-    finally:
-        part.unlink(missing_ok=True)
+            part.chmod(0o600)
+            with part.open("rb") as written:
+                os.fsync(written.fileno())
+            part.rename(into)
+    except sqlite3.Error as why:
+        raise CannotBackUp(f"cannot copy {database}: {why}.") from why
+
+
+def connect_read_only(database: Path) -> sqlite3.Connection:
+    """A way into a database that changes nothing in it."""
+    return sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 
 def _copy(database: Path, copy: Path, progress: Progress) -> None:
     def told(_status: int, left: int, total: int) -> None:
         progress("database", total - left, total)
 
-    source = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    source = connect_read_only(database)
     target = sqlite3.connect(copy)
     try:
+        # One moment for all of it: without a transaction, each commit of the service between two
+        # steps begins the copy anew, and a busy one would never let it end.
+        source.execute("BEGIN")
+        source.execute("SELECT count(*) FROM sqlite_master")
         source.backup(target, pages=2000, progress=told, sleep=0.01)
     finally:
         target.close()
@@ -77,20 +89,32 @@ def _add_files(archive: tarfile.TarFile, data: Path, images: Path, progress: Pro
 
 def restore(archive: Path, data: Path, progress: Progress) -> None:
     """Put an archive's installation into an empty or new data directory."""
-    if data.exists() and any(data.iterdir()):
+    if data.exists() and any(entry.name != _HALF for entry in data.iterdir()):
         raise CannotBackUp(f"{data} is not empty; restore into a new data directory with --data.")
+    half = data / _HALF  # in the same file system, so that the end is a rename
+    shutil.rmtree(half, ignore_errors=True)
+    try:
+        _extract(archive, half, progress)
+        _check(half / DATABASE)
+        # Last of all the database: what has one is whole.
+        for entry in sorted(half.iterdir(), key=lambda entry: entry.name == DATABASE):
+            entry.rename(data / entry.name)
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+
+
+def _extract(archive: Path, into: Path, progress: Progress) -> None:
     try:
         with tarfile.open(archive, "r") as found:
             members = found.getmembers()
             if DATABASE not in [member.name for member in members]:
                 raise CannotBackUp(f"{archive} is no backup of Siderite: it has no {DATABASE}.")
-            data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            into.mkdir(parents=True, mode=0o700)
             for number, member in enumerate(members, 1):
-                found.extract(member, data, filter="data")
+                found.extract(member, into, filter="data")
                 progress("files", number, len(members))
     except (tarfile.TarError, OSError) as why:
-        raise CannotBackUp(f"cannot read {archive}: {why}.") from why
-    _check(data / DATABASE)
+        raise CannotBackUp(f"cannot restore {archive}: {why}.") from why
 
 
 def _check(database: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from siderite.core.store.backup import connect_read_only
 from siderite.core.store.migrations import pending
 
 BATCH = 1000
@@ -28,7 +29,7 @@ async def copy(source: Path, target: Any, progress: Progress) -> dict[str, int]:
 
     `target` is a `PostgresStore`.
     """
-    database = sqlite3.connect(f"file:{source}?mode=ro", uri=True)
+    database = connect_read_only(source)
     try:
         _check_schema(database, source)
         async with target.pool.acquire() as connection, connection.transaction():

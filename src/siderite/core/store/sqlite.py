@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from siderite.core.errors import Unavailable
 from siderite.core.pattern import is_in
 from siderite.core.pattern import is_in_a_word
 from siderite.core.store import Duplicate
@@ -52,7 +53,10 @@ class SqliteStore:
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         if self._committing is not None and self._reader is self._writer:
             await asyncio.wait([self._committing])
-        return self._reader.execute(sql, args).fetchall()
+        try:
+            return self._reader.execute(sql, args).fetchall()
+        except sqlite3.DatabaseError as why:
+            raise _meaning(why) from why
 
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         if self._path == ":memory:":
@@ -112,7 +116,7 @@ class SqliteStore:
             answers = self._run_all(queue)
         except sqlite3.Error as why:
             self._undo()
-            _answer([(done, None, why) for _, done, _ in queue])
+            _answer([(done, None, _meaning(why)) for _, done, _ in queue])
             return
         commit = asyncio.get_running_loop().run_in_executor(self._thread, self._writer.commit)
         self._committing = commit
@@ -123,7 +127,8 @@ class SqliteStore:
         why = commit.exception()
         if why is not None:
             self._undo()
-            answers = [(done, None, why) for done, _, _ in answers]
+            meaning = _meaning(why)
+            answers = [(done, None, meaning) for done, _, _ in answers]
         _answer(answers)
         # After those who were answered: what they hand in next is then in it too.
         asyncio.get_running_loop().call_soon(self._flush)
@@ -136,7 +141,8 @@ class SqliteStore:
         """Run what was handed in within one transaction; what fails is left out of it.
 
         A commit that fails half-way is rare, and undone by beginning again without it: that is
-        cheaper than a savepoint for each one that does not.
+        cheaper than a savepoint for each one that does not. So is one that made SQLite itself undo
+        all of it, as a full disk may.
         """
         failed: dict[int, BaseException] = {}
         while True:
@@ -150,10 +156,12 @@ class SqliteStore:
                     answers.append((done, self._run(ops, returning=returning), None))
                 except _HalfWay as half:
                     failed[number] = half.why
-                    self._writer.execute("ROLLBACK")
+                    self._undo()
                     break
-                except (Lost, Duplicate, sqlite3.Error) as why:
+                except (Lost, Duplicate, Unavailable, sqlite3.Error) as why:
                     failed[number] = why
+                    if not self._writer.in_transaction:
+                        break
                     answers.append((done, None, why))
             else:
                 return answers
@@ -170,7 +178,7 @@ class SqliteStore:
                     touched = touched or cursor.rowcount > 0
                     raise Lost(op.sql)
             except (Lost, sqlite3.Error) as why:
-                meaning = _meaning(why) if isinstance(why, sqlite3.IntegrityError) else why
+                meaning = _meaning(why)
                 if touched:
                     raise _HalfWay(meaning) from why
                 raise meaning from why
@@ -215,10 +223,22 @@ def _answer(answers: list[_Answer]) -> None:
             done.set_exception(error)
 
 
-def _meaning(why: sqlite3.IntegrityError) -> Exception:
+_OUTSIDE = {
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
+}  # fmt: skip
+"""What the disk or its owner must mend, and no caller can."""
+
+
+def _meaning(why: BaseException) -> BaseException:
     text = str(why)
     if text.startswith("UNIQUE constraint failed: "):
         return Duplicate(text.removeprefix("UNIQUE constraint failed: ").split(",")[0])
+    if getattr(why, "sqlite_errorcode", 0) & 0xFF in _OUTSIDE:
+        return Unavailable(
+            f"The database cannot be used just now ({text}): nothing was changed. See to the disk"
+            " that it is on, then try again."
+        )
     return why
 
 
