@@ -51,6 +51,20 @@ def test_wrong_words_are_a_usage_error() -> None:
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize("words", [["up"], ["up", "--db", "mysql://u:SECRET@x/y"]])
+def test_a_database_that_cannot_be_used_is_said_in_a_sentence(tmp_path, words) -> None:
+    (tmp_path / "siderite.db").write_bytes(b"no database" * 100)
+    command = [sys.executable, "-m", "siderite.cli.main", *words, "--data", str(tmp_path)]
+    done = subprocess.run(
+        [*command, "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "database" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "SECRET" not in done.stderr
+
+
 def test_a_data_directory_without_a_cloud_is_refused_with_what_to_do(tmp_path, capsys) -> None:
     assert main(["node", "list", "--data", str(tmp_path)]) == 1
     assert "start `siderite up --demo` first" in capsys.readouterr().err

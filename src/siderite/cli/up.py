@@ -43,8 +43,16 @@ def run(said: argparse.Namespace) -> int:
         uvloop.run(_up(config, Role(said.word), quiet=options.origin["listen"] == "default"))
     except KeyboardInterrupt:
         return 128 + signal.SIGINT  # before it listened, or once more while it stopped
-    except (RuntimeError, OSError, SideriteError, sqlite3.Error) as why:
+    except (RuntimeError, OSError, SideriteError) as why:
         print(f"siderite: {why}", file=sys.stderr)
+        return 1
+    except sqlite3.Error as why:
+        place = Path(config.data).resolve()
+        print(
+            f"siderite: cannot use the database in {place}: {why}; see to its file and its disk,"
+            " or restore a backup.",
+            file=sys.stderr,
+        )
         return 1
     return 0
 
