@@ -18,8 +18,8 @@ from siderite.cli import notify
 from siderite.cli.settings import loaded
 from siderite.core import log
 from siderite.core.config import Config
-from siderite.core.errors import SideriteError
 from siderite.wiring import Role
+from siderite.wiring import Unavailable
 from siderite.wiring import build
 from siderite.wiring import carrying_on
 from siderite.wiring import listen
@@ -43,7 +43,7 @@ def run(said: argparse.Namespace) -> int:
         uvloop.run(_up(config, Role(said.word), quiet=options.origin["listen"] == "default"))
     except KeyboardInterrupt:
         return 128 + signal.SIGINT  # before it listened, or once more while it stopped
-    except (RuntimeError, OSError, SideriteError) as why:
+    except (RuntimeError, OSError, Unavailable) as why:
         print(f"siderite: {why}", file=sys.stderr)
         return 1
     except sqlite3.Error as why:

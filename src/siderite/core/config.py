@@ -286,13 +286,14 @@ def _typed(name: str, value: Any, kind: type, origin: str) -> Any:
             return False
     elif isinstance(value, str) and kind in (int, float):
         try:
-            if isfinite(number := kind(value)):
+            number: float = kind(value)
+            if isfinite(number):
                 return number
         except ValueError:
             pass
     elif kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    elif type(value) is kind and (kind is not float or isfinite(value)):
+    elif type(value) is kind and not (isinstance(value, float) and not isfinite(value)):
         return value
     shown = "***" if Config.__dataclass_fields__[name].metadata["secret"] else repr(value)
     raise BadOption(f"{name} = {shown} ({origin}) must be {_KINDS[kind]}.")
