@@ -2,9 +2,12 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
+from siderite.core import eventlog
 from siderite.core import metrics
+from siderite.events.monitor import Monitor
 from tests.events.log import NODE
 from tests.events.log import OTHER
 from tests.events.log import fact
@@ -75,6 +78,30 @@ def test_what_shows_no_progress_is_overdue_and_prometheus_hears_of_it(run):
         assert metrics.registry.get_sample_value("siderite_operations", labels) == 1
 
     run(story, operation_overdue_s=0.0)
+
+
+def test_progress_puts_off_the_time_when_it_is_overdue(app):
+    """It counts from the last sign of progress, not from the beginning."""
+    app.run(tell(app.app, fact(1, kind="provision_set.start")))
+    app.run(tell(app.app, fact(2, kind="provision_set.success")))
+    store = app.app.program.store
+
+    async def story():
+        start, success = await eventlog.read(store)
+        for entry, at in ((start, 1000.0), (success, 1100.0)):
+            ops = await Monitor(store, overdue_s=60.0).deal([msgspec.structs.replace(entry, at=at)])
+            await store.commit(ops)
+        seen = []
+        for now in (1130.0, 1161.0):
+            watching = Monitor(store, overdue_s=60.0, clock=lambda now=now: now)
+            (row,) = (await watching.report())["operations"]
+            late = await watching.under_way(overdue=True, operation=None, limit=9)
+            (one,) = await watching.under_way(overdue=False, operation=None, limit=9)
+            assert (len(late), one["is_overdue"]) == (row["overdue"], bool(row["overdue"]))
+            seen.append((row["overdue"], row["longest_open_s"], one["open_s"], one["quiet_s"]))
+        return seen
+
+    assert app.run(story()) == [(0, 130.0, 130.0, 30.0), (1, 161.0, 161.0, 61.0)]
 
 
 def test_what_was_open_when_its_resource_went_or_began_anew_is_abandoned(run):

@@ -11,7 +11,9 @@ import pytest
 from siderite.core import eventlog
 from siderite.events.webhooks import deliveries
 from siderite.events.webhooks import sender as sender_module
+from siderite.events.webhooks.post import Answer
 from siderite.events.webhooks.sender import _pause as pause
+from siderite.events.webhooks.webhook import WEBHOOKS
 from tests.events.hooking import ADDRESS
 from tests.events.hooking import runner
 from tests.events.hooking import subscribed
@@ -168,20 +170,35 @@ def test_events_can_be_sent_again_from_a_number(run):
     run(story)
 
 
-def test_sending_again_takes_the_place_of_what_was_still_to_be_sent(run):
-    async def story(app, receiver):
-        receiver.answer = lambda event: 503
-        hook = await subscribed(app, receiver)
-        await tell(app, *(fact(n) for n in range(1, 5)))
-        await until(app, hook, pending=4)
-        again = await app.ask("POST", f"{ADDRESS}/{hook['id']}/replay", {"after": 1})
-        assert again.status == 202
-        receiver.answer = lambda event: 200 if event["payload"]["n"] > 1 else 503
-        got = await receiver.until(lambda got: len(got) == 3)
-        await until(app, hook, pending=0)
-        assert numbers(got) == numbers(receiver.taken()) == [2, 3, 4]
+def test_sending_again_takes_the_place_of_what_was_still_to_be_sent(app):
+    hook, rounds = refused(app)
+    app.run(tell(app.app, *(fact(n) for n in range(1, 5))))
+    assert rounds(1)["pending"] == 4
+    again = app.ask("POST", f"{ADDRESS}/{hook}/replay", {"after": 1})
+    assert (again.status, again.json["at"], again.json["pending"]) == (202, 1, 0)
+    assert (rounds(1)["pending"], rounds(1)["at"]) == (3, 4)
 
-    run(story)
+
+def refused(app):
+    """A webhook whose receiver refuses all, and what has its sender go round so many times."""
+    made = app.ask("POST", ADDRESS, {"url": "https://192.0.2.1/"}).json["id"]
+    store = app.app.program.store
+    sender = app.app.program.app._services["events"].webhooks.sender
+
+    class Refusing:
+        async def send(self, *_):
+            return Answer(503, "no", 0.1)
+
+    async def go_round(times):
+        webhook = await WEBHOOKS.get(store, made)
+        for _ in range(times):
+            await sender._round(webhook, Refusing())
+
+    def rounds(times):
+        app.run(go_round(times))
+        return app.ask("GET", f"{ADDRESS}/{made}").json
+
+    return made, rounds
 
 
 def test_pauses_grow_and_are_not_the_same_for_all():
@@ -217,6 +234,15 @@ def test_what_waited_for_another_has_all_its_own_time(app):
         return since
 
     assert app.run(story()) == [(1, 100.0), (2, 100.0)]
+
+
+def test_only_so_much_waits_in_rows_the_log_itself_is_the_queue(app, monkeypatch):
+    monkeypatch.setattr(sender_module, "MOST_WAITING", 3)
+    monkeypatch.setattr(sender_module, "PAGE", 1)
+    _, rounds = refused(app)
+    app.run(tell(app.app, *(fact(n) for n in range(1, 9))))
+    shown = rounds(8)
+    assert (shown["at"], shown["pending"]) == (3, 3)
 
 
 def test_a_webhook_that_is_off_goes_on_where_it_was(run):
