@@ -5,6 +5,7 @@ import json
 from datetime import UTC
 from datetime import datetime
 
+import aio_pika
 import msgspec
 import pytest
 
@@ -22,6 +23,7 @@ from tests.events.log import NODE
 from tests.events.log import fact
 from tests.events.log import tell
 from tests.support.app import running
+from tests.support.rabbitmq import Rabbit
 from tests.support.server import free_port
 
 # What oslo.messaging's RabbitMQ driver imports is not ours to mend.
@@ -212,11 +214,18 @@ def test_one_process_at_a_time_feeds_the_bus(tmp_path, postgres_url, broker):
     asyncio.run(story())
 
 
-def test_a_queue_that_is_deleted_is_made_again(broker):
+async def without_queue(broker):
+    connection = await aio_pika.connect(broker.url())
+    async with connection, connection.channel() as channel:
+        await channel.queue_delete(f"{IRON.name}.info")
+
+
+@pytest.mark.parametrize("clear", [Rabbit.clear, without_queue], ids=["all", "the queue only"])
+def test_a_queue_that_is_deleted_is_made_again(broker, clear):
     async def story():
         bus = Bus(broker.url(), Sorter([IRON], "info"))
         await bus.deal([an_entry(seq=1)])
-        await broker.clear()
+        await clear(broker)
         with pytest.raises(BusUnavailable):
             await bus.deal([an_entry(seq=2)])
         await bus.deal([an_entry(seq=2)])
@@ -224,6 +233,28 @@ def test_a_queue_that_is_deleted_is_made_again(broker):
         with listening(broker.url("rabbit")) as consumer:
             (told,) = await heard_by(consumer, 1)
         assert told["message_id"] == an_entry(seq=2).message_id
+
+    asyncio.run(story())
+
+
+def test_what_the_broker_refuses_is_not_taken_for_sent(broker):
+    """A queue that somebody else made, and which is full."""
+
+    async def story():
+        connection = await aio_pika.connect(broker.url())
+        async with connection, connection.channel() as channel:
+            full = {"x-max-length": 1, "x-overflow": "reject-publish"}
+            await channel.declare_queue(f"{IRON.name}.info", durable=True, arguments=full)
+            bus = Bus(broker.url(), Sorter([IRON], "info"))
+            await bus.deal([an_entry(seq=1)])
+            for _ in range(2):
+                with pytest.raises(BusUnavailable):
+                    await bus.deal([an_entry(seq=2)])
+            queue = await channel.get_queue(f"{IRON.name}.info")
+            await (await queue.get()).ack()
+            await bus.deal([an_entry(seq=2)])
+            await bus.close()
+            assert (await queue.get(no_ack=True)).message_id == "m-2"
 
     asyncio.run(story())
 

@@ -131,9 +131,27 @@ def test_an_index_that_is_behind_claims_no_more_than_it_has(tmp_path, database_u
     assert seen == [(0, None), (0, None), (0, None), (0, None), (0, None), (6, "c")]
 
 
-def named(name):
-    payload = json.dumps({"ironic_object.data": {"name": name}})
-    return Fact("baremetal.node.update.end", "ironic-api", "node", NODE, payload)
+def named(name, operation="update", **more):
+    payload = json.dumps({"ironic_object.data": {"name": name, **more}})
+    return Fact(f"baremetal.node.{operation}.end", "ironic-api", "node", NODE, payload)
+
+
+def test_of_facts_of_several_kinds_the_last_word_counts(run):
+    """Each has fields of its own, and some that all have."""
+
+    async def story(app):
+        await tell(app, named("a", extra={}), named("b", "maintenance_set"), named("c", extra={}))
+        await tell(app, named("d", "power_set", to_power="off"))
+        await tell(app, named("e", "maintenance_set"))
+        await current(app)
+        (one,) = (await app.ask("GET", ADDRESS)).json["results"]
+        assert one["data"] == {"name": "e", "extra": {}, "to_power": "off"}
+        await tell(app, named("f", "delete"), named("g", "create"))
+        await current(app)
+        (one,) = (await app.ask("GET", ADDRESS)).json["results"]
+        assert one["data"] == {"name": "g"}
+
+    run(story)
 
 
 def test_it_is_built_anew_from_the_log(run):

