@@ -195,3 +195,25 @@ def test_the_commands_say_what_they_did_and_what_is_next(tmp_path):
     assert "not empty" in done.stderr
     done = siderite("db", "copy", "mysql://x", "--data", "b")
     assert (done.returncode, "no PostgreSQL URL" in done.stderr) == (1, True), done
+
+
+def test_a_row_that_cannot_be_copied_is_said_and_nothing_is(tmp_path, postgres_url):
+    with standing(tmp_path / "a"):
+        pass
+    config = Config(data=str(tmp_path / "a"))
+    database = sqlite3.connect(tmp_path / "a" / "siderite.db")
+    for due, ends in (("soon", "a row of work"), (1.0, "")):
+        database.execute("DELETE FROM work")
+        database.execute(
+            "INSERT INTO work"
+            " (machine, lane, kind, job, due, deadline, attempts, fence, created_at)"
+            " VALUES ('m', 'l', 'k', '{}', ?, 1, 0, 1, 1)",
+            (due,),
+        )
+        database.commit()
+        if ends:
+            with pytest.raises(CannotCopy, match=ends):
+                asyncio.run(copy_to(config, postgres_url, told))
+        else:
+            assert asyncio.run(copy_to(config, postgres_url, told))["work"] == 1
+    database.close()

@@ -1,4 +1,4 @@
-"""The HTTP server: heads of requests that do not end."""
+"""The HTTP server: requests that do not end."""
 
 import asyncio
 from types import SimpleNamespace
@@ -13,10 +13,12 @@ from siderite.wiring import server
 def limits(monkeypatch):
     monkeypatch.setattr(server, "HEAD_BYTES", 4096)
     monkeypatch.setattr(server, "HEAD_S", 0.0)
+    monkeypatch.setattr(server, "SILENCE_S", 0.0)
 
 
 async def small(scope, receive, send):
-    await receive()
+    while (await receive()).get("more_body"):
+        pass
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
 
@@ -58,6 +60,10 @@ def test_a_head_without_end_is_refused(limits):
 def test_a_head_that_does_not_come_is_not_waited_for_for_ever(limits):
     assert told() == b""
     assert told(b"GET / HTTP/1.1\r\nx: ") == b""
+
+
+def test_a_client_that_falls_silent_within_a_body_is_let_go_of(limits):
+    assert told(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nabc") == b""
 
 
 def test_large_bodies_and_many_requests_at_once_are_no_large_heads(limits):

@@ -22,6 +22,8 @@ HEAD_BYTES = 128 * 1024
 """Of a request line and its headers; the parser itself knows no limit."""
 HEAD_S = 60.0
 """How long a client may take to send them."""
+SILENCE_S = 60.0
+"""How long it may be silent in the middle of a body: by then it is likely to be gone."""
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\n"
     b"content-length: %d\r\nconnection: close\r\n\r\n%s"
@@ -73,16 +75,18 @@ class _Http(HttpToolsProtocol):
         self._heads = 0  # that are complete
         self._head_bytes = 0  # of the one that is not
         self._in_body = False
+        self._heard_at = self.loop.time()
         self._head_since: float | None = self.loop.time()
         super().connection_made(joining)
 
     def data_received(self, data: bytes) -> None:
         heads = self._heads
+        self._heard_at = self.loop.time()
         super().data_received(data)
         if self._in_body or self._heads != heads:
             return
         if self._head_since is None:
-            self._head_since = self.loop.time()
+            self._head_since = self._heard_at
         self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
             why = b"The request line and its headers are over %d KiB." % (HEAD_BYTES // 1024)
@@ -99,7 +103,11 @@ class _Http(HttpToolsProtocol):
         super().on_message_complete()
 
     def is_late(self, now: float) -> bool:
-        """Whether the head of a request has been on its way for too long."""
+        """Whether a request has been on its way for too long; what we do not read is not late."""
+        if self.flow.read_paused:
+            self._heard_at = now
+        if self._in_body:
+            return now - self._heard_at > SILENCE_S
         return self._head_since is not None and now - self._head_since > HEAD_S
 
     def on_message_begin(self) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import asyncpg
+
 from siderite.core.store.backup import connect_read_only
 from siderite.core.store.migrations import pending
 
@@ -34,6 +36,10 @@ async def copy(source: Path, target: Any, progress: Progress) -> dict[str, int]:
         _check_schema(database, source)
         async with target.pool.acquire() as connection, connection.transaction():
             return await _copy_all(database, connection, progress)
+    except (asyncpg.PostgresError, sqlite3.Error) as why:
+        raise CannotCopy(
+            f"cannot copy {source}: {why}. Nothing was copied; `siderite doctor` looks at the file."
+        ) from why
     finally:
         database.close()
 
@@ -61,7 +67,12 @@ async def _copy_all(
         await _empty(connection, table, total)
         done = 0
         for rows in _batches(database, table, columns):
-            await connection.copy_records_to_table(table, records=rows, columns=columns)
+            try:
+                await connection.copy_records_to_table(table, records=rows, columns=columns)
+            except (TypeError, ValueError, OverflowError, asyncpg.DataError) as why:
+                raise CannotCopy(
+                    f"a row of {table} is none for PostgreSQL: {why}. Nothing was copied."
+                ) from why
             done += len(rows)
             progress(table, done, total)
         copied[table] = done
