@@ -6,6 +6,7 @@ import pytest
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.facts import provision_status
+from siderite.cli.docs_events import announced
 from tests.baremetal.domain.test_wire import node
 
 PLAIN = {
@@ -90,3 +91,38 @@ def test_errors_have_the_priority_of_errors():
 def test_who_says_it_depends_on_what_is_said():
     assert facts.node_crud("create", "end", node()).publisher == "ironic-api"
     assert facts.provision_set(node(), node(), "manage").publisher == "ironic-conductor"
+
+
+TIMES = {"created_at", "updated_at"}
+RECORDS = {
+    "port": "PortCRUDPayload 1.8: address available_for_dynamic_portgroup category description"
+    " extra is_smartnic local_link_connection name node_uuid physical_network portgroup_uuid"
+    " pxe_enabled uuid vendor",
+    "portgroup": "PortgroupCRUDPayload 1.3: address category dynamic_portgroup extra mode name"
+    " node_uuid physical_network properties standalone_ports_supported uuid",
+    "chassis": "ChassisCRUDPayload 1.0: description extra uuid",
+    "volumeconnector": "VolumeConnectorCRUDPayload 1.0: connector_id extra node_uuid type uuid",
+    "volumetarget": "VolumeTargetCRUDPayload 1.0: boot_index extra node_uuid properties uuid"
+    " volume_id volume_type",
+    "deploytemplate": "DeployTemplateCRUDPayload 1.0: extra name steps uuid",
+    "runbook": "RunbookCRUDPayload 1.1: description disable_ramdisk extra name owner public steps"
+    " traits uuid",
+    "inspectionrule": "InspectionRuleCRUDPayload 1.0: actions conditions description phase"
+    " priority scope sensitive uuid",
+    "allocation": "AllocationCRUDPayload 1.1: candidate_nodes extra last_error name node_uuid"
+    " owner resource_class state traits uuid",
+}
+
+
+@pytest.mark.parametrize("word", RECORDS)
+def test_each_kind_of_record_is_announced_as_ironic_does(word):
+    named, _, fields = RECORDS[word].partition(": ")
+    told = {fact.event_type: fact for fact, _ in announced()}
+    for action in ("create", "update", "delete"):
+        for status in ("start", "end", "error"):
+            fact = told[f"baremetal.{word}.{action}.{status}"]
+            sent = payload(fact)
+            assert f"{sent['ironic_object.name']} {sent['ironic_object.version']}" == named
+            assert sent["ironic_object.namespace"] == "ironic"
+            assert set(sent["ironic_object.data"]) == set(fields.split()) | TIMES
+            assert fact.priority == ("ERROR" if status == "error" else "INFO")
