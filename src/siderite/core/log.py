@@ -6,6 +6,7 @@ log.info("power conflict", node=uuid, recorded="on", observed="off")
 
 import contextlib
 import logging
+import re
 import sys
 import time
 import traceback
@@ -21,6 +22,9 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 DEBUG, INFO, WARNING, ERROR = 10, 20, 30, 40
 _NAMES = {DEBUG: "debug", INFO: "info", WARNING: "warning", ERROR: "error"}
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class _Sink:
@@ -69,14 +73,22 @@ def _say(level: int, name: str, message: str, fields: dict[str, Any]) -> None:
         line = {"time": stamp, "level": _NAMES[level], "logger": name, "message": message, **shown}
         if text is not None:
             line["traceback"] = text
-        out = _encode(line).decode()
+        try:
+            out = _encode(line).decode()
+        except UnicodeEncodeError:  # the name of a file, for one, need not be UTF-8
+            out = _encode({key: _plain(str(value)) for key, value in line.items()}).decode()
     else:
         rest = "".join([f" {key}={value!r}" for key, value in shown.items()])
-        out = f"{stamp} {_NAMES[level]:7} {name}: {message}{rest}"
+        out = f"{stamp} {_NAMES[level]:7} {name}: {_plain(message)}{rest}"
         if text is not None:
-            out += "\n" + text.rstrip()
+            out += "".join([f"\n  {_plain(part)}" for part in text.rstrip().split("\n")])
     with contextlib.suppress(OSError, ValueError):  # nobody listens: no reason to stop working
         sys.stderr.write(out + "\n")
+
+
+def _plain(text: str) -> str:
+    """Text that stays on its line and moves no cursor, whoever wrote it."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def get_logger(name: str) -> Logger:
