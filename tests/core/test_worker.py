@@ -1,6 +1,7 @@
 """The worker takes what is due, retries what broke and lets go of what it has when it stops."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -259,5 +260,42 @@ def test_a_draining_worker_ends_what_is_under_way_and_takes_nothing_new():
         assert ended == ["m"]
         assert await work.depth(store) == (1, 0), "the new one is left to others"
         await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_worker_that_is_cut_off_stops_in_time_though_its_clock_was_set_back(monkeypatch):
+    monkeypatch.setattr("siderite.core.worker.LEASE_S", work.GRACE_S + 0.3)
+    monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.05)
+    began, stopped = asyncio.Event(), asyncio.Event()
+    now = [1_000_000.0]
+
+    async def drive(item):
+        began.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopped.set()
+
+    async def cut_off(*args):
+        raise OSError("cut off")
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+        clock = partial(now.__getitem__, 0)
+        worker = Worker(store, {"count": drive}, owner="me", slots=1, clock=clock)
+        await store.commit([job("one")])
+        task = asyncio.create_task(worker.run())
+        try:
+            async with asyncio.timeout(10):
+                await began.wait()
+                monkeypatch.setattr(store, "write", cut_off)
+                now[0] -= 3600
+                await stopped.wait()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await store.close()
 
     asyncio.run(story())

@@ -7,6 +7,7 @@ it.
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Awaitable
 from collections.abc import Callable
@@ -63,6 +64,7 @@ class Worker:
         self._left_behind = False  # something is due that could not be claimed yet
         self._open = False
         self._sure_until = 0.0  # leases that are ours now are so until then
+        self._sure_at = 0.0  # the same by a clock that nobody can set back
 
     @property
     def is_draining(self) -> bool:
@@ -106,7 +108,7 @@ class Worker:
 
     async def run(self) -> None:
         """Until cancelled; then jobs under way are let go of, for whoever comes next."""
-        self._sure_until = self._clock() + LEASE_S - work.GRACE_S
+        self._be_sure(self._clock(), time.monotonic())
         keeping = [asyncio.create_task(job()) for job in (self._renew, self._fence_ourselves)]
         self._open = True
         try:
@@ -214,7 +216,7 @@ class Worker:
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_S)
-            now = self._clock()
+            now, moment = self._clock(), time.monotonic()
             try:
                 async with asyncio.timeout(RENEW_S):
                     ours = await work.renew(self._store, self._owner, now=now, lease_s=LEASE_S)
@@ -224,16 +226,25 @@ class Worker:
             except Exception as why:
                 log.error("cannot renew leases", error=repr(why))
                 continue
-            self._sure_until = now + LEASE_S - work.GRACE_S
+            self._be_sure(now, moment)
             for fence, task in list(self._running.items()):
                 if fence not in ours:
                     task.cancel()  # somebody else has it now: stop driving the machine
 
+    def _be_sure(self, now: float, moment: float) -> None:
+        """The leases are ours as of now."""
+        self._sure_until = now + LEASE_S - work.GRACE_S
+        self._sure_at = moment + LEASE_S - work.GRACE_S
+
+    def _sure_for(self) -> float:
+        """For how many seconds they still are, whatever was done to the clock meanwhile."""
+        return min(self._sure_until - self._clock(), self._sure_at - time.monotonic())
+
     async def _fence_ourselves(self) -> None:
         """Cut off from the database, stop driving machines before others may begin to."""
         while True:
-            await asyncio.sleep(max(0.05, self._sure_until - self._clock()))
-            if self._clock() < self._sure_until or not self._running:
+            await asyncio.sleep(max(0.05, self._sure_for()))
+            if self._sure_for() > 0 or not self._running:
                 continue
             log.error("leases could not be renewed in time: stopping", jobs=len(self._running))
             for task in list(self._running.values()):
