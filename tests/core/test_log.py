@@ -13,19 +13,16 @@ HOSTILE = "evil\n2026-11-16T00:00:00+00:00 info    http: forged\x1b[2J\u202e\x9b
 @pytest.fixture(params=["text", "json"])
 def form(request, monkeypatch):
     """A form of log lines, for one test only."""
-    root = logging.getLogger()
-    for name in ("level", "as_json"):
-        monkeypatch.setattr(log._Sink, name, getattr(log._Sink, name))
-    monkeypatch.setattr(root, "handlers", list(root.handlers))
-    monkeypatch.setattr(root, "level", root.level)
-    log.set_up("info", request.param)
+    monkeypatch.setattr(log._Sink, "level", log.INFO)
+    monkeypatch.setattr(log._Sink, "as_json", request.param == "json")
     return request.param
 
 
 def test_hostile_text_makes_no_line_of_its_own_and_moves_no_cursor(form, capsys):
     logger = log.get_logger("test")
     logger.info("seen", path=HOSTILE, deep={"key": HOSTILE})
-    logging.getLogger("library").error(HOSTILE)
+    # Not through the root logger: what the test run keeps of it goes between processes as UTF-8.
+    log._Bridge().emit(logging.LogRecord("library", logging.ERROR, "", 0, HOSTILE, None, None))
     try:
         raise ValueError(HOSTILE)
     except ValueError as why:
