@@ -99,9 +99,10 @@ class Stream:
 
     async def event(self):
         """The next event."""
-        while (sign := await self.sign()) is not None:
-            if sign.data:
-                return sign
+        async with asyncio.timeout(PATIENCE_S):  # signs of life may come for ever
+            while (sign := await self.sign()) is not None:
+                if sign.data:
+                    return sign
         return None
 
     async def numbers(self, count):

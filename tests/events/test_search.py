@@ -131,25 +131,24 @@ def test_an_index_that_is_behind_claims_no_more_than_it_has(tmp_path, database_u
     assert seen == [(0, None), (0, None), (0, None), (0, None), (0, None), (6, "c")]
 
 
-def named(name, operation="update", **more):
+def named(name, what="update.end", **more):
     payload = json.dumps({"ironic_object.data": {"name": name, **more}})
-    return Fact(f"baremetal.node.{operation}.end", "ironic-api", "node", NODE, payload)
+    return Fact(f"baremetal.node.{what}", "ironic-api", "node", NODE, payload)
 
 
 def test_of_facts_of_several_kinds_the_last_word_counts(run):
     """Each has fields of its own, and some that all have."""
 
     async def story(app):
-        await tell(app, named("a", extra={}), named("b", "maintenance_set"), named("c", extra={}))
-        await tell(app, named("d", "power_set", to_power="off"))
-        await tell(app, named("e", "maintenance_set"))
+        await tell(app, named("a", "power_set.start", to_power="off"), named("b", extra={}))
+        await tell(app, named("c", "power_set.end", to_power="off"))
         await current(app)
         (one,) = (await app.ask("GET", ADDRESS)).json["results"]
-        assert one["data"] == {"name": "e", "extra": {}, "to_power": "off"}
-        await tell(app, named("f", "delete"), named("g", "create"))
+        assert one["data"] == {"name": "c", "extra": {}, "to_power": "off"}
+        await tell(app, named("d", "delete.end"), named("e", "create.end"))
         await current(app)
         (one,) = (await app.ask("GET", ADDRESS)).json["results"]
-        assert one["data"] == {"name": "g"}
+        assert one["data"] == {"name": "e"}
 
     run(story)
 
