@@ -163,7 +163,7 @@ def listed(noun: str, view: View, kind: type[Any]) -> shape.Shape:
     """The form of a list of them."""
 
     def told() -> shape.Json:
-        return items(noun, *(view("", one) for one in shape.both(kind)))
+        return items(noun, *_examples(view, kind))
 
     return told
 
@@ -176,7 +176,15 @@ def items(noun: str, *found: Any) -> shape.Json:
 
 
 def _seen(view: View, kind: type[Any]) -> shape.Json:
-    return shape.seen(*(view("", one) for one in shape.both(kind)))
+    return shape.seen(*_examples(view, kind))
+
+
+def _examples(view: View, kind: type[Any]) -> list[Any]:
+    """With and without what is only kept, of which the options may be any."""
+    made = shape.both(kind)
+    if hasattr(made[0], "extra"):
+        made += shape.both(kind, extra={"options": shape.made_up(dict[str, Any])})
+    return [view("", one) for one in made]
 
 
 def new_user(body: object) -> tuple[UserFields, dict[str, Any]]:
