@@ -80,10 +80,10 @@ class _Http(HttpToolsProtocol):
         super().connection_made(joining)
 
     def data_received(self, data: bytes) -> None:
-        heads = self._heads
+        heads, was_in_body = self._heads, self._in_body
         self._heard_at = self.loop.time()
         super().data_received(data)
-        if self._in_body or self._heads != heads:
+        if was_in_body or self._in_body or self._heads != heads:
             return
         if self._head_since is None:
             self._head_since = self._heard_at
