@@ -29,7 +29,8 @@ async def _streams(stage: Stage) -> Measured:
     await load.all_of(stage.address, fleet.creates(), clients=4)
     lags: list[float] = []
     ready = asyncio.Semaphore(0)
-    readers = [asyncio.create_task(_read(stage, lags, ready)) for _ in range(READERS)]
+    newest = await _newest(stage)
+    readers = [asyncio.create_task(_read(stage, newest, lags, ready)) for _ in range(READERS)]
     try:
         for _ in readers:
             await ready.acquire()
@@ -71,11 +72,10 @@ async def _write(stage: Stage, uuids: list[str]) -> int:
     return count
 
 
-async def _read(stage: Stage, lags: list[float], ready: asyncio.Semaphore) -> None:
-    """Follow the stream from its end, and note how late each event comes."""
+async def _read(stage: Stage, newest: int, lags: list[float], ready: asyncio.Semaphore) -> None:
+    """Follow the stream from what was its end, and note how late each event comes."""
     address = stage.address
     reader, writer = await asyncio.open_connection(address.host, address.port, limit=2**20)
-    newest = await _newest(stage)
     head = [
         f"GET /events/v1/events?after={newest} HTTP/1.1",
         f"Host: {address.host}",
