@@ -101,9 +101,10 @@ def test_the_sdk_speaks_to_all_of_them(cloud: Any, name: str) -> None:  # noqa: 
     compute.set_aggregate_metadata(aggregate, {"a": "b"})
     assert compute.get_aggregate(aggregate.id).metadata["a"] == "b"
     compute.delete_aggregate(aggregate)
-    assert compute.get_limits().absolute.total_cores == 20
-    project = cloud.current_project_id
-    assert cloud.get_compute_quotas(project).cores == 20
+    # Other tests give the project of all of them more room, before or after.
+    cores = compute.get_limits().absolute.total_cores
+    assert cores in (20, -1)
+    assert cloud.get_compute_quotas(cloud.current_project_id).cores == cores
     list(compute.hypervisors(details=True))
     list(compute.services())
     list(compute.availability_zones(details=True))

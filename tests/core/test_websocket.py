@@ -46,6 +46,7 @@ def _with_server(
             server.should_exit = True
             await serving
             other.close()
+            await asyncio.sleep(0)  # who was let in just now has a chance to be shown out
 
     asyncio.run(main())
 

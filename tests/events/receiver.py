@@ -59,3 +59,4 @@ async def receiving():
         yield receiver
     finally:
         server.close()
+        await asyncio.sleep(0)  # who was let in just now has a chance to be shown out

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from siderite.baremetal.drivers.console_ports import ConsolePorts
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.simulated import Machines
+from siderite.baremetal.drivers.simulated import SimulatedConsole
 from siderite.baremetal.drivers.simulated import simulated_driver
 from siderite.core.config import BadOption
 from siderite.core.config import Config
@@ -44,7 +45,9 @@ def drivers(config: Config, data: Path, machines: Machines, images: Images | Non
     found: dict[str, Driver] = {}
     closers: list[Callable[[], None]] = []
     if "fake-hardware" in enabled:
-        found["fake-hardware"] = simulated_driver(machines, console_ports(config))
+        lines = SimulatedConsole(machines, console_ports(config))
+        found["fake-hardware"] = simulated_driver(machines, lines)
+        closers.append(lines.close)
     if "redfish" in enabled or "ipmi" in enabled:
         _real(config, folder, enabled, found, closers, images=images)
     return Fleet(found, folder, tuple(closers))

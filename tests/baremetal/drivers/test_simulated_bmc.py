@@ -1,6 +1,7 @@
 """The simulated driver has every ability of the contract, and misbehaves as its script says."""
 
 import asyncio
+import socket
 from dataclasses import fields
 
 import pytest
@@ -36,7 +37,7 @@ def machines() -> Machines:
 @pytest.fixture
 def driver(machines: Machines) -> Driver:
     """Their driver."""
-    return simulated_driver(machines)
+    return simulated_driver(machines, SimulatedConsole(machines))
 
 
 def test_it_has_every_ability(driver: Driver) -> None:
@@ -153,6 +154,29 @@ def test_a_console_can_be_connected_to(machines: Machines) -> None:
         with pytest.raises(OSError):
             await asyncio.open_connection(host, int(port))
         writer.close()
+
+    asyncio.run(story())
+
+
+def test_nobody_listens_for_a_caller_that_did_not_wait() -> None:
+    async def story() -> None:
+        for patience in range(12):  # cancelled at each point in turn
+            with socket.create_server(("127.0.0.1", 0)) as probe:
+                port = probe.getsockname()[1]
+            opening = asyncio.create_task(ConsolePorts(ports=(port,)).open(AT, never))
+            for _ in range(patience):
+                await asyncio.sleep(0)
+            if opening.done():
+                opening.result().close()
+                return
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+            with pytest.raises(OSError):
+                await asyncio.open_connection("127.0.0.1", port)
+        raise AssertionError
+
+    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        raise AssertionError
 
     asyncio.run(story())
 

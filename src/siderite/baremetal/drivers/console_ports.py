@@ -1,6 +1,7 @@
 """Where a process listens for those who connect to consoles: a port each."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,13 +25,23 @@ class ConsolePorts:
     async def open(self, at: Endpoint, talk: Talk, port: int = 0) -> asyncio.Server:
         """A listener on this port, or on the first that is free."""
         for number in (port,) if port else self.ports:
-            try:
-                return await asyncio.start_server(talk, self.address, number, limit=_LONGEST_LINE)
-            except OSError:
-                continue
+            with contextlib.suppress(OSError):
+                return await self._listen(talk, number)
         what = f"port {port} is taken" if port else "none of console_ports is free"
         remedy = "Choose another port in driver_info." if port else "Widen console_ports."
         raise Refused(at.bmc, "console start", f"{what} on {self.address}", remedy)
+
+    async def _listen(self, talk: Talk, number: int) -> asyncio.Server:
+        """A listener; none is left behind by a caller that does not wait for it."""
+        server = await asyncio.start_server(
+            talk, self.address, number, limit=_LONGEST_LINE, start_serving=False
+        )
+        try:
+            await server.start_serving()
+        except BaseException:
+            server.close()
+            raise
+        return server
 
 
 def where(server: asyncio.Server) -> ConsoleInfo:

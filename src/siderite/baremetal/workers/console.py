@@ -124,6 +124,8 @@ class Consoles:
         return host == self._ctx.door.host and silent_s > BEAT_S * 1.5 and not _runs(pid)
 
     async def _stop(self, uuid: str) -> None:
+        if uuid not in self._open:
+            return  # somebody else has just done it
         able, at = self._open.pop(uuid)
         limit = self._ctx.settings.hardware_timeout_s
         with contextlib.suppress(SideriteError):

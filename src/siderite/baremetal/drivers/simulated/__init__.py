@@ -5,8 +5,9 @@ do. `scripts` says how it behaves: latencies, failures, outages, per node, per r
 `driver` drives it as a driver drives real machines; `control` lets operators write the scripts.
 """
 
+from siderite.baremetal.drivers.simulated.console import SimulatedConsole
 from siderite.baremetal.drivers.simulated.control import SimulatorService
 from siderite.baremetal.drivers.simulated.driver import simulated_driver
 from siderite.baremetal.drivers.simulated.machines import Machines
 
-__all__ = ["Machines", "SimulatorService", "simulated_driver"]
+__all__ = ["Machines", "SimulatedConsole", "SimulatorService", "simulated_driver"]

@@ -12,7 +12,6 @@ from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
-from siderite.baremetal.drivers.console_ports import ConsolePorts
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.properties import SIMULATED
@@ -122,7 +121,7 @@ class _Simulated:
         self._machines.forget(token)
 
 
-def simulated_driver(machines: Machines, ports: ConsolePorts | None = None) -> Driver:
+def simulated_driver(machines: Machines, consoles: SimulatedConsole) -> Driver:
     """The hardware type `fake-hardware` over these machines."""
     simulated = _Simulated(machines)
     interfaces: dict[str, tuple[str, ...]] = {kind: ("fake",) for kind in INTERFACES}
@@ -135,5 +134,5 @@ def simulated_driver(machines: Machines, ports: ConsolePorts | None = None) -> D
         DriverCard("fake-hardware", interfaces, properties=SIMULATED),
         power=simulated, steps=simulated,
         boot_devices=bmc, boot_modes=bmc, secure_boot=bmc, nmi=bmc, indicators=bmc, sensors=bmc,
-        virtual_media=bmc, console=SimulatedConsole(machines, ports), bios=bmc, firmware=bmc,
+        virtual_media=bmc, console=consoles, bios=bmc, firmware=bmc,
     )  # fmt: skip
