@@ -1,6 +1,6 @@
-"""Regular expressions that users write in filters, by RE2: it looks at each character once, so that
-no pattern can be made to take long. Letters match in either case, anywhere in the text. What can
-only be found by backtracking (look-arounds, back-references) is refused.
+"""Regular expressions that users write, by RE2: it looks at each character once, so that no pattern
+can be made to take long. What can only be found by backtracking (look-arounds, back-references) is
+refused. In filters letters match in either case, anywhere in the text.
 """
 
 from functools import lru_cache
@@ -8,7 +8,7 @@ from typing import Any
 
 from siderite.core.errors import Invalid
 
-_MOST_CHARACTERS = 255
+MOST_CHARACTERS = 255
 
 
 def not_known(text: str, why: str) -> Invalid:
@@ -19,14 +19,14 @@ def not_known(text: str, why: str) -> Invalid:
 
 
 @lru_cache(64)
-def pattern(text: str) -> Any:
-    """A pattern, if it is one."""
+def pattern(text: str, *, any_case: bool = True, most: int = MOST_CHARACTERS) -> Any:
+    """A pattern, if it is one and has at most so many characters."""
     import re2  # noqa: PLC0415 - few ever need it
 
-    if len(text) > _MOST_CHARACTERS:
-        raise not_known(text, f"it is over {_MOST_CHARACTERS} characters")
+    if len(text) > most:
+        raise not_known(text, f"it is over {most} characters")
     options = re2.Options()
-    options.case_sensitive = False
+    options.case_sensitive = not any_case
     options.never_capture = True
     options.log_errors = False
     try:

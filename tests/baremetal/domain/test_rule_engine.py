@@ -155,6 +155,27 @@ def test_a_reference_never_reaches_into_the_program() -> None:
         assert does("set-attribute", "extra/a", text).changes["extra"]["a"] == text
 
 
+def test_no_regular_expression_takes_long() -> None:
+    """Backtracking would take longer than anybody waits."""
+    assert not asks("matches", "a" * 5000 + "!", "(a+)+")
+    assert not asks("contains", "a" * 5000, "(a*)*(a|a)*(a?){50}b$")
+    assert not asks("contains", "r640", "R[0-9]+")
+    judged = asks_failing("matches", "x", "{inventory[disks][0][name]}(?=x)")
+    assert "(?=" in judged
+    assert asks("contains", "a" * 60_000 + "R640", "R[0-9]+")
+    assert "over 65536 characters" in asks_failing("contains", "a" * 70_000, "R[0-9]+")
+
+
+def test_references_do_not_fill_the_memory() -> None:
+    found = {"all": "x" * 100_000}
+    many = rule(actions=[{"op": "set-attribute", "args": ["extra/a", "{inventory[all]}" * 1000]}])
+    assert "over 1048576 characters" in (judge([many], NODE, found, {}).failure or "")
+
+
+def asks_failing(op: str, *args: Any) -> str:
+    return follow(rule(conditions=[{"op": op, "args": list(args)}])).failure or ""
+
+
 def test_numbers_are_compared_as_text_if_a_rule_says_so() -> None:
     assert asks("lt", [9, 10])
     assert not asks("lt", [9, 10], True)

@@ -13,8 +13,11 @@ from tests.support.app import Standing
 
 LOG = {"op": "log", "args": {"msg": "seen"}}
 UNFIT: list[tuple[str, dict[str, Any], str]] = [
-    ("matches", {"value": "x", "regex": "("}, "invalid regular expression"),
-    ("contains", {"value": "x", "regex": "a{2}("}, "invalid regular expression"),
+    ("matches", {"value": "x", "regex": "("}, "is not a regular expression"),
+    ("contains", {"value": "x", "regex": "a{2}("}, "is not a regular expression"),
+    ("matches", {"value": "x", "regex": "(?=x)x"}, "invalid perl operator: (?="),
+    ("contains", {"value": "x", "regex": r"(x)\1"}, r"invalid escape sequence: \1"),
+    ("contains", {"value": "x", "regex": "x" * 4097}, "over 4096 characters"),
     ("matches", {"value": "x", "regex": ["b"]}, "regex must be text"),
     ("eq", {"values": 5}, "values must be a list"),
     ("lt", {"values": "{inventory[cpu]}"}, "values must be a list"),
@@ -41,6 +44,7 @@ CONDITIONS = ("matches", "contains", "eq", "lt", "gt", "one-of", "in-net")
 FIT: list[tuple[str, dict[str, Any]]] = [
     ("matches", {"value": "x", "regex": "{inventory[cpu][count]}("}),
     ("matches", {"value": "x", "regex": "a{2}"}),
+    ("matches", {"value": "x", "regex": "(a+)+b" * 600}),
     ("in-net", {"address": "{inventory[bmc_address]}", "subnet": "{node.extra[net]}"}),
     ("in-net", {"address": "10.0.0.7", "subnet": "10.0.0.0/8"}),
     ("one-of", {"value": 1}),

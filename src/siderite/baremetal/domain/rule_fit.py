@@ -12,9 +12,9 @@ from siderite.baremetal.domain.rule_engine import Verdict
 from siderite.baremetal.domain.rule_engine import do
 from siderite.baremetal.domain.rule_engine import parts
 from siderite.baremetal.domain.rule_words import RuleError
+from siderite.baremetal.domain.rule_words import expression
 from siderite.baremetal.domain.rule_words import has_reference
 from siderite.baremetal.domain.rule_words import network
-from siderite.baremetal.domain.rule_words import pattern
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 _BLANK = Node(uuid="", created_at="", driver="", provision_state="")
@@ -25,7 +25,7 @@ def check_condition(args: Json) -> None:
     if "values" in args and not isinstance(args["values"], list):
         raise RuleError("values must be a list")
     _flag(args, "force_strings")
-    for name, read in (("regex", pattern), ("address", network), ("subnet", network)):
+    for name, read in (("regex", expression), ("address", network), ("subnet", network)):
         if name in args and not has_reference(_text(args, name)):
             read(args[name])
 

@@ -7,11 +7,12 @@ objects.
 
 import ipaddress
 import re
-import warnings
 from itertools import pairwise
 from typing import Any
 
 from siderite.baremetal.domain.node import Json
+from siderite.core.errors import Invalid
+from siderite.core.pattern import pattern
 
 Words = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
@@ -50,7 +51,10 @@ _PART = re.compile(r"\.(\w+)|\[([^\[\]{}]+)\]")
 _ROOTS = ("node", "inventory", "plugin_data", "item")
 _NOTHING = object()
 _LONGEST = 4096
-"""How much of a text a regular expression is tried on."""
+"""How long a regular expression may be."""
+_MOST_TRIED = 1 << 16
+"""How long a text may be that one is tried on."""
+_MOST_TEXT = 1 << 20
 
 
 class RuleError(Exception):
@@ -73,12 +77,27 @@ def has_reference(text: str) -> bool:
 def filled_in(value: Any, context: Json) -> Any:
     """The value with every reference in its texts replaced."""
     if isinstance(value, str):
-        return _REFERENCE.sub(lambda found: _looked_up(found, context), value)
+        return _text(value, context)
     if isinstance(value, list):
         return [filled_in(item, context) for item in value]
     if isinstance(value, dict):
         return {str(filled_in(k, context)): filled_in(v, context) for k, v in value.items()}
     return value
+
+
+def _text(value: str, context: Json) -> str:
+    """A text may refer to all that was found many times: it stops short of filling the memory."""
+    room = _MOST_TEXT
+
+    def looked_up(found: re.Match[str]) -> str:
+        nonlocal room
+        text = _looked_up(found, context)
+        room -= len(text)
+        if room < 0:
+            raise RuleError(f"what its references stand for is over {_MOST_TEXT} characters")
+        return text
+
+    return _REFERENCE.sub(looked_up, value)
 
 
 def _looked_up(found: re.Match[str], context: Json) -> str:
@@ -177,16 +196,16 @@ def _in_net(address: str, subnet: str) -> bool:
         raise RuleError(str(why)) from why
 
 
-def pattern(regex: str) -> re.Pattern[str]:
-    """A regular expression."""
+def expression(regex: str) -> Any:
+    """A regular expression; letters match in their own case."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what may mean something else one day
-            return re.compile(regex)
-    except (re.error, RecursionError, OverflowError) as why:
-        raise RuleError(f"invalid regular expression: {why}") from why
+        return pattern(regex, any_case=False, most=_LONGEST)
+    except Invalid as why:
+        raise RuleError(why.sentence.removesuffix(".")) from why
 
 
 def _matches(value: str, regex: str, *, whole: bool) -> bool:
-    found, text = pattern(regex), value[:_LONGEST]
-    return (found.fullmatch(text) if whole else found.search(text)) is not None
+    found = expression(regex)
+    if len(value) > _MOST_TRIED:
+        raise RuleError(f"a text of over {_MOST_TRIED} characters is too long to look through")
+    return (found.fullmatch(value) if whole else found.search(value)) is not None
