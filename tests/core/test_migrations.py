@@ -2,6 +2,8 @@
 
 import asyncio
 
+import asyncpg
+
 from siderite.baremetal.domain.chassis import Chassis
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.port import Port
@@ -11,6 +13,7 @@ from siderite.baremetal.store import PORTS
 from siderite.core.store import Op
 from siderite.core.store import migrations
 from siderite.core.store import open_store
+from siderite.core.store import postgres
 from siderite.core.store.migrations import for_dialect
 from siderite.core.store.migrations import migrate
 from siderite.core.store.migrations import pending
@@ -92,5 +95,30 @@ def test_ports_and_chassis_come_to_nodes_that_are_there(bare_database_url, monke
         assert await PORTS.get(store, port.uuid) == port
         assert await CHASSIS.get(store, chassis.uuid) == chassis
         await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_long_migration_ends_and_processes_that_start_meanwhile_wait(postgres_url, monkeypatch):
+    """However long it takes: another statement would be given up by then."""
+    monkeypatch.setattr(postgres, "COMMAND_S", 0.2)
+    slow = [("zz/0001_slow.sql", "SELECT pg_sleep(0.5)")]
+    monkeypatch.setattr(migrations, "pending", lambda done: [] if slow[0][0] in done else slow)
+
+    async def start():
+        store = await open_store(postgres_url)
+        try:
+            return await migrate(store)
+        finally:
+            await store.close()
+
+    async def story():
+        other = await asyncpg.connect(postgres_url)
+        try:
+            ran = await asyncio.gather(start(), start())
+            assert sorted(map(len, ran)) == [0, 1]
+            await other.execute("DELETE FROM migrations WHERE name LIKE 'zz/%'")
+        finally:
+            await other.close()
 
     asyncio.run(story())

@@ -44,18 +44,18 @@ async def _one_at_a_time(url, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(migrations, "pending", lambda done: pending(done)[:1])
             assert await migrate(store) == [name]
-        for table, columns in (await _tables(store)).items():
+        for table, columns in (await tables(store)).items():
             written.add((table, tuple(columns)))
-            await _write(store, table, columns)
+            await write(store, table, columns)
     rows = await store.fetch("SELECT count(*) FROM work")
     assert rows[0][0] == len(pending(set())), "a row of each time"
     for table, columns in sorted(written):
-        await _write(store, table, columns)
+        await write(store, table, columns)
         assert await store.fetch(f"SELECT {', '.join(c[0] for c in columns)} FROM {table}")
     await store.close()
 
 
-async def _tables(store):
+async def tables(store):
     """Columns to write and their types, by table; not those that fill themselves."""
     found = {}
     for table, column, kind, own in await store.fetch(_COLUMNS[store.dialect]):
@@ -64,7 +64,8 @@ async def _tables(store):
     return found
 
 
-async def _write(store, table, columns):
+async def write(store, table, columns):
+    """A row as a program of that time would write it."""
     number = next(_numbers)
     names = ", ".join(column for column, _ in columns)
     marks = ", ".join("?" for _ in columns)

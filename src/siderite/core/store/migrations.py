@@ -81,7 +81,7 @@ async def _migrate_sqlite(store: Any) -> list[str]:
 
 async def _migrate_postgres(store: Any) -> list[str]:
     ran = []
-    async with store.pool.acquire() as connection, connection.transaction():
+    async with store.connector.alone() as connection, connection.transaction():
         # Several processes may start at once: one migrates, the others wait here and find it done.
         await connection.execute("SELECT pg_advisory_xact_lock(734001)")
         await connection.execute(_MARK)

@@ -34,6 +34,8 @@ SIZE = 12
 """Connections of one process, beside the one that listens."""
 COMMITS, READS = 2, 3
 """How many of these are on the way at a time, unless some take long: the others gather."""
+COMMAND_S = 60.0
+"""How long a statement of the pool's may take."""
 LOST = "SD409"
 """The SQLSTATE that `siderite_expect` raises."""
 
@@ -70,7 +72,7 @@ class PostgresStore:
     dialect = "postgresql"
 
     def __init__(self, connector: Connector, pool: Pool) -> None:
-        self._connector = connector
+        self.connector = connector
         self.pool = pool
         self._signals: set[str] = set()
         self._signalling: asyncio.Task[None] | None = None
@@ -83,9 +85,9 @@ class PostgresStore:
     async def open(cls, url: str) -> "PostgresStore":
         """Connect; a server that cannot be reached is said with the remedy."""
         connector = Connector(url)
-        pool = Pool(connector, SIZE, command_timeout=60, statement_cache_size=512)
+        pool = Pool(connector, SIZE, command_timeout=COMMAND_S, statement_cache_size=512)
         try:
-            async with pool.acquire() as connection:
+            async with connector.alone() as connection:
                 await connection.execute(_EXPECT)
         except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as why:
             raise RuntimeError(
@@ -160,7 +162,7 @@ class PostgresStore:
             await asyncio.sleep(1.0)
 
     async def _hear(self, heard: Mapping[str, Callable[[], None]]) -> None:
-        connection = await self._connector.connect()
+        connection = await self.connector.connect()
         try:
             lost = asyncio.Event()
             connection.add_termination_listener(lambda *_: lost.set())

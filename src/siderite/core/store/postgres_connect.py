@@ -10,7 +10,9 @@ import asyncio
 import contextlib
 import socket
 import time
+from collections.abc import AsyncIterator
 from collections.abc import Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -80,6 +82,17 @@ class Connector:
             raise
         self._why = None
         return made
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[Any]:
+        """A connection of one's own, whose statements may take as long as they do: to change a
+        large table, or to wait for another process that does.
+        """
+        connection = await self.connect()
+        try:
+            yield connection
+        finally:
+            connection.terminate()
 
 
 async def _connect(url: str, options: dict[str, Any]) -> Any:
