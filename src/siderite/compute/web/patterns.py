@@ -18,7 +18,7 @@ def contains(column: str, text: str, dialect: str) -> Where:
         return Where(f"lower({column}) LIKE lower(?) ESCAPE '!'", (like,))
     pattern(text)
     if dialect == "sqlite":
-        return Where(f"has_pattern(?, {column})", (text,))
+        return Where(f"has_pattern(?, {column})", (text,), slow=True)
     return Where(f"{column} ~* ?", (text,))
 
 
@@ -30,7 +30,7 @@ def word_contains(column: str, text: str, dialect: str) -> Where:
         return Where(f"lower(' ' || {column} || ' ') LIKE lower(?) ESCAPE '!'", (like,))
     pattern(text)
     if dialect == "sqlite":
-        return Where(f"word_has_pattern(?, {column})", (text,))
+        return Where(f"word_has_pattern(?, {column})", (text,), slow=True)
     words = f"unnest(string_to_array({column}, ' ')) AS word"
     return Where(f"EXISTS (SELECT 1 FROM {words} WHERE word ~* ?)", (text,))  # noqa: S608
 

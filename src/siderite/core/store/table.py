@@ -42,12 +42,14 @@ class Where:
     """A condition of a list: SQL with `?` and its arguments.
 
     `finds` is what its index is worth: `few` rows meet it; `many` may; nearly `all` do, so that it
-    needs no index; `none` has one. SQLite, which does not know, is led by it.
+    needs no index; `none` has one. SQLite, which does not know, is led by it. A `slow` one takes
+    its time for each row, and so is not for the loop.
     """
 
     sql: str
     args: tuple[Value, ...] = ()
     finds: Literal["few", "many", "all", "none"] = "few"
+    slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
