@@ -21,6 +21,7 @@ from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.context import Settings
 from siderite.compute.usecases.hooks import Limits
 from siderite.compute.usecases.keypairs import StoredKeys
+from siderite.compute.usecases.leaving import KIND as LEFT
 from siderite.compute.usecases.quotas import StoredQuotas
 from siderite.compute.usecases.server_groups import StoredGroups
 from siderite.compute.web.console_proxy import ConsoleProxy
@@ -29,6 +30,7 @@ from siderite.compute.web.service import ComputeService
 from siderite.compute.workers.consoles import DriverConsoles
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.host_watch import HostWatch
+from siderite.compute.workers.leaving import LeftWork
 from siderite.compute.workers.plans import PLANS
 from siderite.compute.workers.power_sync import Lifecycle
 from siderite.compute.workers.power_sync import PowerSync
@@ -117,6 +119,7 @@ def compute(base: Base, images: Images) -> Compute:
     proxy = ConsoleProxy(consoles)
     handlers: dict[str, Handler] = {f"server.{kind}": ServerWork(hands).handle for kind in PLANS}
     handlers["evicted"] = EvictedWork(hands).handle
+    handlers[LEFT] = LeftWork(hands).handle
     part = Part(
         services={
             "compute": ComputeService(

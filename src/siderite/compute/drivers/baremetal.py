@@ -121,6 +121,9 @@ class _Servers:
 
         return await self._with_node(at, guest, work)
 
+    async def leave(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        return await self.destroy(at, guest, token)
+
     async def destroy(self, at: At, guest: Guest, token: str) -> Outcome:
         async def work(api: BaremetalApi, node: Node) -> Outcome:
             if node["instance_uuid"] != guest.uuid:

@@ -141,6 +141,10 @@ class Life(Protocol):
         """Stop the guest at once and leave nothing of it; it need not be there."""
         ...
 
+    async def leave(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        """The guest is on `to`: leave nothing of it on `at` but files that both hosts share."""
+        ...
+
     async def rebuild(self, at: At, guest: Guest, token: str) -> Outcome:
         """Give the guest a new disk from its (new) image; it is off, and starts if it should."""
         ...

@@ -5,6 +5,8 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
 from siderite.compute.usecases import interrupting
+from siderite.compute.usecases import leaving
+from siderite.compute.usecases import quota
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.core.transition import Cause
@@ -30,6 +32,15 @@ async def ask(ctx: Context, uuid: str, *, who: Who, cause: Cause, force: bool = 
             return server
         image = await interrupting.give_up(ctx, change, server, for_action="delete")
         args = {} if image is None else {"discard": image}
-        return acting.begin(ctx, change, server, Ask("soft_delete" if soft else "delete", args))
+        if not soft:
+            return acting.begin(ctx, change, server, Ask("delete", args))
+        # It may come back: what a move left elsewhere must not wait for its end.
+        left = leaving.of(server, await interrupting.under_way(ctx, server))
+        ops = [] if left is None else [leaving.behind(server, left, change.now)]
+        if server.counted is not None:
+            ops.append(quota.becomes(server, server.flavor))
+        changes = {"move": None, "counted": None}
+        wish = Ask("soft_delete", args, lambda *_: (changes, {}, ops))
+        return acting.begin(ctx, change, server, wish)
 
     return await ctx.door.attempt(cause, uuid, decide)

@@ -17,20 +17,26 @@ _MOVES = frozenset({"resize", "migrate", "live-migration", "evacuate"})
 _FILLS = frozenset({"createImage", "createBackup", "shelve"})
 
 
-async def give_up(ctx: Context, change: Change, server: Server, *, for_action: str) -> str | None:
-    """End the action under way, if there is one; the image that will not be filled, if any."""
+async def under_way(ctx: Context, server: Server) -> Job | None:
+    """What is being done to a server, if anything is."""
     if server.task_state is None:
         return None
     for item in await work.of_machine(ctx.door.store, server.uuid):
-        if item.lane != ctx.rules.lane:
-            continue
-        job = job_of(item.job)
-        if job.request_id is not None:
-            change.put(_ended(change, server, job, f"given up: {for_action} was asked for"))
-        if job.action in _MOVES:
-            change.put(rows.migration_becomes(job.op, "cancelled", iso(change.now)))
-        return job.args.get("image") if job.action in _FILLS else None
+        if item.lane == ctx.rules.lane:
+            return job_of(item.job)
     return None
+
+
+async def give_up(ctx: Context, change: Change, server: Server, *, for_action: str) -> str | None:
+    """End the action under way, if there is one; the image that will not be filled, if any."""
+    job = await under_way(ctx, server)
+    if job is None:
+        return None
+    if job.request_id is not None:
+        change.put(_ended(change, server, job, f"given up: {for_action} was asked for"))
+    if job.action in _MOVES:
+        change.put(rows.migration_becomes(job.op, "cancelled", iso(change.now)))
+    return job.args.get("image") if job.action in _FILLS else None
 
 
 def _ended(change: Change, server: Server, job: Job, why: str) -> Op:

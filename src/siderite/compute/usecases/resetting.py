@@ -1,10 +1,13 @@
 """An administrator says what state a server is in."""
 
+from typing import Any
+
 from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
 from siderite.compute.usecases import interrupting
+from siderite.compute.usecases import leaving
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.context import Context
 from siderite.core.transition import Cause
@@ -14,8 +17,8 @@ from siderite.core.who import Who
 
 
 async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) -> str | None:
-    """The server is active, or in error; whatever was being done to it is given up. The image that
-    will not be filled because of that, if any.
+    """The server is active, or in error; whatever was being done to it is given up, and a resize
+    that waits to be confirmed is. The image that will not be filled because of that, if any.
     """
     event = Event.RESET_ACTIVE if state == "active" else Event.RESET_ERROR
 
@@ -23,7 +26,11 @@ async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) 
         server = await find.server(ctx, uuid, who)
         acting.check_state(server, event, "resetState")
         by = Actor(cause.request_id, cause.user, cause.project)
-        apply(change, ctx.rules, server, event, changes={"by": by, "counted": None})
+        changes: dict[str, Any] = {"by": by, "counted": None, "move": None}
+        apply(change, ctx.rules, server, event, changes=changes)
+        left = leaving.of(server, await interrupting.under_way(ctx, server))
+        if left is not None:
+            change.put(leaving.behind(server, left, change.now))
         if server.counted is not None:
             change.put(quota.becomes(server, server.flavor))
         change.put(acting.note(ctx, change, server, "resetState"))

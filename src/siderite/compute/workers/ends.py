@@ -12,6 +12,7 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.placement import Placement
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
+from siderite.compute.usecases import leaving
 from siderite.compute.usecases.acting import KINDS
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
@@ -95,6 +96,16 @@ async def free_all(hands: Hands, server: Server, *, but: str | None = None) -> l
     """The ops that give back the server's claims; each hypervisor row only once."""
     found = await rows.claims(hands.ctx.door.store, server.uuid)
     return rows.free_many(server.uuid, [claim for claim in found if claim[0] != but])
+
+
+def left_there(hands: Hands, run: Run) -> tuple[Op, ...]:
+    """The work that removes what was made of the server where it did not come to be, and gives the
+    room back.
+    """
+    left = leaving.of(run.server, run.job)
+    if left is None:
+        return ()
+    return (leaving.behind(run.server, left, hands.ctx.door.clock()),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,4 +295,10 @@ async def _evacuated(hands: Hands, run: Run, told: Report) -> Report:
     )  # fmt: skip
 
 
-EVACUATE = Plan((_choose_refuge, _make_there), end=_evacuated, fail=stays)
+async def _not_evacuated(hands: Hands, run: Run, why: Failed) -> Report:
+    """Its files there can only be told from those of its own host when that is back."""
+    told = await stays(hands, run, why)
+    return replace(told, ops=[*told.ops, *ends.left_there(hands, run)])
+
+
+EVACUATE = Plan((_choose_refuge, _make_there), end=_evacuated, fail=_not_evacuated)

@@ -14,6 +14,7 @@ from siderite.compute.domain.placement import Placement
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server import amount_of
 from siderite.compute.domain.server_machine import Event
+from siderite.compute.usecases import leaving
 from siderite.compute.usecases import placing
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
@@ -101,6 +102,8 @@ async def another_place(
     among_its_like: bool = True,
 ) -> tuple[Hypervisor, Report]:
     """A further place for a server that has one (or had), and the claim of it."""
+    if run.kind != "evacuate":  # which cannot wait for a host that is down
+        await leaving.check(hands.ctx, run.server)
     turn = await placing.turn(hands.ctx, run.server)
     found = await placing.find_place(
         hands.ctx, run.server, flavor=flavor, host=host, zone=zone, avoid=avoid,

@@ -215,9 +215,8 @@ async def _unshelved(hands: Hands, run: Run, told: Report) -> Report:
 
 
 async def _not_unshelved(hands: Hands, run: Run, why: Failed) -> Report:
-    """What was claimed for it is given back; it stays shelved."""
-    ops = await ends.free_all(hands, run.server, but=run.server.claim)
-    return ends.failure(run, why.reason, Event.FAIL, tuple(ops))
+    """It stays shelved; what was made and claimed for it is removed."""
+    return ends.failure(run, why.reason, Event.FAIL, ends.left_there(hands, run))
 
 
 PLANS: dict[str, Plan] = {

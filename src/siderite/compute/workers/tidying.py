@@ -110,7 +110,12 @@ class EvictedWork:
             await progress.abandon(ctx, held)
             return
         guest = guest_of(self._hands, server, node=job.node)
-        outcome = await place.driver.life.destroy(place.at, guest, f"{held.machine}/evicted")
+        token = f"{held.machine}/evicted"
+        home = await place_of(self._hands, server.host)
+        if isinstance(home, Failed):
+            outcome = await place.driver.life.destroy(place.at, guest, token)
+        else:
+            outcome = await place.driver.life.leave(place.at, guest, home.at, token)
         if isinstance(outcome, Done):
             await progress.abandon(ctx, held)
             return

@@ -17,6 +17,8 @@ from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.cache import booted
 from siderite.compute.drivers.libvirt.cache import must_stand
 from siderite.compute.drivers.libvirt.capacity import inventory
+from siderite.compute.drivers.libvirt.copying import Pair
+from siderite.compute.drivers.libvirt.copying import Road
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.names import Base
@@ -76,6 +78,15 @@ class LibvirtLife:
 
         return await self._site.outcome(at, token, f"removing domain {guest.name}", work)
 
+    async def leave(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        async def work(host: Host, run: Run) -> Outcome:
+            other = self._site.host(to)
+            road = Road(host, other, await other.connection())
+            await host.call(_leave, road, guest)
+            return Done()
+
+        return await self._site.outcome(at, token, f"removing domain {guest.name}", work)
+
     async def state(self, at: At, guest: Guest) -> Power | None:
         host = self._site.host(at)
         try:
@@ -125,6 +136,11 @@ def _make(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> 
         domains.remove(connection, host, guest.uuid)
         raise
     return domains.define(connection, host, guest, Mark(token))
+
+
+def _leave(connection: Any, road: Road, guest: Guest) -> None:
+    is_shared = Pair(connection, road).is_shared()
+    domains.remove(connection, road.source, guest.uuid, keep_disks=is_shared)
 
 
 def _rebuild(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> None:

@@ -23,6 +23,7 @@ from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.power import current
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
+from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.volumes import Pool
 
 
@@ -60,6 +61,7 @@ class LibvirtResize:
 
     async def revert(self, at: At, guest: Guest, leaving: At, token: str) -> Outcome:
         async def work(host: Host, run: Run) -> Outcome:
+            await self._site.alone(run, guest.name)  # a resize that was given up may go on
             left = self._site.host(leaving)
             stage = await host.call(_stage, host, guest)
             if left is not host and stage is not None:
@@ -110,6 +112,8 @@ def _move(connection: Any, road: Road, guest: Guest, run: Run) -> None:
     pair.must_have_one_path()
 
     def tell(doing: str) -> None:
+        if run.is_called_off:
+            raise Refused("it was called off", elsewhere=False)
         run.doing = f"{doing} to host {road.target.name}"
 
     if pair.is_shared():
@@ -124,6 +128,7 @@ def _move(connection: Any, road: Road, guest: Guest, run: Run) -> None:
         for image in ("kernel_id", "ramdisk_id"):
             pair.copy_image(guest.image_properties.get(image), tell)
         pair.must_stand_there(guest)
+    tell("the domain goes")
     domain = domains.find(connection, guest.uuid)
     if domain is not None:
         domains.stop(domain)

@@ -59,6 +59,14 @@ class Runs:
         """The run with this token, if this process has one."""
         return self._tasks.get((host.name, token, doing))
 
+    def others(self, run: Run, name: str) -> list[tuple[Run, "asyncio.Task[Outcome]"]]:
+        """What else this process does to a domain."""
+        return [
+            (other, task)
+            for (_, _, doing), (other, task) in self._tasks.items()
+            if other is not run and doing.endswith(f"domain {name}")
+        ]
+
     def close(self) -> None:
         """Give up on what is under way; whoever comes next begins it anew."""
         for _, task in self._tasks.values():

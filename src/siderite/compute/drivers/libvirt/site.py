@@ -50,6 +50,12 @@ class Site:
         """The run with this token on the host, if this process has one."""
         return self._runs.under_way(self.host(at), token, doing)
 
+    async def alone(self, run: Run, name: str) -> None:
+        """Wait until nothing else is done to a domain, and have what can be called off end soon."""
+        for other, task in self._runs.others(run, name):
+            other.is_called_off = True
+            await asyncio.wait({task})
+
     async def base(self, host: Host, image: str, run: Run) -> Base:
         """The image in the host's cache; it is sent there first if need be."""
         found = await host.call(_cached, host, image)

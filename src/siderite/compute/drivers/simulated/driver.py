@@ -90,12 +90,17 @@ class _Simulated:
         ]
 
     async def spawn(self, at: At, guest: Guest, token: str) -> Outcome:
-        if self._guests.seen(guest.uuid, at.host) is not None:
+        seen = self._guests.seen(guest.uuid, at.host)
+        if seen is not None and not seen.kept:
             return Done()
         power = Power.RUNNING if guest.is_running else Power.SHUTDOWN
-        return self._try(
+        outcome = self._try(
             at, guest, "spawn", token, lambda: self._guests.make(guest.uuid, at.host, power)
         )
+        if isinstance(outcome, Failed):  # as elsewhere, what fails half-way leaves a disk
+            self._guests.make(guest.uuid, at.host, Power.SHUTDOWN)
+            self._guests.keep_disk(guest.uuid, at.host)
+        return outcome
 
     async def destroy(self, at: At, guest: Guest, token: str) -> Outcome:
         if self._guests.seen(guest.uuid, at.host) is None:
@@ -103,6 +108,9 @@ class _Simulated:
         return self._try(
             at, guest, "destroy", token, lambda: self._guests.remove(guest.uuid, at.host)
         )
+
+    async def leave(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        return await self.destroy(at, guest, token)
 
     async def rebuild(self, at: At, guest: Guest, token: str) -> Outcome:
         power = Power.RUNNING if guest.is_running else Power.SHUTDOWN

@@ -1,0 +1,107 @@
+"""Removes what a move that was given up, or failed, has left at its other end."""
+
+from typing import Any
+
+import msgspec
+
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.server import Move
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases import due
+from siderite.compute.usecases import leaving
+from siderite.compute.usecases import progress
+from siderite.compute.usecases.leaving import Left
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.steps import missing
+from siderite.core.log import get_logger
+from siderite.core.work import Work
+
+log = get_logger("leaving")
+
+_BUSY_S = 2.0
+_AGAIN_S = 10.0
+
+
+class LeftWork:
+    """The handler. A server that is deleted meanwhile leaves all its places by itself."""
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+
+    async def handle(self, held: Work) -> None:
+        """Remove it, if the server is at rest."""
+        ctx = self._hands.ctx
+        left = msgspec.json.decode(held.job, type=Left)
+        server = await progress.load(ctx, held.machine)
+        if server is None or server.deleted:
+            await progress.abandon(ctx, held)
+            return
+        if server.task_state is not None:
+            await due.later(ctx, held, f"the server is {server.task_state}", _BUSY_S)
+            return
+        outcome: Outcome = Done()
+        if ctx.door.clock() < held.deadline:
+            outcome = await self._remove(server, left)
+        else:
+            log.warning("something may be left", server=server.uuid, host=left.host, on=held.reason)
+        if isinstance(outcome, Done):
+            changes: dict[str, Any] = dict(outcome.found)
+            await leaving.settle(ctx, held, server, left, changes)
+            return
+        again_s = _AGAIN_S if isinstance(outcome, Failed) else outcome.again_in
+        await due.later(ctx, held, outcome.reason, again_s)
+
+    async def _remove(self, server: Server, left: Left) -> Outcome:
+        token = f"{left.token}/left"
+        if server.claim != left.claim or left.how == "leave":
+            return await self._leave(server, left, token)
+        if left.move is not None:
+            return await self._end_resize(server, left, left.move, token)
+        return await self._abort(server, left)
+
+    async def _leave(self, server: Server, left: Left, token: str) -> Outcome:
+        place = await place_of(self._hands, left.host)
+        if isinstance(place, Failed) or server.host == left.host:
+            return Done()  # a host that was removed keeps nothing of ours
+        guest = guest_of(self._hands, server, node=left.node)
+        if server.host is None:
+            return await place.driver.life.destroy(place.at, guest, token)
+        home = await place_of(self._hands, server.host)
+        if isinstance(home, Failed):
+            return Done()
+        return await place.driver.life.leave(place.at, guest, home.at, token)
+
+    async def _end_resize(self, server: Server, left: Left, move: Move, token: str) -> Outcome:
+        source = await place_of(self._hands, move.source_host)
+        if isinstance(source, Failed):
+            return Done()
+        if source.driver.resize is None:
+            return missing("resize")
+        guest = guest_of(
+            self._hands, server, flavor=move.old_flavor, node=move.source_node,
+            is_running=server.vm_state == V.ACTIVE,
+        )  # fmt: skip
+        if left.how == "confirm":
+            return await source.driver.resize.confirm(source.at, guest, token)
+        other = await place_of(self._hands, left.host)
+        leaving_at = source.at if isinstance(other, Failed) else other.at
+        outcome = await source.driver.resize.revert(source.at, guest, leaving_at, token)
+        return Done(leaving.undone(server, left)) if isinstance(outcome, Done) else outcome
+
+    async def _abort(self, server: Server, left: Left) -> Outcome:
+        here = await place_of(self._hands, server.host)
+        there = await place_of(self._hands, left.host)
+        if isinstance(here, Failed) or isinstance(there, Failed):
+            return Done()
+        if here.driver.live_migrate is None:
+            return missing("migrate live")
+        guest = guest_of(self._hands, server, node=left.node)
+        outcome = await here.driver.live_migrate.abort(here.at, guest, there.at, left.token)
+        if not isinstance(outcome, Done):
+            return outcome
+        return Done(leaving.arrived(left) if outcome.found.get("arrived") else {})
