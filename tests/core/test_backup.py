@@ -136,6 +136,9 @@ def test_what_is_no_database_is_said_in_a_sentence(tmp_path):
         back_up(tmp_path, tmp_path / "kept.tar", told)
 
 
+INDEXED = "1be26c0b-03f2-4d2e-ae87-c02d7f33c123"
+
+
 def test_everything_moves_to_postgresql(tmp_path, postgres_url):
     async def before():
         async with running(tmp_path / "a", work=True) as app:
@@ -156,9 +159,18 @@ def test_everything_moves_to_postgresql(tmp_path, postgres_url):
                 while len((await app.ask("GET", "/events/v1/events")).json["events"]) == len(seen):
                     await asyncio.sleep(0.02)
             last = (await app.ask("GET", "/events/v1/events")).json["events"][-1]
+            found = (await app.ask("GET", "/events/v1/search?q=r9")).json["results"]
+            assert [one["id"] for one in found] == [INDEXED], "what the log has no more is found"
             return shown, seen, made, last["seq"]
 
     node, log = asyncio.run(before())
+    database = sqlite3.connect(tmp_path / "a" / "siderite.db")
+    database.execute(
+        "INSERT INTO search_docs (type, uuid, seq, at, doc) VALUES ('node', ?, 1, 1.5, ?)",
+        (INDEXED, '{"name": "of old", "extra": {"rack": "what? r9"}}'),
+    )
+    database.commit()
+    database.close()
     config = Config(data=str(tmp_path / "a"), admin_password=PASSWORD)
     copied = asyncio.run(copy_to(config, postgres_url, told))
     assert copied["nodes"] == 1

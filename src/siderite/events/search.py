@@ -92,6 +92,19 @@ _KEEP = {
     " ON CONFLICT (uuid, type) DO UPDATE SET project = excluded.project, seq = excluded.seq,"
     " at = excluded.at, doc = excluded.doc, words = excluded.words",
 }
+
+
+MOVED = ("uuid", "type", "project", "seq", "at", "doc")
+
+
+def move(docs: Sequence[tuple[Any, ...]]) -> tuple[str, str]:
+    """What has PostgreSQL keep documents that an embedded database had, as its columns `MOVED`: a
+    statement and its argument. Their words are made anew.
+    """
+    rows = [(*row, words.of(msgspec.json.decode(row[-1]))) for row in docs]
+    return _KEEP["postgresql"].replace("?", "$1"), packed(rows)
+
+
 _UNWORD = (
     f"DELETE FROM search_words WHERE rowid IN"
     f" (SELECT id FROM search_docs WHERE (uuid, type) IN {_KEYS})"

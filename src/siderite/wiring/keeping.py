@@ -10,9 +10,11 @@ from siderite.core.store.backup import Progress
 from siderite.core.store.backup import back_up
 from siderite.core.store.backup import restore
 from siderite.core.store.copy import CannotCopy
+from siderite.core.store.copy import Rewritten
 from siderite.core.store.copy import copy
 from siderite.core.store.migrations import migrate
 from siderite.core.store.sqlite import sole_owner
+from siderite.events import search
 
 __all__ = [
     "CannotBackUp",
@@ -54,6 +56,7 @@ async def copy_to(config: Config, url: str, progress: Progress) -> dict[str, int
                     "the PostgreSQL database has users already: it is in use, or was copied to"
                     " before. Name an empty one."
                 )
-            return await copy(source, target, progress)
+            rewritten = {"search_docs": Rewritten(search.MOVED, search.move)}
+            return await copy(source, target, progress, rewritten)
         finally:
             await target.close()

@@ -2,12 +2,16 @@
 
 The schema is made by the migrations on both sides, so that tables and columns are the same; only
 the event log's keys differ (core/store/migrations/0001): its place in the log is its key in SQLite.
-Tables that are made anew from others (the search index) are left out.
+Where a table has columns in PostgreSQL that it has not in SQLite (the search index), its room says
+how its rows are written (`Rewritten`).
 """
 
 import sqlite3
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +30,19 @@ class CannotCopy(Exception):
     """The text says why, and what to do."""
 
 
-async def copy(source: Path, target: Any, progress: Progress) -> dict[str, int]:
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A table that is not the same on both sides: the columns that are read, and the statement that
+    writes some rows of them, with its one argument.
+    """
+
+    columns: Sequence[str]
+    write: Callable[[Sequence[tuple[Any, ...]]], tuple[str, str]]
+
+
+async def copy(
+    source: Path, target: Any, progress: Progress, rewritten: Mapping[str, Rewritten]
+) -> dict[str, int]:
     """Copy all of a stopped service's database into an empty one that was migrated; rows by table.
 
     `target` is a `PostgresStore`.
@@ -35,7 +51,7 @@ async def copy(source: Path, target: Any, progress: Progress) -> dict[str, int]:
     try:
         _check_schema(database, source)
         async with target.pool.acquire() as connection, connection.transaction():
-            return await _copy_all(database, connection, progress)
+            return await _copy_all(database, connection, progress, rewritten)
     except (asyncpg.PostgresError, sqlite3.Error) as why:
         raise CannotCopy(
             f"cannot copy {source}: {why}. Nothing was copied; `siderite doctor` looks at the file."
@@ -55,12 +71,16 @@ def _check_schema(database: sqlite3.Connection, source: Path) -> None:
 
 
 async def _copy_all(
-    database: sqlite3.Connection, connection: Any, progress: Progress
+    database: sqlite3.Connection,
+    connection: Any,
+    progress: Progress,
+    rewritten: Mapping[str, Rewritten],
 ) -> dict[str, int]:
     copied: dict[str, int] = {}
     tables = await _tables(connection)
     for table in sorted(tables):
-        columns = _shared(database, table, tables[table])
+        other = rewritten.get(table)
+        columns = list(other.columns) if other else _shared(database, table, tables[table])
         if not columns:
             continue
         total = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -68,7 +88,10 @@ async def _copy_all(
         done = 0
         for rows in _batches(database, table, columns):
             try:
-                await connection.copy_records_to_table(table, records=rows, columns=columns)
+                if other:
+                    await connection.execute(*other.write(rows))
+                else:
+                    await connection.copy_records_to_table(table, records=rows, columns=columns)
             except (TypeError, ValueError, OverflowError, asyncpg.DataError) as why:
                 raise CannotCopy(
                     f"a row of {table} is none for PostgreSQL: {why}. Nothing was copied."

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from siderite.core.store import Store
+from siderite.core.store.in_turn import in_turn
 
 _TYPES = {
     "sqlite": {
@@ -30,6 +31,7 @@ _ORDER = (
     "siderite.image",
     "siderite.compute",
 )
+_LOCK = 734001
 _MARK = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)"
 
 
@@ -81,9 +83,8 @@ async def _migrate_sqlite(store: Any) -> list[str]:
 
 async def _migrate_postgres(store: Any) -> list[str]:
     ran = []
-    async with store.connector.alone() as connection, connection.transaction():
-        # Several processes may start at once: one migrates, the others wait here and find it done.
-        await connection.execute("SELECT pg_advisory_xact_lock(734001)")
+    # Several processes may start at once: one migrates, the others wait here and find it done.
+    async with in_turn(store, _LOCK) as connection:
         await connection.execute(_MARK)
         rows = await connection.fetch("SELECT name FROM migrations")
         for name, text in pending({row[0] for row in rows}):

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
-from siderite.core.store import Duplicate
 from siderite.core.store import Store
+from siderite.core.store.in_turn import in_turn
 from siderite.identity import store as rows
 from siderite.identity.domain import SYSTEM
 from siderite.identity.domain import Project
@@ -15,6 +15,7 @@ from siderite.identity.domain import on_project
 from siderite.identity.passwords import Passwords
 
 log = get_logger("identity")
+_LOCK = 734002
 
 
 async def first_start(
@@ -23,10 +24,18 @@ async def first_start(
     """Make what an empty installation needs, once; the password if it was made up here.
 
     It was done if there is any user: a renamed or deleted admin does not come back. `keep` is given
-    the password before it is anybody's, so that it cannot be lost.
+    the password before it is anybody's, so that it cannot be lost; of several processes that start
+    at the same moment, only one gets that far, so that none keeps a password that is nobody's.
     """
-    if await rows.has_users(store):
-        return None
+    async with in_turn(store, _LOCK):
+        if await rows.has_users(store):
+            return None
+        return await _make(store, passwords, password, keep)
+
+
+async def _make(
+    store: Store, passwords: Passwords, password: str, keep: Callable[[str], None]
+) -> str | None:
     made_up = "" if password else secrets.token_urlsafe(18)
     keep(password or made_up)
     admin_project = Project(uuid=_new_id(), name="admin", description="The operator's project.")
@@ -44,10 +53,7 @@ async def first_start(
         rows.add_grant(admin.uuid, on_project(admin_project.uuid), "admin"),
         rows.add_grant(admin.uuid, SYSTEM, "admin"),
     ]
-    try:
-        await store.commit(ops)
-    except Duplicate:  # another process, starting at the same moment, was first
-        return None
+    await store.commit(ops)
     log.info("first start: user admin made", user_id=admin.uuid)
     return made_up or None
 
