@@ -179,6 +179,37 @@ def test_an_upload_over_the_limit_is_refused_and_leaves_nothing(tmp_path: Path) 
     asyncio.run(story())
 
 
+def test_a_projects_images_have_a_quota_together(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with world(tmp_path, quota_image_gib=1) as here:
+            _, token, _ = await here.app.person("member")
+            large, small, other = [(await here.make(token=token))["id"] for _ in range(3)]
+            assert (await here.upload(large, b"x", token=token)).status == 204
+            store = here.app.program.store
+            await store.write(
+                "UPDATE images SET size = ? WHERE uuid = ? RETURNING 1", (2**30 - 4, large)
+            )
+            both = await asyncio.gather(
+                here.upload(small, b"xxx", token=token), here.upload(other, b"xxx", token=token)
+            )
+            assert sorted(one.status for one in both) == [204, 413], "they are counted one by one"
+            last = (await here.make(token=token))["id"]
+            answer = await here.upload(last, b"xx", token=token)
+            assert answer.status == 413
+            assert "quota_image_gib" in answer.json["error"]["message"]
+            assert (await here.show(last))["status"] == "queued"
+            assert len(here.files()) == 2
+            assert (await here.upload(last, b"x", token=token)).status == 204
+            full = (await here.make(token=token))["id"]
+            assert (await here.upload(full, b"", token=token)).status == 413
+            mine = (await here.make())["id"]
+            assert (await here.upload(mine, b"xx")).status == 204, "that is another project"
+            assert (await here.ask("DELETE", f"/v2/images/{large}", token=token)).status == 204
+            assert (await here.upload(full, b"more", token=token)).status == 204
+
+    asyncio.run(story())
+
+
 def test_an_upload_that_breaks_off_leaves_the_image_queued(tell: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make())["id"]

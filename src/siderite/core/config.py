@@ -163,6 +163,9 @@ class Config:
     quota_instances: int = _option(10, "Servers that a project may have; -1: without limit.")
     quota_cores: int = _option(20, "VCPUs that a project's servers may have; -1: without limit.")
     quota_ram_mib: int = _option(51200, "Memory of a project's servers; -1: without limit.")
+    quota_image_gib: int = _option(
+        -1, "GiB of data that a project's images may have together; -1: without limit."
+    )
     image_url: str = _option(
         "", "A Glance that servers boot from (needs keystone_url); empty: our own image service."
     )

@@ -101,6 +101,12 @@ async def with_files(store: Store) -> dict[str, tuple[str, bool]]:
     return {str(file): (str(uuid), size is None) for file, uuid, size in rows}
 
 
+async def bytes_of(store: Store, owner: str) -> int:
+    """How much data the images of a project have."""
+    rows = await store.fetch("SELECT SUM(size) FROM images WHERE owner = ?", (owner,))
+    return int(rows[0][0] or 0)
+
+
 async def members(store: Store, image_id: str) -> list[Member]:
     """Whom an image is shared with."""
     rows = await store.fetch(

@@ -35,12 +35,26 @@ class Transfer:
         found = await data.may_upload(self._ctx, uuid, who)
         status = Status.UPLOADING if staged else Status.SAVING
         to = Status.UPLOADING if staged else Status.ACTIVE
+        room = await data.room(self._ctx, found)
+        if room is not None and room <= 0:
+            raise data.over_quota(self._ctx)
         async with self._writing(found.uuid) as writer:
             await data.begin(
                 self._ctx, found.uuid, writer.name, status=status, who=who, cause=cause
             )
-            written = await self.files.fill(writer, pieces)
-            return await data.complete(self._ctx, found.uuid, written, to=to, cause=cause)
+            written = await self.files.fill(writer, self._within(pieces, room))
+            return await data.complete(
+                self._ctx, found.uuid, written, to=to, owner=found.owner, cause=cause
+            )
+
+    async def _within(self, pieces: AsyncIterator[bytes], room: int | None) -> AsyncIterator[bytes]:
+        """The pieces as long as the project may have so much."""
+        size = 0
+        async for piece in pieces:
+            size += len(piece)
+            if room is not None and size > room:
+                raise data.over_quota(self._ctx)
+            yield piece
 
     @asynccontextmanager
     async def _writing(self, uuid: str) -> AsyncIterator[Writer]:

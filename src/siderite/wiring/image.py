@@ -33,7 +33,7 @@ def image(base: Base) -> ImageRoom:
     config = base.config
     folder = Path(config.image_dir) if config.image_dir else base.data / "images"
     transfer = Transfer(
-        ctx := Context(base.door, config.max_limit),
+        ctx := Context(base.door, config.max_limit, config.quota_image_gib),
         Files(folder, max_bytes=config.image_max_gib * 2**30),
     )
     other = None

@@ -12,6 +12,7 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.core.errors import Conflict
+from siderite.core.errors import Forbidden
 from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
 from siderite.core.transition import Cause
@@ -92,11 +93,11 @@ class OwnImages:
         try:
             if (await self._images.show(image, SYSTEM))["status"] != "active":
                 await self._images.remove(image, who=SYSTEM, cause=Cause())
-        except NotFound:
+        except (NotFound, Forbidden):
             return
 
     async def remove(self, image: str) -> None:
-        with contextlib.suppress(NotFound):
+        with contextlib.suppress(NotFound, Forbidden):  # one that somebody protects stays
             await self._images.remove(image, who=SYSTEM, cause=Cause())
 
     async def local(self, image: str) -> Path | Wait | Failed:

@@ -1,5 +1,6 @@
 """Every action of a server, on simulated hosts: where it leads, what it leaves on record."""
 
+import json
 from typing import Any
 
 import pytest
@@ -193,6 +194,31 @@ def test_of_each_kind_of_backup_the_newest_are_kept(lite: Cloud) -> None:
         lite.settled(uuid)
     found = [lite.app.ask("GET", f"/image/v2/images/{one}", version=None).status for one in made]
     assert found == [404, 200, 200]
+
+
+def _protect(cloud: Cloud, image: str) -> None:
+    patch = [{"op": "replace", "path": "/protected", "value": True}]
+    headers = {"content-type": "application/openstack-images-v2.1-json-patch"}
+    path = f"/image/v2/images/{image}"
+    body = json.dumps(patch).encode()
+    assert cloud.app.ask("PATCH", path, body, version=None, headers=headers).status == 200
+
+
+def test_an_image_that_is_protected_holds_up_nothing(lite: Cloud) -> None:
+    uuid = lite.boot()
+    wish = {"name": "b", "backup_type": "daily", "rotation": 1}
+    first, second = "", ""
+    for _ in range(2):
+        first, second = second, lite.act(uuid, "createBackup", wish).json["image_id"]
+        lite.until(uuid, "ACTIVE")
+        _protect(lite, second)
+    assert lite.app.ask("GET", f"/image/v2/images/{first}", version=None).status == 200
+    assert lite.act(uuid, "shelve").status == 202
+    lite.until(uuid, "SHELVED_OFFLOADED")
+    images = lite.app.ask("GET", "/image/v2/images", version=None).json["images"]
+    _protect(lite, next(one["id"] for one in images if one["name"].endswith("-shelved")))
+    assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
+    lite.wait(uuid, lambda seen: seen["status"] == "GONE")
 
 
 def test_a_password_is_changed(lite: Cloud) -> None:

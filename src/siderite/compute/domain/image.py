@@ -55,7 +55,7 @@ class ImageSource(Protocol):
         ...
 
     async def remove(self, image: str) -> None:
-        """An image that a server was kept in is not needed any more."""
+        """An image that a server was kept in is not needed any more; a protected one stays."""
         ...
 
 

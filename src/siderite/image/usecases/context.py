@@ -11,3 +11,5 @@ class Context:
 
     door: Door
     max_limit: int = 1000
+    quota_gib: int = -1
+    """GiB of data that a project's images may have together; below 0 without limit."""

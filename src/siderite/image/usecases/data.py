@@ -6,9 +6,11 @@ The file is there, and locked, before a record speaks of it; whoever writes it c
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
+from siderite.core.errors import TooLarge
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
+from siderite.image import store as rows
 from siderite.image.domain import facts
 from siderite.image.domain.content import check
 from siderite.image.domain.content import virtual_size
@@ -36,6 +38,21 @@ async def may_upload(ctx: Context, uuid: str, who: Who) -> Image:
     return found
 
 
+async def room(ctx: Context, image: Image) -> int | None:
+    """How many bytes its project may have besides what it has; None is without limit."""
+    if ctx.quota_gib < 0 or image.owner is None:
+        return None
+    return ctx.quota_gib * 2**30 - await rows.bytes_of(ctx.door.store, image.owner)
+
+
+def over_quota(ctx: Context) -> TooLarge:
+    """A project's images are larger together than they may be."""
+    return TooLarge(
+        f"The images of this project would have over {ctx.quota_gib} GiB of data together, the"
+        " limit here (option quota_image_gib); delete some first."
+    )
+
+
 async def begin(
     ctx: Context, uuid: str, file: str, *, status: Status, who: Who, cause: Cause
 ) -> None:
@@ -50,7 +67,9 @@ async def begin(
     await ctx.door.attempt(cause, uuid, decide)
 
 
-async def complete(ctx: Context, uuid: str, written: Written, *, to: Status, cause: Cause) -> Image:
+async def complete(
+    ctx: Context, uuid: str, written: Written, *, to: Status, owner: str | None, cause: Cause
+) -> Image:
     """The data is complete; the image is active, or staged for the import that follows."""
     check(written.head)
 
@@ -58,6 +77,9 @@ async def complete(ctx: Context, uuid: str, written: Written, *, to: Status, cau
         before = await IMAGES.get(ctx.door.store, uuid)
         if before is None or before.file != written.name:
             raise Conflict(f"Image {uuid} was deleted while its data was uploaded.")
+        left = await room(ctx, before)
+        if left is not None and written.size > left:
+            raise over_quota(ctx)
         shown = virtual_size(written.head, before.disk_format, written.size)
         known = {
             "status": to, "size": written.size, "virtual_size": shown, "checksum": written.md5,
@@ -70,7 +92,8 @@ async def complete(ctx: Context, uuid: str, written: Written, *, to: Status, cau
             change.tell(facts.fact("activate", after))
         return after
 
-    return await ctx.door.attempt(cause, uuid, decide)
+    async with ctx.door.turns.of(f"images:{owner}"):  # each counts what the others have
+        return await ctx.door.attempt(cause, uuid, decide)
 
 
 async def import_staged(ctx: Context, uuid: str, *, who: Who, cause: Cause) -> None:
