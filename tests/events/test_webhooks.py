@@ -368,3 +368,24 @@ def test_a_project_has_webhooks_of_its_own_for_its_own_events(run):
         assert (await app.ask("GET", path, token=token)).json["project"] == project
 
     run(story)
+
+
+def test_nobody_opens_a_projects_webhook_to_what_others_do(run):
+    """Its members see and change it; and one that was opened before shows no more either."""
+
+    async def story(app, receiver):
+        _, token, project = await app.person("member")
+        mine = (await app.ask("POST", ADDRESS, {"url": receiver.url}, token=token)).json
+        path = f"{ADDRESS}/{mine['id']}"
+        for value in (None, "x"):
+            refused = await app.ask("PATCH", path, {"project": value})
+            assert (refused.status, project in refused.sentence) == (409, True), refused
+        assert (await app.ask("PATCH", path, {"project": project, "name": "n"})).status == 200
+        store = app.program.store
+        before = await WEBHOOKS.get(store, mine["id"])
+        opened = before.changed(0.0, {"project": None})
+        await store.commit([WEBHOOKS.swap(before, opened)])
+        await tell(app, fact(1), fact(2, project="x"), fact(3, project=project))
+        assert numbers(await receiver.until(bool)) == [3]
+
+    run(story)

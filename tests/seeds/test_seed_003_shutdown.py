@@ -107,7 +107,10 @@ def test_a_guest_that_ignores_it_is_powered_off_at_the_timeout(hasty: Cloud) -> 
     hasty.act(uuid, "os-stop")
     hasty.until(uuid, "SHUTOFF")
     assert ended(hasty, uuid).startswith("powered off after")
-    [told] = [data for name, data in hasty.facts(uuid) if name == "instance.shutdown.end"]
+    facts = hasty.facts(uuid)
+    [told] = [data for name, data in facts if name == "instance.shutdown.end"]
+    begun = [name for name, _ in facts if name.startswith("instance.shutdown")]
+    assert begun == ["instance.shutdown.start", "instance.shutdown.end"]
     assert told["how"] == "forced"
     assert told["signals"] in (1, 2)  # a machine that is slow may be late for the second
     assert told["seconds"] >= 2

@@ -1,6 +1,8 @@
 """The timing of a clean shutdown."""
 
 from siderite.compute.domain.power import Power
+from siderite.compute.domain.server_machine import SERVER
+from siderite.compute.domain.server_machine import V
 from siderite.compute.domain.shutdown import LONGEST_S
 from siderite.compute.domain.shutdown import Down
 from siderite.compute.domain.shutdown import Look
@@ -8,7 +10,10 @@ from siderite.compute.domain.shutdown import PullPlug
 from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.domain.shutdown import Signal
 from siderite.compute.domain.shutdown import decide
+from siderite.compute.domain.shutdown import rewound
 from siderite.compute.domain.shutdown import timeout_of
+from siderite.compute.usecases.context import ServerRules
+from siderite.compute.usecases.context import Settings
 
 
 def _story(plan: Shutdown) -> tuple[list[float], float]:
@@ -54,3 +59,18 @@ def test_an_image_may_say_how_long() -> None:
     assert timeout_of({"os_shutdown_timeout": "9" * 400}, 60) == LONGEST_S
     assert timeout_of({"os_shutdown_timeout": "0"}, 60) == 0
     assert timeout_of({"os_shutdown_timeout": "9" * 30}, 60) == LONGEST_S
+
+
+def test_a_clock_that_is_put_back_costs_no_more_than_one_interval() -> None:
+    plan = Shutdown(60, 10, began=7200.0, signals=3)
+    assert rewound(plan, 7225.0) == plan
+    after = rewound(plan, 3600.0)
+    assert isinstance(decide(after, Power.RUNNING, 3600.0), Look)
+    assert decide(after, Power.RUNNING, 3610.0) == Signal()
+    assert decide(after, Power.RUNNING, 3640.0) == PullPlug("forced")
+
+
+def test_a_soft_reboot_has_its_own_timeout_on_top_of_its_time() -> None:
+    moved = SERVER.fire(V.ACTIVE, "reboot")
+    rules = ServerRules(Settings(soft_reboot_timeout_s=900))
+    assert rules.deadline(moved, None) == 600.0 + 900.0  # type: ignore[arg-type]  # not looked at

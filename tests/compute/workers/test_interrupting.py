@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from siderite.compute.domain.power import Power
 from tests.compute.cloud import Cloud
 
 SLOW = {"latency_s": {"*": 3600.0}}
@@ -64,3 +65,69 @@ def test_an_image_that_will_not_be_filled_goes(lite: Cloud, interrupt: Any) -> N
     assert lite.app.ask("GET", f"/image/v2/images/{image}", version=None).status == 200
     interrupt(lite, uuid)
     assert lite.app.ask("GET", f"/image/v2/images/{image}", version=None).status == 404
+
+
+def _phases(cloud: Cloud, uuid: str, *operations: str) -> list[str]:
+    """What was announced of some operations, in order."""
+    names = [kind.removeprefix("instance.") for kind, _ in cloud.facts(uuid)]
+    return [name for name in names if name.rpartition(".")[0] in operations]
+
+
+@pytest.mark.parametrize("interrupt", [_delete, _reset])
+def test_what_was_announced_as_begun_is_announced_as_given_up(lite: Cloud, interrupt: Any) -> None:
+    uuid = lite.boot()
+    lite.script(f"server:{uuid}", guest="ignores")
+    assert lite.act(uuid, "os-stop").status == 202
+    lite.wait(uuid, lambda seen: "asked to shut down" in str(seen["wait_reason"]))
+    interrupt(lite, uuid)
+    told = _phases(lite, uuid, "power_off", "shutdown")
+    assert told == ["power_off.start", "shutdown.start", "shutdown.error", "power_off.error"]
+    why = next(data for kind, data in lite.facts(uuid) if kind == "instance.power_off.error")
+    assert "given up" in why["fault"]["nova_object.data"]["exception_message"]
+
+
+def test_a_build_that_is_given_up_is_announced_only_if_it_was_begun(lite: Cloud) -> None:
+    """Begun: it had a host. What was not begun does not fail."""
+    lite.script("all", latency_s={"spawn": 3600.0})
+    uuid = lite.create()
+    lite.wait(uuid, lambda seen: seen.get("OS-EXT-STS:task_state") == "spawning")
+    lite.guests.scripts.set("all", None)
+    _delete(lite, uuid)
+    assert _phases(lite, uuid, "create") == ["create.start", "create.error"]
+
+
+def test_each_host_that_a_build_is_tried_on_is_a_build_of_its_own(lite: Cloud) -> None:
+    lite.script("all", fail={"spawn": "no disk"})
+    uuid = lite.create()
+    lite.until(uuid, "ERROR")
+    lite.guests.scripts.set("all", None)
+    told = _phases(lite, uuid, "create")
+    assert told[:2] == ["create.start", "create.error"]
+    assert told == told[:2] * (len(told) // 2)
+    assert len(told) > 2
+
+
+def test_an_offload_that_fails_is_announced_as_that(lite: Cloud) -> None:
+    uuid = lite.boot()
+    lite.script(f"server:{uuid}", fail={"destroy": "disk is stuck"})
+    assert lite.act(uuid, "shelve").status == 202
+    lite.settled(uuid)
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    told = _phases(lite, uuid, "shelve", "shelve_offload")
+    assert told == ["shelve.start", "shelve.end", "shelve_offload.start", "shelve_offload.error"]
+
+
+def test_one_in_build_that_is_being_deleted_goes_whatever_an_administrator_says(
+    lite: Cloud,
+) -> None:
+    """Its owner's wish is not undone by whoever gives it up."""
+    lite.script("all", latency_s={"spawn": 3600.0, "destroy": 3600.0})
+    uuid = lite.create()
+    half = lite.wait(uuid, lambda seen: seen.get("OS-EXT-STS:task_state") == "spawning")
+    lite.guests.make(uuid, half["OS-EXT-SRV-ATTR:host"], Power.RUNNING)  # so that there is a wait
+    assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
+    for state in ("error", "active"):
+        refused = lite.act(uuid, "os-resetState", {"state": state})
+        assert refused.status == 409, refused
+    lite.guests.scripts.set("all", None)
+    assert lite.show(uuid)["OS-EXT-STS:task_state"] == "deleting"

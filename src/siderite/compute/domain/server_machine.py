@@ -262,7 +262,8 @@ def _for_all(table: _Table) -> None:
             table.row(name, Event.DONE, V.DELETED)
             table.row(name, Event.FAIL, V.ERROR)
             table.row(name, Event.BREAK, V.ERROR)
-            if vm != V.PENDING:  # there, whoever gives it up must not undo its owner's wish
+            # Of one not made yet, whoever gives it up must not undo its owner's wish.
+            if vm not in (V.PENDING, V.BUILDING):
                 table.row(name, Event.RESET_ERROR, V.ERROR)
                 table.row(name, Event.RESET_ACTIVE, V.ACTIVE)
         if task == "soft-deleting":

@@ -70,6 +70,16 @@ def decide(shutdown: Shutdown, power: Power, now: float) -> Signal | PullPlug | 
     return Look(max(0.01, min(POLL_S, following - elapsed, shutdown.timeout_s - elapsed)))
 
 
+def rewound(shutdown: Shutdown, now: float) -> Shutdown:
+    """The same if the clock was put back since it began: what is left of its time is what was left
+    after the last signal.
+    """
+    if shutdown.began is None or now >= shutdown.began:
+        return shutdown
+    spent = max(0, shutdown.signals - 1) * shutdown.interval_s
+    return msgspec.structs.replace(shutdown, began=now - spent)
+
+
 def timeout_of(properties: dict[str, str], default_s: float) -> float:
     """The image's own `os_shutdown_timeout`, if that is a number of seconds, 0 or more."""
     text = properties.get("os_shutdown_timeout", "").strip()

@@ -80,6 +80,8 @@ class ServerRules:
     def deadline(self, moved_: Moved, value: Server) -> float:
         time_s = (moved_.state.deadline_s or 3600.0) * self._settings.deadline_scale
         _, task = parted(moved_.state.name)
+        if task == "rebooting":
+            return time_s + self._settings.soft_reboot_timeout_s
         if task not in CLEAN_TASKS:
             return time_s
         # What the guest gets for its shutdown comes on top.

@@ -29,8 +29,8 @@ from siderite.compute.usecases import addresses
 from siderite.compute.usecases import delete
 from siderite.compute.usecases import flavors
 from siderite.compute.usecases import quota
-from siderite.compute.usecases.acting import work_kind
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.kinds import work_kind
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Invalid

@@ -12,8 +12,8 @@ from siderite.compute.store import SERVERS
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import addresses
 from siderite.compute.usecases import find
-from siderite.compute.usecases.acting import Kind
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.kinds import Kind
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid

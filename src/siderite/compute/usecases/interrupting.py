@@ -7,33 +7,42 @@ from siderite.compute.domain.job import Job
 from siderite.compute.domain.job import events_text
 from siderite.compute.domain.job import job_of
 from siderite.compute.domain.server import Server
+from siderite.compute.usecases import kinds
 from siderite.compute.usecases.context import Context
 from siderite.core import work
 from siderite.core.store import Op
 from siderite.core.times import iso
 from siderite.core.transition import Change
+from siderite.core.work import Work
 
 _MOVES = frozenset({"resize", "migrate", "live-migration", "evacuate"})
 _FILLS = frozenset({"createImage", "createBackup", "shelve"})
 
 
-async def under_way(ctx: Context, server: Server) -> Job | None:
-    """What is being done to a server, if anything is."""
+async def _item(ctx: Context, server: Server) -> Work | None:
     if server.task_state is None:
         return None
     for item in await work.of_machine(ctx.door.store, server.uuid):
         if item.lane == ctx.rules.lane:
-            return job_of(item.job)
+            return item
     return None
+
+
+async def under_way(ctx: Context, server: Server) -> Job | None:
+    """What is being done to a server, if anything is."""
+    item = await _item(ctx, server)
+    return None if item is None else job_of(item.job)
 
 
 async def give_up(ctx: Context, change: Change, server: Server, *, for_action: str) -> str | None:
     """End the action under way, if there is one; the image that will not be filled, if any."""
-    job = await under_way(ctx, server)
-    if job is None:
+    item = await _item(ctx, server)
+    if item is None:
         return None
+    job, why = job_of(item.job), f"given up: {for_action} was asked for"
     if job.request_id is not None:
-        change.put(_ended(change, server, job, f"given up: {for_action} was asked for"))
+        change.put(_ended(change, server, job, why))
+    change.tell(*kinds.given_up(item.kind.removeprefix("server."), server, job, why))
     if job.action in _MOVES:
         change.put(rows.migration_becomes(job.op, "cancelled", iso(change.now)))
     return job.args.get("image") if job.action in _FILLS else None

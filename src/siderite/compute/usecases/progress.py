@@ -162,7 +162,19 @@ def _action(
     )  # fmt: skip
 
 
-async def waits(ctx: Context, run: Run, job: Job, reason: str, again_in: float) -> None:
+def _nothing(server: Server) -> list[Fact]:
+    return []
+
+
+async def waits(
+    ctx: Context,
+    run: Run,
+    job: Job,
+    reason: str,
+    again_in: float,
+    *,
+    facts: Callable[[Server], list[Fact]] = _nothing,
+) -> None:
     """Nothing moves yet: let go of the lease for a while, and show why."""
 
     def decide(change: Change, server: Server) -> Server:
@@ -176,6 +188,7 @@ async def waits(ctx: Context, run: Run, job: Job, reason: str, again_in: float) 
                 deadline=run.held.deadline, reason=reason,
             )
         )  # fmt: skip
+        change.tell(*facts(after))
         return after
 
     await _report(ctx, run, decide)

@@ -11,9 +11,9 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
 from siderite.compute.usecases import quota
-from siderite.compute.usecases.acting import KINDS
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.kinds import KINDS
 from siderite.core.errors import Invalid
 from siderite.core.transition import Cause
 from siderite.core.transition import Change

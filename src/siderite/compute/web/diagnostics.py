@@ -6,8 +6,8 @@ from typing import Any
 from siderite.compute.domain.usage import NicUsage
 from siderite.compute.domain.usage import Usage
 from siderite.compute.usecases import find
-from siderite.compute.usecases.acting import Kind
 from siderite.compute.usecases.acting import check_place
+from siderite.compute.usecases.kinds import Kind
 from siderite.core import shape
 from siderite.core.http import Request
 from siderite.core.http import Response

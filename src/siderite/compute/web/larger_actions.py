@@ -15,6 +15,7 @@ from siderite.compute.usecases import rebuilding
 from siderite.compute.usecases import resizing
 from siderite.compute.usecases import update
 from siderite.compute.usecases.acting import Ask
+from siderite.compute.usecases.kinds import KINDS
 from siderite.compute.web import action_keys
 from siderite.compute.web import forms
 from siderite.compute.web import servers
@@ -173,8 +174,8 @@ async def _snapshot(
     """An image is made that waits for its contents, then the server is asked for them."""
     ctx = service.ctx
     server = await find.server(ctx, request.params[0], request.who)
-    acting.check_state(server, kind, acting.KINDS[kind].action)
-    acting.check_place(ctx, server, acting.KINDS[kind])
+    acting.check_state(server, kind, KINDS[kind].action)
+    acting.check_place(ctx, server, KINDS[kind])
     base = {} if server.image is None else server.image.properties
     properties = {
         **base, "base_image_ref": server.image_id or "", "instance_uuid": server.uuid,
@@ -225,7 +226,7 @@ async def shelve(service: "Service", request: Request, value: Any) -> Response:
         await _ask(service, request, hurried)  # there is an image already
         return Response(status=202)
     acting.check_state(server, "shelve", "shelve")
-    acting.check_place(ctx, server, acting.KINDS["shelve"])
+    acting.check_place(ctx, server, KINDS["shelve"])
     image = await service.images.make(
         f"{server.name}-shelved", {"instance_uuid": server.uuid, "image_type": "snapshot"},
         token=request.header(b"x-auth-token"), project=server.project_id, needs=_needs(server),

@@ -13,7 +13,7 @@ from siderite.compute.domain.placement import Placement
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases import leaving
-from siderite.compute.usecases.acting import KINDS
+from siderite.compute.usecases.kinds import fact_of
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.hands import Hands
@@ -24,11 +24,6 @@ from siderite.core.store import Op
 End = Callable[[Hands, Run, Report], Awaitable[Report]]
 Fail = Callable[[Hands, Run, Failed], Awaitable[Report]]
 NoHost = Callable[[Hands, Run, Placement], Awaitable[Report]]
-
-
-def fact_of(run: Run) -> str | None:
-    """What the run's action is called in facts; a server is created by whatever has it built."""
-    return "create" if run.kind == "build" else KINDS[run.kind].fact
 
 
 def at_end(run: Run) -> Callable[[Server], list[Fact]]:
@@ -42,7 +37,7 @@ def at_error(run: Run, why: str) -> Callable[[Server], list[Fact]]:
 
 
 def _told(run: Run, phase: str, why: str | None = None) -> Callable[[Server], list[Fact]]:
-    name, asked = fact_of(run), run.job.args
+    name, asked = fact_of(run.kind, run.server), run.job.args
     if name is None:
         return lambda server: []
     return lambda server: [facts.phase(name, phase, server, why=why, asked=asked)]

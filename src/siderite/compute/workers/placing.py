@@ -59,11 +59,10 @@ async def place_new(hands: Hands, run: Run) -> Told:
     claim = f"{run.job.op}:{len(run.server.tried)}"
 
     def told(server: Server) -> list[Fact]:
-        first = [] if server.tried else [facts.phase("create", "start", server)]
         return [
             facts.select_destinations("start", server),
             facts.select_destinations("end", server, host=at.host),
-            *first,
+            facts.phase("create", "start", server),
         ]
 
     return Report(

@@ -1,11 +1,14 @@
 """Carries out the work on servers: goes through its plan step by step, each committed."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
 from siderite.compute.domain.job import job_of
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.server import Server
+from siderite.compute.usecases import kinds
 from siderite.compute.usecases import progress
 from siderite.compute.usecases.placing import NotYet
 from siderite.compute.usecases.progress import Report
@@ -16,9 +19,12 @@ from siderite.compute.workers.hands import is_late
 from siderite.compute.workers.placing import NoValidHost
 from siderite.compute.workers.plans import PLANS
 from siderite.compute.workers.steps import Park
+from siderite.core.fact import Fact
 from siderite.core.work import Work
 
 _NOT_YET_S = 1.0
+
+Facts = Callable[[Server], list[Fact]]
 
 
 class ServerWork:
@@ -66,7 +72,9 @@ class ServerWork:
             case Wait():
                 await progress.waits(self._ctx, run, run.job, told.reason, told.again_in)
             case Park():
-                await progress.waits(self._ctx, run, told.job, told.reason, told.again_in)
+                await progress.waits(
+                    self._ctx, run, told.job, told.reason, told.again_in, facts=told.facts
+                )
             case Failed():
                 return await self._fail(plan, run, told)
             case _:
@@ -82,11 +90,19 @@ class ServerWork:
         return await self._report(run, _at_step(told, run, following))
 
     async def _fail(self, plan: Plan, run: Run, why: Failed) -> Run | None:
-        return await self._report(run, await plan.fail(self._hands, run, why))
+        told = await plan.fail(self._hands, run, why)
+        stays = kinds.guest_stays(run.server, run.job, why.reason)
+        if stays:
+            told = replace(told, facts=_first(stays, told.facts))
+        return await self._report(run, told)
 
     async def _report(self, run: Run, told: Report) -> Run | None:
         after = await progress.report(self._ctx, run, told)
         return None if told.ends else after
+
+
+def _first(these: list[Fact], others: Facts) -> Facts:
+    return lambda server: [*these, *others(server)]
 
 
 def _at_step(told: Report, run: Run, step: int) -> Report:

@@ -30,6 +30,10 @@ from siderite.core import metrics
 from siderite.core.fact import Fact
 
 
+def _nothing(server: Server) -> list[Fact]:
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Park:
     """A wait that leaves the job changed."""
@@ -37,6 +41,7 @@ class Park:
     reason: str
     again_in: float
     job: Job
+    facts: Callable[[Server], list[Fact]] = _nothing
 
 
 Told = Report | Wait | Park | Failed
@@ -90,6 +95,7 @@ async def shut_down(hands: Hands, run: Run) -> Told:
         return place
     driver, at, guest = place.driver, place.at, guest_of(hands, run.server)
     plan = run.job.shutdown or Shutdown(timeout_s=0.0)
+    was_told = plan.began is not None
     while True:
         power = await driver.life.state(at, guest)
         if power is None:
@@ -97,6 +103,7 @@ async def shut_down(hands: Hands, run: Run) -> Told:
         if power is Power.NOSTATE:
             return Wait("the state of the guest cannot be read: is the host reachable?", _UNKNOWN_S)
         now = hands.ctx.door.clock()
+        plan = timing.rewound(plan, now)
         match timing.decide(plan, power, now):
             case timing.Down(how):
                 return _down(run, msgspec.structs.replace(plan, ended=how), now)
@@ -107,7 +114,7 @@ async def shut_down(hands: Hands, run: Run) -> Told:
                 return _down(run, msgspec.structs.replace(plan, ended=how), now)
             case timing.Look(again_in):
                 job = msgspec.structs.replace(run.job, shutdown=plan)
-                return Park(_SIGNALLED, again_in, job)
+                return Park(_SIGNALLED, again_in, job, _nothing if was_told else _begun)
             case timing.Signal():
                 token = f"{run.job.token}/signal-{plan.signals}"
                 outcome = await driver.power.signal(at, guest, token)
@@ -119,6 +126,10 @@ async def shut_down(hands: Hands, run: Run) -> Told:
                     began=now if plan.began is None else plan.began,
                     signals=plan.signals + 1,
                 )
+
+
+def _begun(server: Server) -> list[Fact]:
+    return [facts.phase("shutdown", "start", server)]
 
 
 def _down(run: Run, plan: Shutdown, now: float) -> Report:
@@ -133,8 +144,11 @@ def _down(run: Run, plan: Shutdown, now: float) -> Report:
     how = plan.ended or "hard"
     metrics.shutdown(how, took)
 
+    was_told = run.job.shutdown is not None and run.job.shutdown.began is not None
+
     def told(server: Server) -> list[Fact]:
-        return [facts.shut_down(server, how, plan.signals, took)]
+        begun = [] if was_told else _begun(server)
+        return [*begun, facts.shut_down(server, how, plan.signals, took)]
 
     return Report(
         job=job, changes={"power_state": int(Power.SHUTDOWN)}, details=details, facts=told

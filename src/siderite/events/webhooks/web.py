@@ -142,6 +142,11 @@ async def update(home: Home, request: Request) -> Response:
     said = await asked.fields(
         await request.json(), names=asked.CHANGEABLE, known=hooks.known, guard=hooks.guard, who=who
     )
+    if before.owner is not None and said.get("project", before.owner) != before.owner:
+        raise Conflict(
+            f"The webhook belongs to project {before.owner}, whose members see and change it: it"
+            " cannot be for others. Make one of your own."
+        )
     after = before.changed(wall_clock(), said)
     await hooks.store.commit([WEBHOOKS.swap(before, after)])
     hooks.sender.look()

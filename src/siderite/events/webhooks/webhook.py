@@ -36,8 +36,8 @@ class Webhook(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def wanted(self) -> Wanted:
-        """Which facts it is for."""
-        return Wanted(self.type, self.resource, self.project)
+        """Which facts it is for: a project's own shows its members nothing of others."""
+        return Wanted(self.type, self.resource, self.owner or self.project)
 
     def changed(self, now: float, changes: dict[str, Any]) -> "Webhook":
         """With other fields."""
