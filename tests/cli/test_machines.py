@@ -1,5 +1,6 @@
 """Nodes and servers by the command: many at once, waiting, forms of output, exit codes."""
 
+import io
 import json
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -84,12 +85,41 @@ def test_what_fails_on_the_way_is_told_with_its_reason(server: Server, say: Say)
     code, _, err = say("node", "provision", "provide", "broken", "--wait")
     assert code == 1
     assert "the PSU is broken" in err
+    _, out, _ = say("node", "list", "--attention")
+    [row] = [line for line in out.splitlines() if line.startswith("broken ")]
+    assert "the PSU is broken" in row
+    _, out, _ = say("events", "tail", "--last", "1", "--resource", "broken", "--no-follow")
+    [line] = out.splitlines()
+    assert "broken  cleaning → clean failed  cleaning failed" in line
+    assert say("events", "tail", "--resource", "nobody", "--no-follow")[0] == 3
+
+
+def test_a_node_is_rescued_with_a_password_from_elsewhere(
+    server: Server, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _new_nodes(server, "hurt")
+    for verb in ("manage", "provide", "active"):
+        assert say("node", "provision", verb, "hurt", "--wait")[0] == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO("let me in\n"))
+    words = ("hurt", "--rescue-password", "-", "--wait")
+    assert say("node", "provision", "rescue", *words)[0] == 0
+    assert say("node", "show", "hurt", "-o", "json")[1].count('"rescue"') == 1
+
+
+def test_what_there_is_to_choose_from_is_told(say: Say) -> None:
+    [image] = json.loads(say("image", "list", "-o", "json")[1])
+    assert image["name"] == "tiny"
+    code, _, err = say("server", "create", "x", "--flavor", "m1.huge", "--image", "tiny")
+    assert (code, "there are m1.tiny, " in err) == (3, True), err
+    code, _, err = say("server", "create", "x", "--flavor", "m1.tiny", "--image", "none")
+    assert (code, "there are tiny" in err) == (3, True), err
 
 
 def test_the_exit_code_says_what_kind_of_no_it_was(server: Server, say: Say) -> None:
     _new_nodes(server, "codes")
     assert say("node", "show", "nobody")[0] == 3
-    assert say("node", "provision", "provide", "codes")[0] == 1
+    assert say("node", "provision", "provide", "codes")[0] == 4
+    assert say("node", "provision", "clean", "codes", "--steps", "{")[0] == 1
     server.script("all", ramdisk=False, latency_s={"*": 4})
     try:
         code, _, err = say("node", "provision", "manage", "codes", "--wait", "--timeout", "0.2")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from siderite.cli import show
 from siderite.cli.main import main
 from siderite.cli.wait import Sight
 from siderite.cli.wait import until_over
@@ -49,6 +50,21 @@ def test_wrong_words_are_a_usage_error() -> None:
     with pytest.raises(SystemExit) as ended:
         main(["node", "levitate"])
     assert ended.value.code == 2
+
+
+def test_a_wrong_flag_is_answered_with_the_usage_of_its_word(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["node", "list", "--levitate"])
+    assert "usage: siderite node list" in capsys.readouterr().err
+
+
+def test_a_list_ends_where_the_terminal_does(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    columns = (("name", lambda one: one["name"]), ("why", lambda one: one["why"]))
+    show.rows([{"name": "n1", "why": "x" * 90}], columns, "table", name="name")
+    assert [len(line) for line in capsys.readouterr().out.splitlines()] == [9, 60]
 
 
 @pytest.mark.parametrize("words", [["up"], ["up", "--db", "mysql://u:SECRET@x/y"]])

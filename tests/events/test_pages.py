@@ -71,6 +71,19 @@ def test_a_page_has_100_events_unless_more_are_asked_for(app):
     assert len(numbers(app, "?limit=1000")) == 120
 
 
+def test_the_newest_are_found_from_the_end(app, monkeypatch):
+    kinds = {4: "power_set.start", 9: "power_set.start"}
+    told(app, *(fact(n, kind=kinds.get(n, "update.end")) for n in range(1, 13)))
+    newest = page(app, "?last=3")
+    assert ([event["seq"] for event in newest["events"]], newest["next"]) == ([10, 11, 12], 12)
+    assert numbers(app, "?last=1000") == list(range(1, 13))
+    assert numbers(app, "?last=5&type=*power_set*") == [4, 9]
+    monkeypatch.setattr(eventlog, "MOST_LOOKED_AT", 5)
+    assert numbers(app, "?last=5&type=*power_set*") == [9]
+    for query in ("?last=0", "?last=3&after=1", "?last=3&limit=2"):
+        assert app.ask("GET", ADDRESS + query).status == 400
+
+
 FILTERS = [
     ("type=*.end", [1, 3]),
     ("type=baremetal.node.update.end", [1, 3]),

@@ -1,6 +1,7 @@
 """`siderite events …`: reading the event log, over HTTP."""
 
 import argparse
+import contextlib
 import http.client
 import json
 import sys
@@ -12,6 +13,10 @@ from urllib.parse import urlencode
 from siderite.cli.cloud import Away
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Expired
+from siderite.cli.cloud import Missing
+from siderite.cli.node import address
+from siderite.cli.server import UUID
+from siderite.cli.server import find
 
 _ADDRESS = "/events/v1/events"
 _SILENCE_S = 40.0
@@ -21,12 +26,17 @@ _BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 def run(said: argparse.Namespace) -> int:
     """Print events until the end of the log or Ctrl-C."""
+    cloud = Cloud(said.data)
+    if said.resource is not None:
+        said.resource = _uuid(cloud, said.resource)
     tail = _Tail(said)
     try:
-        if said.no_follow:
-            tail.to_the_end(Cloud(said.data))
-        else:
-            tail.follow(Cloud(said.data))
+        if said.last is not None:
+            tail.newest(cloud, said.last)
+        if not said.no_follow:
+            tail.follow(cloud)
+        elif said.last is None:
+            tail.to_the_end(cloud)
     except KeyboardInterrupt:
         print(f"siderite: go on with --after {tail.last}", file=sys.stderr)
         return 130
@@ -45,6 +55,13 @@ class _Tail:
 
     def _path(self, **more: int) -> str:
         return f"{_ADDRESS}?{urlencode({**self._wanted, **more})}"
+
+    def newest(self, cloud: Cloud, count: int) -> None:
+        """The last so many."""
+        answer, _ = cloud.ask("GET", self._path(last=count))
+        for event in answer["events"]:
+            self._print(event)
+        self.last = answer["next"]
 
     def to_the_end(self, cloud: Cloud) -> None:
         """Page after page, until there is nothing after the last number."""
@@ -116,6 +133,37 @@ def _as_text(event: dict[str, Any]) -> None:
     resource = event["resource"]
     print(
         f"{event['seq']:>8}  {event['time'][:23]}  {event['priority']:5}  {event['event_type']}"
-        f"  {resource['type']} {resource['id']}",
+        f"  {resource['type']} {resource['id']}{_in_short(event)}",
         flush=True,
     )
+
+
+def _in_short(event: dict[str, Any]) -> str:
+    """What an operator wants to know at once: of whom, from where to where, and what went wrong."""
+    said = event["payload"]
+    said = said.get("ironic_object.data") or said.get("nova_object.data") or said
+    words = [said.get("name") or said.get("display_name") or ""]
+    for state in ("provision_state", "power_state"):
+        before, after = said.get(f"previous_{state}"), said.get(state)
+        if before and before != after:
+            words.append(f"{before} → {after}")
+    if event["priority"] == "ERROR":
+        words.append(str(said.get("last_error") or _fault(said)))
+    return "".join(f"  {word}" for word in words if word)
+
+
+def _fault(said: dict[str, Any]) -> str:
+    """What a server's fact says of what went wrong."""
+    fault = (said.get("fault") or {}).get("nova_object.data", {})
+    return str(fault.get("exception_message", ""))
+
+
+def _uuid(cloud: Cloud, name: str) -> str:
+    """Of what is meant: a UUID, or the name of a node or of a server."""
+    if UUID.match(name):
+        return name
+    with contextlib.suppress(Missing):
+        return str(cloud.baremetal("GET", address(name))["uuid"])
+    with contextlib.suppress(Missing):
+        return find(cloud, name)
+    raise Missing(f"there is no node or server {name!r}; others go by UUID.")

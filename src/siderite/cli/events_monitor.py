@@ -12,7 +12,7 @@ _SHOWN = 20
 
 
 def run(said: argparse.Namespace) -> int:
-    """Print the report; 2 if something is overdue, so that scripts can tell."""
+    """Print the report; 1 if something is overdue, so that scripts can tell."""
     cloud = Cloud(said.data)
     report, _ = cloud.ask("GET", "/events/v1/monitor")
     late, _ = cloud.ask("GET", f"/events/v1/monitor/open?overdue=true&limit={_SHOWN}")
@@ -20,7 +20,7 @@ def run(said: argparse.Namespace) -> int:
         print(json.dumps({**report, "overdue": late["open"]}, separators=(",", ":")))
     else:
         _print(report, late["open"])
-    return 2 if late["open"] else 0
+    return 1 if late["open"] else 0
 
 
 def _print(report: dict[str, Any], late: list[dict[str, Any]]) -> None:

@@ -1,10 +1,12 @@
-"""`siderite image …`: bringing in images, over HTTP."""
+"""`siderite image …`: bringing in images and seeing which there are, over HTTP."""
 
 import argparse
 import contextlib
 from pathlib import Path
+from typing import Any
 from typing import BinaryIO
 
+from siderite.cli import show
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
 
@@ -13,10 +15,35 @@ _UPLOAD_TIMEOUT_S = 3600.0
 _MAGIC = ((0, b"QFI\xfb", "qcow2"), (0, b"KDMV", "vmdk"), (0x8001, b"CD001", "iso"))
 
 
+_COLUMNS: tuple[show.Column, ...] = (
+    ("name", lambda image: image["name"]),
+    ("id", lambda image: image["id"]),
+    ("status", lambda image: image["status"]),
+    ("format", lambda image: image["disk_format"]),
+    ("bytes", lambda image: image["size"]),
+    ("seen by", lambda image: image["visibility"]),
+)
+
+
 def run(said: argparse.Namespace) -> int:
-    """Make an image of a file."""
-    print(_import(Cloud(said.data), said))
+    """Make an image of a file, or show those there are."""
+    cloud = Cloud(said.data)
+    if said.verb == "list":
+        show.rows(every(cloud), _COLUMNS, said.output, name="id")
+    else:
+        print(_import(cloud, said))
     return 0
+
+
+def every(cloud: Cloud) -> list[dict[str, Any]]:
+    """All images, page after page."""
+    found: list[dict[str, Any]] = []
+    path = "/v2/images?limit=1000"
+    while path:
+        page, _ = cloud.ask("GET", f"/image{path}")
+        found += page["images"]
+        path = page.get("next", "")
+    return found
 
 
 def _import(cloud: Cloud, said: argparse.Namespace) -> str:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from siderite import __version__
 from siderite.cli.words import machines
@@ -15,9 +16,19 @@ from siderite.cli.words import service
 from siderite.cli.words import things
 
 
+class _Words(argparse.ArgumentParser):
+    """What a word does not know is refused with that word's own usage, not the whole command's."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        said, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return said, rest
+
+
 def parser() -> argparse.ArgumentParser:
     """Every word and flag."""
-    top = argparse.ArgumentParser(
+    top = _Words(
         prog="siderite",
         description="Runs servers, virtual and physical.",
         epilog="Exit codes: 0 done, 1 refused, 2 usage, 3 not found, 4 conflict, 5 timeout.",

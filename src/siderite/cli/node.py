@@ -2,12 +2,14 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 from urllib.parse import urlencode
 
 from siderite.cli import show
+from siderite.cli.cloud import Clash
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
 from siderite.cli.wait import Sight
@@ -15,16 +17,35 @@ from siderite.cli.wait import each
 from siderite.cli.wait import until_over
 
 _FIELDS = (
-    "uuid", "name", "provision_state", "target_provision_state", "power_state", "maintenance",
-    "fault", "owner", "provision_updated_at", "last_error",
+    "uuid", "name", "provision_state", "target_provision_state", "power_state",
+    "power_state_reason", "maintenance", "maintenance_reason", "fault", "owner",
+    "provision_updated_at", "last_error", "wait_reason",
 )  # fmt: skip
+
+
+def _why(node: show.Record) -> str:
+    """What there is to know at once about a node that does not just run."""
+    held = f"maintenance: {node['maintenance_reason'] or 'no reason was given'}"
+    error = node["last_error"]
+    if not error and _has_failed(node["provision_state"]):
+        error = "see its timeline"  # what was asked of it since has taken the error away
+    said = [held if node["maintenance"] else None, error, node["fault"],
+            node["power_state_reason"], node["wait_reason"]]  # fmt: skip
+    # One may tell the other's: an outage is the reason of the maintenance and the last error too.
+    return "; ".join(
+        text
+        for at, text in enumerate(said)
+        if text and not any(text in (x or "") for x in said[:at])
+    )
+
+
 _COLUMNS: tuple[show.Column, ...] = (
     ("name", lambda node: node["name"]),
     ("uuid", lambda node: node["uuid"]),
     ("state", lambda node: node["provision_state"]),
     ("target", lambda node: node["target_provision_state"]),
     ("power", lambda node: node["power_state"]),
-    ("attention", lambda node: node["fault"] or ("maintenance" if node["maintenance"] else None)),
+    ("why", lambda node: _why(node) or None),
 )
 _ENDS = {
     "manage": "manageable", "provide": "available", "inspect": "manageable", "adopt": "active",
@@ -65,8 +86,24 @@ def _list(cloud: Cloud, said: argparse.Namespace) -> int:
         rest = page.get("next", "").partition("?")[2]
     for node in nodes:
         node.pop("links", None)
+    if said.attention:
+        nodes = [node for node in nodes if _needs_somebody(node)]
     show.rows(nodes, _COLUMNS, said.output, name="uuid")
     return 0
+
+
+def _needs_somebody(node: show.Record) -> bool:
+    """As on the console's first page: failed, held back, or of unknown power."""
+    return bool(
+        _has_failed(node["provision_state"])
+        or node["maintenance"]
+        or node["fault"]
+        or node["power_state_reason"]
+    )
+
+
+def _has_failed(state: str) -> bool:
+    return state.endswith("failed") or state == "error"
 
 
 def _show(cloud: Cloud, said: argparse.Namespace) -> int:
@@ -83,9 +120,18 @@ def _provision(cloud: Cloud, said: argparse.Namespace) -> int:
             body[f"{said.target}_steps"] = json.loads(said.steps)
         except ValueError as why:
             raise Refused(f"--steps is not JSON: {why}") from why
+    if said.rescue_password:
+        word = said.rescue_password
+        body["rescue_password"] = sys.stdin.readline().rstrip("\n") if word == "-" else word
 
     def ask(name: str) -> str:
-        cloud.baremetal("PUT", address(name) + "/states/provision", body)
+        try:
+            cloud.baremetal("PUT", address(name) + "/states/provision", body)
+        except Refused as why:
+            # To Ironic's clients it is a 400 like any other; what is wrong is the node's state.
+            if "while it is in state" in str(why):
+                raise Clash(str(why)) from why
+            raise
         return name
 
     return _carried_out(cloud, said, ask, lambda node: _provisioned(node, _ENDS.get(said.target)))
@@ -93,8 +139,7 @@ def _provision(cloud: Cloud, said: argparse.Namespace) -> int:
 
 def _provisioned(node: dict[str, Any], end: str | None) -> Sight:
     state = node["provision_state"]
-    is_failed = state.endswith("failed") or state == "error"
-    is_over = is_failed or node["target_provision_state"] is None
+    is_over = _has_failed(state) or node["target_provision_state"] is None
     went_wrong = is_over and end is not None and state != end
     return Sight(state, is_over, (node["last_error"] or f"it is {state}") if went_wrong else None)
 

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +16,7 @@ from siderite.cli.wait import each
 from siderite.cli.wait import until_over
 
 _TASK = "OS-EXT-STS:task_state"
-_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z", re.I)
+UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z", re.I)
 _COLUMNS: tuple[show.Column, ...] = (
     ("name", lambda server: server["name"]),
     ("id", lambda server: server["id"]),
@@ -23,6 +24,7 @@ _COLUMNS: tuple[show.Column, ...] = (
     ("task", lambda server: server[_TASK]),
     ("flavor", lambda server: server["flavor"]["original_name"]),
     ("host", lambda server: server.get("OS-EXT-SRV-ATTR:host")),
+    ("why", lambda server: server.get("wait_reason") or (server.get("fault") or {}).get("message")),
 )
 
 
@@ -62,16 +64,17 @@ def run(said: argparse.Namespace) -> int:
 
 def find(cloud: Cloud, name: str) -> str:
     """The id of a server, by its name or id."""
-    if _UUID.match(name):
+    if UUID.match(name):
         return name
     query = urlencode({"name": f"^{re.escape(name)}$", "limit": 1000})
     found = cloud.compute("GET", f"/servers?{query}")["servers"]
     return _the_one("server", name, [one["id"] for one in found if one["name"] == name])
 
 
-def _the_one(what: str, name: str, ids: list[str]) -> str:
+def _the_one(what: str, name: str, ids: list[str], known: Sequence[str] = ()) -> str:
     if not ids:
-        raise Missing(f"there is no {what} {name!r}.")
+        there_are = f"; there are {', '.join(known[:20])}" if known else ""
+        raise Missing(f"there is no {what} {name!r}{there_are}.")
     if len(ids) > 1:
         raise Refused(f"{len(ids)} are called {name!r}: name one by its id: {', '.join(ids[:5])}.")
     return ids[0]
@@ -82,15 +85,18 @@ def flavor(cloud: Cloud, name: str) -> str:
     every = cloud.compute("GET", "/flavors")["flavors"]
     if any(one["id"] == name for one in every):
         return name
-    return _the_one("flavor", name, [one["id"] for one in every if one["name"] == name])
+    ids = [one["id"] for one in every if one["name"] == name]
+    return _the_one("flavor", name, ids, [one["name"] for one in every])
 
 
 def image(cloud: Cloud, name: str) -> str:
     """The id of an image, by its name or id."""
-    if _UUID.match(name):
+    if UUID.match(name):
         return name
-    every, _ = cloud.ask("GET", f"/image/v2/images?{urlencode({'name': name})}")
-    return _the_one("image", name, [one["id"] for one in every["images"]])
+    found, _ = cloud.ask("GET", f"/image/v2/images?{urlencode({'name': name})}")
+    known = [] if found["images"] else cloud.ask("GET", "/image/v2/images")[0]["images"]
+    names = [one["name"] or one["id"] for one in known]
+    return _the_one("image", name, [one["id"] for one in found["images"]], names)
 
 
 def look(cloud: Cloud, ident: str, ends: tuple[str, ...]) -> Sight:

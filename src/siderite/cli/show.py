@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -37,10 +38,19 @@ def details(records: Sequence[Record], form: str, *, name: str) -> None:
             print(record[name])
     elif form == "table":
         for record in records:
-            shown = {key: value for key, value in record.items() if key != "links"}
+            shown = {key: value for key, value in record.items() if not _is_links(value)}
             _table(["FIELD", "VALUE"], [[key, text(value)] for key, value in shown.items()])
     else:
         _whole(list(records) if len(records) > 1 else records[0], form)
+
+
+def _is_links(value: Any) -> bool:
+    """Addresses for programs."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, dict) and one.keys() == {"href", "rel"} for one in value)
+    )
 
 
 def text(value: Any) -> str:
@@ -62,11 +72,28 @@ def _whole(value: Any, form: str) -> None:
 
 
 def _table(heads: list[str], cells: list[list[str]]) -> None:
+    _fit(heads, cells)
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     for row in (heads, *cells):
         padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         line = "  ".join(padded if row is heads else map(_coloured, padded))
         print(line.rstrip())
+
+
+_LEAST = 12
+"""What is left of a last column, however narrow the terminal is."""
+
+
+def _fit(heads: list[str], cells: list[list[str]]) -> None:
+    """Where somebody looks, the last column of a list ends where the terminal does."""
+    if not sys.stdout.isatty() or heads[-1] == "VALUE":
+        return
+    others = [max(map(len, column)) for column in zip(heads, *cells, strict=True)][:-1]
+    room = shutil.get_terminal_size().columns - sum(width + 2 for width in others)
+    room = max(room, _LEAST)
+    for row in cells:
+        if len(row[-1]) > room:
+            row[-1] = row[-1][: room - 1] + "…"
 
 
 def _coloured(cell: str) -> str:

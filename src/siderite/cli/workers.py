@@ -27,7 +27,7 @@ def run(said: argparse.Namespace) -> int:
     hosts = [
         {
             "name": one["host"], "for": "servers", "group": one["zone"],
-            "state": one["state"], "heard": one["updated_at"],
+            "state": one["state"], "heard": one["updated_at"] and f"{one['updated_at']}+00:00",
         }
         for one in cloud.compute("GET", "/os-services")["services"]
     ]  # fmt: skip

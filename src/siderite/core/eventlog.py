@@ -201,6 +201,22 @@ async def page(
     return entries, entries[-1].seq if len(entries) == limit else max(after, end)
 
 
+async def tail(store: Store, wanted: Wanted, *, last: int, end: int) -> list[Entry]:
+    """The newest wanted facts up to `end`, oldest first. Where no index finds them, only so many
+    are looked at as for a page.
+    """
+    start = 0
+    if wanted != EVERYTHING and wanted.resource is None:
+        start = max(0, end - MOST_LOOKED_AT)
+    condition, args = wanted.where()
+    rows = await store.fetch(
+        f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? AND seq <= ?{condition}"
+        " ORDER BY seq DESC LIMIT ?",
+        (start, end, *args, last),
+    )
+    return [_entry(row) for row in reversed(rows)]
+
+
 async def latest(store: Store, resource: str, types: Sequence[str], limit: int) -> list[Entry]:
     """The newest facts of a resource that are of these types, oldest first."""
     marks = ", ".join("?" * len(types))

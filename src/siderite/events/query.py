@@ -19,22 +19,25 @@ MOST = 1000
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")
 _GLOB = re.compile(r"[a-z0-9_*?]+(\.[a-z0-9_*?]+)*\Z")
 _LONGEST = 255
-_ARGUMENTS = ("after", "limit", "project", "resource", "type")
+_ARGUMENTS = ("after", "last", "limit", "project", "resource", "type")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for; `limit` is None if it was not said."""
+    """What was asked for; `limit` and `last` are None if they were not said."""
 
     wanted: Wanted
     after: int
     limit: int | None
+    last: int | None
 
 
 def parse(request: Request, *, known: Sequence[str]) -> Asked:
     """The query's arguments; `known` are the forms of event types that there are, as globs."""
     given = arguments(request, _ARGUMENTS)
-    most = given.get("limit")
+    most, last = given.get("limit"), given.get("last")
+    if last is not None and given.keys() & {"after", "limit"}:
+        raise Invalid("last is the newest so many: leave out after and limit.")
     return Asked(
         Wanted(
             event_type=event_type(given.get("type"), known),
@@ -42,7 +45,8 @@ def parse(request: Request, *, known: Sequence[str]) -> Asked:
             project=project(given.get("project"), request.who),
         ),
         after=number("after", given.get("after", "0")),
-        limit=None if most is None else limit(most),
+        limit=None if most is None else limit("limit", most),
+        last=None if last is None else limit("last", last),
     )
 
 
@@ -88,10 +92,10 @@ async def not_pruned(store: Store, after: int) -> None:
         )
 
 
-def limit(text: str) -> int:
+def limit(name: str, text: str) -> int:
     """How much to answer with."""
     if not _NUMBER.match(text) or not 1 <= int(text) <= MOST:
-        raise Invalid(f"limit must be a number from 1 to {MOST}, not {text[:40]!r}.")
+        raise Invalid(f"{name} must be a number from 1 to {MOST}, not {text[:40]!r}.")
     return int(text)
 
 

@@ -48,7 +48,7 @@ async def under_way(home: Home, request: Request) -> Response:
         raise Invalid("overdue must be true or false.")
     if operation is not None and not _OPERATION.match(operation):
         raise Invalid("operation must be such as baremetal.node.power_set.")
-    limit = query.limit(said.get("limit", str(query.USUAL_LIMIT)))
+    limit = query.limit("limit", said.get("limit", str(query.USUAL_LIMIT)))
     found = await home.monitor.under_way(
         overdue=overdue == "true", operation=operation, limit=limit
     )
@@ -99,7 +99,7 @@ async def _question(home: Home, request: Request) -> Question:
         fields=tuple(fields),
         project=query.project(own.get("project"), request.who),
         after=query.number("after", own.get("after", "0")),
-        limit=query.limit(own.get("limit", str(query.USUAL_LIMIT))),
+        limit=query.limit("limit", own.get("limit", str(query.USUAL_LIMIT))),
     )
 
 

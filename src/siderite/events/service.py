@@ -82,11 +82,14 @@ class EventsService:
         return response
 
     async def events(self, request: Request) -> Response:
-        """GET /v1/events: what came after a number."""
+        """GET /v1/events: what came after a number, or the newest."""
         asked = query.parse(request, known=self._known)
         newest = await eventlog.newest(self._hub.store)
         if _STREAM in (request.header(b"accept") or "").lower():
             return await self._stream(request, asked, newest)
+        if asked.last is not None:
+            found = await eventlog.tail(self._hub.store, asked.wanted, last=asked.last, end=newest)
+            return raw(views.page(found, newest))
         query.not_beyond(asked.after, newest)
         await query.not_pruned(self._hub.store, asked.after)
         entries, reached = await eventlog.page(
@@ -101,6 +104,8 @@ class EventsService:
     async def _stream(self, request: Request, asked: query.Asked, newest: int) -> Response:
         if asked.limit is not None:
             raise Invalid("A stream has no limit; leave it out, or ask for application/json.")
+        if asked.last is not None:
+            raise Invalid("A stream has no last; read that page first, and stream after its next.")
         # A browser that lost its stream asks at the same address again, and says this in addition.
         last = request.header(b"last-event-id")
         after = asked.after if last is None else query.number("Last-Event-ID", last)

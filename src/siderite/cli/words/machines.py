@@ -74,6 +74,10 @@ def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     every.add_argument("--owner", metavar="PROJECT", help="only of this owner")
     every.add_argument("--fault", metavar="FAULT", help="only with this fault: power failure …")
     every.add_argument("--maintenance", action="store_true", help="only those in maintenance")
+    every.add_argument(
+        "--attention", action="store_true",
+        help="only those that need somebody: failed, in maintenance, power unknown or in dispute",
+    )  # fmt: skip
     table(every)
     show = verbs.add_parser("show", help="everything about them")
     _names(show, "NODE")
@@ -84,6 +88,10 @@ def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     _names(provision, "NODE")
     provision.add_argument("--steps", metavar="JSON", help="for clean and service: the steps")
+    provision.add_argument(
+        "--rescue-password", metavar="TEXT",
+        help="for rescue: what to log in with there; - reads it from standard input",
+    )  # fmt: skip
     waiting(provision)
     power = verbs.add_parser("power", help="switch them")
     power.add_argument(

@@ -7,8 +7,9 @@ from siderite.cli.words import form
 from siderite.cli.words import table
 
 _UP = """\
-Start the service: identity and bare metal on one port, with an embedded database unless --db says
-otherwise. The first start makes an administrator and writes clouds.yaml into the data directory.
+Start the service: all APIs, the console and the work behind them, on one port, with an embedded
+database unless --db says otherwise. The first start makes an administrator and writes clouds.yaml
+into the data directory.
 """
 _API = """\
 Answer requests, on a PostgreSQL database (--db) that any number of such processes share. What they

@@ -36,7 +36,7 @@ it was.
 """
 _MONITOR = """\
 Per operation, how many began, ended, failed and are open, counted from the event log; and those
-that have shown no progress for too long. Ends with 2 if there are any.
+that have shown no progress for too long. Ends with 1 if there are any.
 """
 
 
@@ -79,8 +79,10 @@ def _demo(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def _image(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    image = words.add_parser("image", help="bring in images", description=_IMAGE)
+    image = words.add_parser("image", help="images, and bringing them in", description=_IMAGE)
     verbs = image.add_subparsers(dest="verb", required=True, metavar="VERB")
+    every = verbs.add_parser("list", help="all images that you may see")
+    table(every)
     bring = verbs.add_parser("import", help="make an image of a file of this machine")
     bring.add_argument("path", metavar="PATH")
     bring.add_argument("--name", metavar="NAME", help="the image's name (that of the file)")
@@ -89,8 +91,9 @@ def _image(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     bring.add_argument(
         "--property", action="append", metavar="NAME=VALUE", help="may be given again"
     )
-    data(bring)
-    bring.set_defaults(run="siderite.cli.image")
+    for one in (every, bring):
+        data(one)
+        one.set_defaults(run="siderite.cli.image")
 
 
 def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -121,9 +124,14 @@ def _events(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     events = words.add_parser("events", help="read the event log", description=_EVENTS)
     verbs = events.add_subparsers(dest="verb", required=True, metavar="VERB")
     tail = verbs.add_parser("tail", help="print events as they come", description=_TAIL)
-    tail.add_argument("--after", type=int, default=0, metavar="N", help="only what came after (0)")
+    begin = tail.add_mutually_exclusive_group()
+    begin.add_argument("--after", type=int, default=0, metavar="N", help="only what came after (0)")
+    begin.add_argument("--last", type=int, metavar="N", help="only the newest N, and what comes")
     tail.add_argument("--type", metavar="GLOB", help="only these, such as 'baremetal.node.*.error'")
-    tail.add_argument("--resource", metavar="UUID", help="only what concerns this resource")
+    tail.add_argument(
+        "--resource", metavar="RESOURCE",
+        help="only what concerns it: a UUID, or the name of a node or server",
+    )  # fmt: skip
     tail.add_argument("--no-follow", action="store_true", help="end at the end of the log")
     form(tail, "text", "json")
     data(tail)

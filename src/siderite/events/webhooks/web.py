@@ -220,7 +220,7 @@ async def history(home: Home, request: Request) -> Response:
     if state not in (None, *deliveries.STATES):
         raise Invalid(f"state must be one of {', '.join(deliveries.STATES)}.")
     before = query.number("before", said["before"]) if "before" in said else None
-    limit = query.limit(said.get("limit", str(query.USUAL_LIMIT)))
+    limit = query.limit("limit", said.get("limit", str(query.USUAL_LIMIT)))
     page = await deliveries.page(hooks.store, found.uuid, state=state, before=before, limit=limit)
     following = page[-1].id if len(page) == limit else None
     return reply({"deliveries": [deliveries.shown(each) for each in page], "next": following})
