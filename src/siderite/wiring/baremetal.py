@@ -13,11 +13,13 @@ from siderite.baremetal.drivers.simulated import SimulatorService
 from siderite.baremetal.usecases import allocate
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import callback
+from siderite.baremetal.usecases import children
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.context import Settings
 from siderite.baremetal.web import versions
 from siderite.baremetal.web.boot import BootService
 from siderite.baremetal.web.service import BaremetalService
+from siderite.baremetal.workers.children import ChildSteps
 from siderite.baremetal.workers.cleanup import CleanupAfterAbort
 from siderite.baremetal.workers.console import Consoles
 from siderite.baremetal.workers.firmware_settings import FirmwareSettings
@@ -108,6 +110,7 @@ def baremetal(base: Base, images: Images | None = None) -> Baremetal:
     handlers["firmware_setting"] = FirmwareSettings(ctx, drivers).handle
     consoles = Consoles(ctx, drivers)
     handlers["console"] = consoles.handle
+    handlers[children.KIND] = ChildSteps(ctx, drivers).handle
     handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
     handlers[allocations.KIND] = partial(allocate.search, ctx)
     jobs: list[Job] = [partial(machines.call_back, partial(_called_back, ctx)), consoles.run]

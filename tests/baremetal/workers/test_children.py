@@ -95,21 +95,88 @@ def test_a_child_that_cannot_follow_fails_the_step_and_is_named(tmp_path):
 
 
 def test_what_cannot_be_done_on_children_is_refused(tmp_path):
-    bios = {"interface": "bios", "step": "factory_reset", "execute_on_child_nodes": True}
     alone = {"interface": "power", "step": "power_on", "limit_child_node_execution": ["x"]}
 
     async def story():
         async with running(tmp_path) as app:
             uuid = await app.plant("manageable")
             for step, words in (
-                (bios, "only power_on, power_off, reboot can"),
-                (on_children("hold"), "only power_on, power_off, reboot can"),
+                (on_children("wait"), "wait cannot be executed on child nodes"),
+                (on_children("hold"), "hold cannot be executed on child nodes"),
                 (on_children("power_on", limit_child_node_execution=["x"]), "list of UUIDs"),
                 (on_children("power_on", limit_child_node_execution=[7]), "list of UUIDs"),
                 (alone, "goes with execute_on_child_nodes"),
             ):
                 answer = await verb(app, uuid, "clean", 400, clean_steps=[step])
                 assert words in answer.sentence
+
+    asyncio.run(story())
+
+
+async def num_lock(app, uuid):
+    answer = await app.ask("GET", f"/v1/nodes/{uuid}/bios/NumLock")
+    return answer.json["NumLock"]["value"] if answer.status == 200 else None
+
+
+def on_bios(step="apply_configuration", **args):
+    return {**on_children(step), "interface": "bios", "args": args}
+
+
+def num_lock_off():
+    return on_bios(settings=[{"name": "NumLock", "value": "Off"}])
+
+
+def test_a_step_of_the_childrens_own_driver_runs_on_them_and_not_on_the_parent(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, (one, other) = await family(app)
+            await verb(app, parent, "clean", clean_steps=[num_lock_off()])
+            node = await until(app, parent, "manageable")
+            assert node.last_error is None
+            assert [await num_lock(app, child) for child in (one, other)] == ["Off", "Off"]
+            assert await num_lock(app, parent) != "Off"
+            assert "child_steps" not in node.driver_internal_info
+
+    asyncio.run(story())
+
+
+def test_a_step_that_fails_on_a_child_fails_the_parents_with_its_reason(tmp_path):
+    erase = {**on_children("erase_devices"), "interface": "deploy"}
+    failing = (
+        (on_bios(settings=[{"name": "Nonsense", "value": "1"}]), "there is none to change"),
+        (on_bios("no_such_step"), "the driver has no step bios.no_such_step"),
+        (erase, "runs in a ramdisk"),
+    )
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            for step, why in failing:
+                parent, (child,) = await family(app, 1)
+                await verb(app, parent, "clean", clean_steps=[step])
+                node = await until(app, parent, "clean failed")
+                assert f"child node {child}: " in node.last_error
+                assert why in node.last_error
+
+    asyncio.run(story())
+
+
+def test_a_step_on_a_child_runs_once_though_the_service_stops_in_between(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, children = await family(app, 2)
+            script(app, "all", latency_s={"*": 0.4})
+            await verb(app, parent, "clean", clean_steps=[num_lock_off()])
+            async with asyncio.timeout(30):
+                while "parent_step" not in (await app.node(children[1])).driver_internal_info:
+                    await asyncio.sleep(0.01)
+        async with running(tmp_path, work=True) as app:
+            node = await until(app, parent, "manageable")
+            assert node.last_error is None
+            assert [await num_lock(app, child) for child in children] == ["Off", "Off"]
+            runs = app.program.machines._db.execute(
+                "SELECT count(*) FROM runs WHERE what = 'bios.apply_configuration'"
+            ).fetchone()
+            assert runs[0] == 2
 
     asyncio.run(story())
 

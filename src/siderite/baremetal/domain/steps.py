@@ -30,10 +30,10 @@ class Family(StrEnum):
     TEARDOWN = "teardown"
 
 
-ON_CHILDREN = ("power_on", "power_off", "reboot")
-"""Steps that can be for a node's children: each is asked as a client would ask it."""
+NOT_ON_CHILDREN = frozenset({"hold", "wait"})
+"""Steps of the work itself: they cannot be for a node's children."""
 
-RESERVED = frozenset({"hold", "wait", *ON_CHILDREN})
+RESERVED = frozenset({"power_on", "power_off", "reboot"}) | NOT_ON_CHILDREN
 """Steps that Siderite itself carries out, whatever the interface."""
 
 ORDER = ("vendor", "power", "management", "firmware", "deploy", "bios", "raid")
@@ -162,13 +162,14 @@ def asked_for(known: list[Step], asked: list[Json], *, merge: bool) -> list[Step
 
     Cleaning and servicing run exactly what was asked, in that order. A deploy merges it into the
     driver's own list by priority (`merge`); a step that both name takes the client's priority and
-    arguments.
+    arguments. What is for children is none of the driver's steps: theirs may be another.
     """
     by_name = {(step.interface, step.step): step for step in known}
     chosen: list[Step] = []
     for wish in asked:
         key = (wish["interface"], wish["step"])
-        own = by_name.get(key)
+        children = on_children(wish)
+        own = by_name.get(key) if children is None else Step(*key)
         if own is None and wish["step"] not in RESERVED:
             return UnknownStep(".".join(key), tuple(sorted(".".join(k) for k in by_name)))
         own = own or Step(*key, abortable=True)
@@ -177,7 +178,7 @@ def asked_for(known: list[Step], asked: list[Json], *, merge: bool) -> list[Step
                 own,
                 args=wish.get("args") or {},
                 priority=wish.get("priority", own.priority),
-                children=on_children(wish),
+                children=children,
             )
         )
     if not merge:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from siderite.baremetal.domain.node_machine import VERBS
-from siderite.baremetal.domain.steps import ON_CHILDREN
+from siderite.baremetal.domain.steps import NOT_ON_CHILDREN
 from siderite.baremetal.domain.steps import ORDER
 from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.usecases.provision import Ask
@@ -259,11 +259,8 @@ def _check_children(key: str, item: Json) -> None:
                 f"Invalid {key}: limit_child_node_execution goes with execute_on_child_nodes."
             )
         return
-    if item["step"] not in ON_CHILDREN:
-        raise Invalid(
-            f"Invalid {key}: {item['step'][:80]} cannot be executed on child nodes; only"
-            f" {', '.join(ON_CHILDREN)} can."
-        )
+    if item["step"] in NOT_ON_CHILDREN:
+        raise Invalid(f"Invalid {key}: {item['step']} cannot be executed on child nodes.")
     for uuid in only:
         if not isinstance(uuid, str) or not is_uuid(uuid):
             raise Invalid(f"Invalid {key}: limit_child_node_execution must be a list of UUIDs.")

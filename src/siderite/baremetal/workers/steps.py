@@ -99,6 +99,9 @@ class Steps:
 
     async def _do(self, run: Run, driver: Driver, step: Step) -> Outcome:
         at = Endpoint.of(run.node)
+        if step.children is not None:
+            target = _POWER_STEPS.get(step.step)
+            return await children.on_children(self._ctx, run, step, step.children, target)
         if step.step in RESERVED:
             return await self._reserved(run, driver, step, at)
         if run.family is Family.INSPECT and has_inspected(run.node, iso(run.job.since)):
@@ -112,8 +115,6 @@ class Steps:
     async def _reserved(self, run: Run, driver: Driver, step: Step, at: Endpoint) -> Outcome:
         if step.step in _POWER_STEPS:
             target = _POWER_STEPS[step.step]
-            if step.children is not None:
-                return await children.change_power(self._ctx, run, step.children, target)
             if at.stays_on and target is PowerTarget.OFF:
                 return Failed("power off is disabled for this node (disable_power_off)")
             outcome = await driver.power.set(at, target, run.job.token)
