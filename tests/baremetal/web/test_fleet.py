@@ -140,6 +140,8 @@ def test_children_are_found_by_their_parent(app: Standing) -> None:
     assert patch(parent).status == 200
     found = app.ask("GET", f"/v1/nodes/{parent}/children").json
     assert found["children"] == [child, other]
+    href = f"http://cloud.test/baremetal/v1/nodes/{parent}/children"
+    assert found["links"] == {"href": href, "rel": "self"}
     refused(app.ask("GET", f"/v1/nodes/{parent}/children", version=82), 404, "1.83")
 
     def listed(query: str) -> set[str]:

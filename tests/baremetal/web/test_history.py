@@ -3,6 +3,7 @@
 import asyncio
 import time
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_each_version_shows_its_details(lite: Standing, version: int, more: set[
     refused(lite.ask("GET", f"{path}/x"), 404, "no history entry")
     refused(lite.ask("GET", f"{path}?x=1"), 400, "Unexpected arguments")
     refused(lite.ask("GET", f"{path}?limit=0"), 400, "whole number")
-    refused(lite.ask("GET", f"{path}?marker=x"), 404)
+    refused(lite.ask("GET", f"{path}?marker={uuid4()}"), 404)
     refused(lite.ask("GET", f"{path}?detail=perhaps"), 400)
 
 
@@ -73,6 +74,7 @@ def test_a_failure_is_told_with_its_reason_and_how_long_it_took(tmp_path, databa
             assert (failed["severity"], failed["state"]) == ("ERROR", "deploy failed")
             assert "disk is gone" in failed["event"]
             assert failed["duration_seconds"] >= 0
+            assert isinstance(failed["duration_seconds"], int)
             assert (failed["event_type"], failed["conductor"]) == ("provisioning", "here")
             assert (failed["user"], failed["project"] is None) == ("admin", False)
             brief = (await app.ask("GET", f"/v1/nodes/{uuid}/history")).json["history"]
@@ -104,6 +106,25 @@ def test_it_comes_page_by_page(lite: Standing) -> None:
         assert "event_type" in page["history"][0]
         seen += [entry["uuid"] for entry in page["history"]]
     assert (seen, len(seen)) == (whole, 5)
+
+
+def test_it_is_sorted_as_asked(lite: Standing) -> None:
+    node = lite.make_node()
+    lite.ask("PUT", f"/v1/nodes/{node}/maintenance")
+    lite.ask("DELETE", f"/v1/nodes/{node}/maintenance")
+    path = f"/v1/nodes/{node}/history"
+    whole = lite.ask("GET", path).json["history"]
+    page = lite.ask("GET", f"{path}?sort_dir=desc&limit=1").json
+    seen = list(page["history"])
+    while "next" in page:
+        page = lite.ask("GET", page["next"].removeprefix("http://cloud.test")).json
+        seen += page["history"]
+    assert seen == whole[::-1]
+    told = [e["event"] for e in lite.ask("GET", f"{path}?sort_key=event").json["history"]]
+    assert told == sorted(told)
+    for query, words in (("sort_dir=up", "asc, desc"), ("sort_key=x", "created_at")):
+        refused(lite.ask("GET", f"{path}?{query}"), 400, words)
+    refused(lite.ask("GET", f"{path}?marker=x"), 400, "UUID")
 
 
 def test_it_outlives_the_event_log(app: Standing, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,14 @@ def post(app: Standing, op: str, args: Any) -> Answer:
     return app.ask("POST", "/v1/inspection_rules", written(op, args))
 
 
+def test_a_condition_is_added_to_a_rule_that_has_none(lite: Standing) -> None:
+    made = post(lite, "log", {"msg": "always"}).json["uuid"]
+    value = {"op": "is-true", "args": {"value": "{plugin_data[seen]}"}}
+    patch = [{"op": "add", "path": "/conditions/-", "value": value}]
+    answer = lite.ask("PATCH", f"/v1/inspection_rules/{made}", patch)
+    assert answer.json["conditions"] == [value]
+
+
 @pytest.mark.parametrize(("op", "args", "why"), UNFIT)
 def test_arguments_that_do_not_fit_are_refused(
     lite: Standing, op: str, args: dict[str, Any], why: str

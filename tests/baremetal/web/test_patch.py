@@ -285,7 +285,27 @@ def test_interfaces_are_reset_with_the_driver_only(app: Standing) -> None:
         app.ask("PATCH", f"/v1/nodes/{uuid}?bogus=1", driver), 400, "Unexpected arguments: bogus"
     )
     answer = app.ask("PATCH", path + "true", driver)
-    assert answer.json["inspect_interface"] == app.show(app.make_node())["inspect_interface"]
+    usual = app.show(app.make_node())["inspect_interface"]
+    assert answer.json["inspect_interface"] == usual
+    patch(app, uuid, ("replace", "/inspect_interface", other))
+    answer = app.ask("PATCH", path + "true", driver)
+    assert answer.json["inspect_interface"] == usual, "also where the driver stays the same"
+    busy = app.plant("active", inspect_interface=other)
+    answer = app.ask("PATCH", f"/v1/nodes/{busy}?reset_interfaces=true", driver)
+    refused(answer, 409, "in state active")
+
+
+def test_sizes_that_nobody_can_calculate_with_are_refused(app: Standing) -> None:
+    uuid = app.make_node(properties={"memory_mb": "1024", "local_gb": 10, "cpus": "many"})
+    for key, size in (
+        ("memory_mb", "-1"),
+        ("local_gb", "big"),
+        ("local_gb", []),
+        ("memory_mb", -1),
+    ):
+        refused(patch(app, uuid, ("add", f"/properties/{key}", size)), 400, f"properties/{key}")
+        body = {"driver": "fake-hardware", "properties": {key: size}}
+        refused(app.ask("POST", "/v1/nodes", body), 400, f"properties/{key}")
 
 
 def test_maintenance_ends_with_its_reason_and_fault(app: Standing) -> None:

@@ -60,7 +60,7 @@ class Happened:
     project: str | None
     state: str | None
     target: str | None
-    duration_seconds: float | None
+    duration_seconds: int | None
 
 
 async def entries(ctx: Context, ident: str, who: Who, guard: Guard) -> tuple[Node, list[Happened]]:
@@ -77,7 +77,7 @@ async def entries(ctx: Context, ident: str, who: Who, guard: Guard) -> tuple[Nod
         if name == "provision_set.start":
             began = entry.at
         elif name in ("provision_set.end", "provision_set.error") and began is not None:
-            took, began = round(entry.at - began, 3), None
+            took, began = round(entry.at - began), None
         told.append(_happened(entry, name, took, actors.get(entry.request_id or "", _NOBODY)))
     return node, told
 
@@ -93,7 +93,7 @@ async def entry(
     raise NotFound(f"Node {node.uuid} has no history entry {uuid[:80]!r}.")
 
 
-def _happened(entry: Entry, name: str, took: float | None, who: _Actor) -> Happened:
+def _happened(entry: Entry, name: str, took: int | None, who: _Actor) -> Happened:
     data = _decode(entry.payload)["ironic_object.data"]
     return Happened(
         uuid=entry.message_id,

@@ -126,7 +126,8 @@ def _check(ctx: Context, node: Node, changes: dict[str, Any], ask: Update, who: 
                 retry_after_s=5,
             )
     refit = sorted(_INTERFACE_FIELDS & set(changes))
-    if (refit or "driver" in changes) and state not in _REFITTABLE and not node.maintenance:
+    refits = refit or "driver" in changes or ask.reset_interfaces
+    if refits and state not in _REFITTABLE and not node.maintenance:
         what = ", ".join(refit) or "driver"
         raise Conflict(
             f"Node {node.uuid} can not have {what} updated in state {state};"
@@ -163,9 +164,7 @@ def _check_reasons(node: Node, changes: dict[str, Any]) -> None:
 def _consequences(ctx: Context, node: Node, changes: dict[str, Any], ask: Update) -> dict[str, Any]:
     """What else changes with it."""
     changes = dict(changes)
-    if ask.reset_interfaces and "driver" not in changes:
-        raise Invalid("reset_interfaces is only for a change of /driver.")
-    if "driver" in changes or _INTERFACE_FIELDS & set(changes):
+    if ask.reset_interfaces or "driver" in changes or _INTERFACE_FIELDS & set(changes):
         changes |= _refitted(ctx, node, changes, reset=ask.reset_interfaces)
     if changes.get("maintenance") is False:
         changes |= {"maintenance_reason": None, "fault": None}
@@ -175,7 +174,7 @@ def _consequences(ctx: Context, node: Node, changes: dict[str, Any], ask: Update
     display = changes.get("instance_info", {}).get("display_name")
     if isinstance(display, str) and node.instance_name is None and "instance_name" not in changes:
         changes["instance_name"] = display
-    return changes
+    return {field: value for field, value in changes.items() if value != getattr(node, field)}
 
 
 def _refitted(ctx: Context, node: Node, changes: dict[str, Any], *, reset: bool) -> dict[str, Any]:

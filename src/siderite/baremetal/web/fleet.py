@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
 
+import msgspec
+
+from siderite.baremetal.domain.fields import URL
 from siderite.baremetal.domain.fields import links
 from siderite.baremetal.usecases import conductors
 from siderite.baremetal.usecases import find
@@ -155,7 +158,8 @@ async def children(service: "Service", request: Request) -> Response:
 
 
 def _children(node: str, found: Sequence[str]) -> dict[str, Any]:
-    return {"children": found, "links": links("nodes", node, "/children")}
+    link = f'{{"href":"{URL}v1/nodes/{node}/children","rel":"self"}}'
+    return {"children": found, "links": msgspec.Raw(link.encode())}
 
 
 def children_form() -> shape.Json:

@@ -225,7 +225,8 @@ class Form:
                 if name not in self.objects:
                     raise Invalid(f"Cannot {patch.op} {patch.text}: {name} is not an object.")
                 before = made.get(name, getattr(value, name))
-                made[name] = jsonpatch.apply(before or {}, patch.path[1:], patch)
+                target = {} if before is None else before
+                made[name] = jsonpatch.apply(target, patch.path[1:], patch)
             elif patch.op != "remove":
                 made[name] = patch.value
             elif name in self.required:

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 PROJECT_SINCE = 113
 STATES_SINCE = 115
 _SHORT = 255
+_TAKES = ("detail", "limit", "marker", "sort_dir", "sort_key")
+_USUAL = {"sort_key": "created_at", "sort_dir": "asc"}
+_SORT = {
+    "sort_key": ("conductor", "created_at", "event", "event_type", "severity", "user", "uuid"),
+    "sort_dir": ("asc", "desc"),
+}
 _WHOLE = re.compile(r"[0-9]{1,9}\Z")
 
 
@@ -36,26 +42,40 @@ class _Ask:
     detail: bool
     limit: int
     marker: str | None
+    sort_key: str
+    sort_dir: str
+
+    @property
+    def more(self) -> str:
+        """What the next page asks for beside its place."""
+        said = {"sort_key": self.sort_key, "sort_dir": self.sort_dir}
+        told = "".join(f"&{key}={said[key]}" for key in said if said[key] != _USUAL[key])
+        return told + (f"&detail={self.detail}" if self.detail else "")
 
 
 def _ask(request: Request) -> _Ask:
     query = dict(request.query)
-    extra = sorted(set(query) - {"detail", "limit", "marker"})
+    extra = sorted(set(query) - set(_TAKES))
     if extra:
-        raise Invalid(
-            f"Unexpected arguments: {extra[0][:80]}. History takes: detail, limit, marker."
-        )
+        raise Invalid(f"Unexpected arguments: {extra[0][:80]}. History takes: {', '.join(_TAKES)}.")
     limit = query.get("limit", str(history.MOST))
     if not _WHOLE.match(limit) or int(limit) < 1:
         raise Invalid(f"limit must be a whole number from 1 on, not {limit[:80]!r}.")
     detail = forms.flag("detail", query.get("detail"))
-    return _Ask(detail, int(limit), query.get("marker"))
+    if "marker" in query:
+        forms.uuid("marker", query["marker"])
+    sort = {key: forms.one_of(*_SORT[key])(key, query.get(key, _USUAL[key])) for key in _USUAL}
+    return _Ask(detail, int(limit), query.get("marker"), **sort)
 
 
 async def index(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/history"""
     ask = _ask(request)
     node, found = await history.entries(service.ctx, ident(request), request.who, _guard(request))
+    if ask.sort_key != "created_at":  # which they come by
+        found.sort(key=lambda item: getattr(item, ask.sort_key) or "")
+    if ask.sort_dir == "desc":
+        found.reverse()
     if ask.marker is not None:
         places = [at for at, item in enumerate(found) if item.uuid == ask.marker]
         if not places:
@@ -66,8 +86,7 @@ async def index(service: "Service", request: Request) -> Response:
     shown = [_shown(item, base, request.version, detail=ask.detail) for item in page]
     answer: dict[str, Any] = {"history": shown}
     if len(found) > ask.limit:
-        more = f"&detail={ask.detail}" if ask.detail else ""
-        answer["next"] = f"{base}?limit={ask.limit}&marker={page[-1].uuid}{more}"
+        answer["next"] = f"{base}?limit={ask.limit}&marker={page[-1].uuid}{ask.more}"
     return reply(answer)
 
 

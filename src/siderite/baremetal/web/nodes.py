@@ -104,6 +104,8 @@ async def patch(service: "Service", request: Request) -> Response:
     """PATCH /v1/nodes/{ident}"""
     reset = _reset_interfaces(request)
     patches = schemas.FORM.patches(await request.json(), request.version)
+    if reset and "driver" not in [patch.field for patch in patches]:
+        raise Invalid("reset_interfaces is only for a change of /driver.")
     version = request.version
     ask = update.Update(
         changes=lambda node: schemas.patched(node, patches, version),

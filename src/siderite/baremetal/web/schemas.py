@@ -67,6 +67,24 @@ def _network_data(name: str, value: Any) -> dict[str, Any]:
     return found
 
 
+_WHOLE = ("local_gb", "memory_mb")
+
+
+@shape.like(shape.or_null(shape.OBJECT))
+def _properties(name: str, value: Any) -> dict[str, Any]:
+    """What is known of the machine: clients calculate with its sizes."""
+    found = obj(name, value)
+    for key in _WHOLE:
+        size = found.get(key, 0)
+        try:
+            is_size = size is None or int(size) >= 0
+        except (TypeError, ValueError):
+            is_size = False
+        if not is_size:
+            raise Invalid(f"{name}/{key} must be a whole number from 0 on, not {short(size)}.")
+    return found
+
+
 _FREE_TEXT = 65535
 FIELDS: dict[str, Check] = {
     "automated_clean": optional_flag,
@@ -88,7 +106,7 @@ FIELDS: dict[str, Check] = {
     "owner": text(255),
     "parent_node": uuid,
     "power_policy": or_null(one_of(*Policy)),
-    "properties": obj,
+    "properties": _properties,
     "protected": flag,
     "protected_reason": text(_FREE_TEXT),
     "resource_class": text(80),
@@ -112,7 +130,9 @@ FORM = Form(
     FIELDS,
     _ONLY_AT_CREATION,
     required=frozenset({"driver"}),
-    objects=frozenset(name for name, check in FIELDS.items() if check in (obj, _network_data)),
+    objects=frozenset(
+        name for name, check in FIELDS.items() if check in (obj, _network_data, _properties)
+    ),
     masked=NODE_FIELDS.masked,
 )
 
