@@ -35,16 +35,21 @@ BEHAVIOUR = Script(
 
 
 async def fill(ctx: Context, machines: Machines, count: int) -> None:
-    """Make the fleet in an empty database, and bring its nodes to life."""
-    if await find.page(ctx, "uuid", [], Page(1), WHO):
+    """Make the fleet in an empty database, or go on where a process that did was killed, and bring
+    its nodes to life.
+    """
+    fleet = [_fields(number) for number in range(count)]
+    names = [fields["name"] for fields in fleet]
+    there = await find.page(ctx, "uuid, name, provision_state", [], Page(count + 1), WHO)
+    is_whole = len(there) >= count and any(row[2] != "enroll" for row in there)
+    if is_whole or [row[1] for row in there] != names[: len(there)]:
         return
     if "all" not in machines.scripts.every():
         machines.scripts.set("all", BEHAVIOUR)
     cause = Cause(None, "demo")
-    uuids = [
-        (await enrol.create(ctx, _fields(number), available=False, cause=cause)).uuid
-        for number in range(count)
-    ]
+    uuids = [str(row[0]) for row in there]
+    for fields in fleet[len(there) :]:
+        uuids.append((await enrol.create(ctx, fields, available=False, cause=cause)).uuid)
     log.info("made a simulated fleet", nodes=count)
     await asyncio.gather(*(_live(ctx, uuid, n, cause) for n, uuid in enumerate(uuids)))
 
