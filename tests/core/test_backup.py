@@ -11,6 +11,7 @@ import pytest
 from siderite.core.config import Config
 from siderite.core.store.backup import CannotBackUp
 from siderite.core.store.backup import back_up
+from siderite.core.store.backup import finish
 from siderite.core.store.backup import restore
 from siderite.core.store.copy import CannotCopy
 from siderite.wiring.keeping import check_is_embedded
@@ -18,6 +19,10 @@ from siderite.wiring.keeping import copy_to
 from tests.support.app import PASSWORD
 from tests.support.app import running
 from tests.support.app import standing
+
+
+class Killed(BaseException):
+    """As SIGKILL: nothing after it is done."""
 
 
 def told(what, done, total):
@@ -118,6 +123,60 @@ def test_a_restore_that_fails_leaves_nothing_and_can_be_done_again(tmp_path):
             restore(tmp_path / bad, tmp_path / "b", told)
         assert not list((tmp_path / "b").iterdir())
     restore(tmp_path / "kept.tar", tmp_path / "b", told)
+    with standing(tmp_path / "b"):
+        pass
+
+
+def test_a_restore_killed_at_any_rename_is_finished_by_whoever_comes_next(tmp_path, monkeypatch):
+    """The next start, or another restore, which then says so."""
+    with standing(tmp_path / "a") as app:
+        app.make_node(name="mine")
+    (tmp_path / "a" / "images").mkdir(exist_ok=True)
+    (tmp_path / "a" / "images" / "one").write_bytes(b"x")
+    back_up(tmp_path / "a", tmp_path / "kept.tar", told)
+    rename = Path.rename
+    for renames in range(8):
+        data, left = tmp_path / f"b{renames}", iter([True] * renames)
+
+        def dies(path, to, left=left):
+            if not next(left, False):
+                raise Killed
+            return rename(path, to)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", dies)
+            try:
+                restore(tmp_path / "kept.tar", data, told)
+            except Killed:
+                pass
+            else:
+                break
+        if not renames:
+            with pytest.raises(CannotBackUp, match="was interrupted"):
+                finish(data)
+            restore(tmp_path / "kept.tar", data, told)
+        elif renames % 2:
+            with pytest.raises(CannotBackUp, match="it is finished now"):
+                restore(tmp_path / "kept.tar", data, told)
+        with standing(data) as again:
+            assert again.ask("GET", "/v1/nodes/mine").status == 200
+        assert (data / "images" / "one").read_bytes() == b"x"
+        assert not list(data.glob(".restor*"))
+    assert renames == 4, "at each of them"
+
+
+def test_two_restores_do_not_meet_in_one_directory(tmp_path):
+    with standing(tmp_path / "a"):
+        pass
+    back_up(tmp_path / "a", tmp_path / "kept.tar", told)
+
+    def meanwhile(what, done, total):
+        for other in (lambda: restore(tmp_path / "kept.tar", tmp_path / "b", told),
+                      lambda: finish(tmp_path / "b")):  # fmt: skip
+            with pytest.raises(CannotBackUp, match="let it end"):
+                other()
+
+    restore(tmp_path / "kept.tar", tmp_path / "b", meanwhile)
     with standing(tmp_path / "b"):
         pass
 

@@ -32,6 +32,8 @@ def run(said: argparse.Namespace) -> int:
         print(f"{said.file} has the database and the files of {config.data}.")
     elif said.word == "restore":
         print(f"restored; start it with: siderite up --data {config.data}")
+        if config.image_dir:
+            print(f"Its images are in {config.data}/images: move them to {config.image_dir} first.")
     else:
         print(f"copied {sum(copied.values())} rows of {len(copied)} tables.")
         print("Start on the new database with --db; keep the old files until you trust it.")

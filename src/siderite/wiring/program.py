@@ -23,6 +23,7 @@ from siderite.core.http import Service
 from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
 from siderite.core.store import Store
+from siderite.core.store import backup
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
 from siderite.core.transition import WORK
@@ -103,6 +104,7 @@ async def build(config: Config, role: Role = Role.ALL) -> Program:
 def _data_directory(config: Config) -> Path:
     data = Path(config.data)
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    backup.finish(data)
     return data
 
 

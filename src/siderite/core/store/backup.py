@@ -3,27 +3,35 @@
 The database is copied page by page through SQLite's own backup, which sees one moment of it however
 busy it is; then the files that belong to it (images) are added. What was deleted meanwhile is left
 out: the copy of the database is what counts, and its records say so on restore.
+
+A restore writes everything into a folder beside, looks at it, and only then says by that folder's
+name that it is whole. From there on whoever comes next, another restore or the service itself, can
+move it to its place: `finish`.
 """
 
+import fcntl
 import os
 import shutil
 import sqlite3
 import tarfile
 import tempfile
 from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 DATABASE = "siderite.db"
 CLOUDS, IMAGES = "clouds.yaml", "images"
 """What belongs to an installation beside its database."""
 
-_HALF = ".restoring"
+_HALF, _WHOLE = ".restoring", ".restored"
+"""Where a restore writes, and the same folder when all is there."""
 
 Progress = Callable[[str, int, int], None]
 """Told what is being copied, how much of it is done, and how much there is."""
 
 
-class CannotBackUp(Exception):
+class CannotBackUp(RuntimeError):
     """The text says why, and what to do."""
 
 
@@ -46,9 +54,9 @@ def back_up(data: Path, into: Path, progress: Progress, images: Path | None = No
                 archive.add(copy, DATABASE)
                 _add_files(archive, data, images or data / IMAGES, progress)
             part.chmod(0o600)
-            with part.open("rb") as written:
-                os.fsync(written.fileno())
+            _sync(part)
             part.rename(into)
+            _sync(into.parent)
     except sqlite3.Error as why:
         raise CannotBackUp(f"cannot copy {database}: {why}.") from why
 
@@ -89,18 +97,77 @@ def _add_files(archive: tarfile.TarFile, data: Path, images: Path, progress: Pro
 
 def restore(archive: Path, data: Path, progress: Progress) -> None:
     """Put an archive's installation into an empty or new data directory."""
+    if (data / _WHOLE).exists():
+        finish(data)
+        raise CannotBackUp(
+            f"an earlier restore into {data} had been interrupted at its end; it is finished now:"
+            f" start it with siderite up --data {data}, or restore into a new data directory."
+        )
     if data.exists() and any(entry.name != _HALF for entry in data.iterdir()):
         raise CannotBackUp(f"{data} is not empty; restore into a new data directory with --data.")
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
     half = data / _HALF  # in the same file system, so that the end is a rename
-    shutil.rmtree(half, ignore_errors=True)
-    try:
-        _extract(archive, half, progress)
-        _check(half / DATABASE)
-        # Last of all the database: what has one is whole.
-        for entry in sorted(half.iterdir(), key=lambda entry: entry.name == DATABASE):
-            entry.rename(data / entry.name)
-    finally:
+    with _sole_restorer(data):
         shutil.rmtree(half, ignore_errors=True)
+        try:
+            _extract(archive, half, progress)
+            _check(half / DATABASE)
+        except BaseException:
+            shutil.rmtree(half, ignore_errors=True)
+            raise
+        for folder, _, names in os.walk(half):
+            for name in names:
+                _sync(Path(folder) / name)
+            _sync(Path(folder))
+        half.rename(data / _WHOLE)
+    finish(data)
+
+
+def finish(data: Path) -> None:
+    """Move to its place what a restore left that was killed; an error says so if it is not whole.
+
+    Called at every start, before anything is opened.
+    """
+    whole = data / _WHOLE
+    if (data / _HALF).exists():
+        raise CannotBackUp(
+            f"a restore into {data} is under way, or was interrupted: let it end, or run"
+            f" `siderite restore` again. To start with nothing in place of it, remove"
+            f" {data / _HALF}."
+        )
+    if not whole.exists():
+        return
+    with _sole_restorer(data):
+        if not whole.exists():
+            return
+        # Last of all the database: what has one is whole.
+        for entry in sorted(whole.iterdir(), key=lambda entry: entry.name == DATABASE):
+            entry.rename(data / entry.name)
+        _sync(data)
+        whole.rmdir()
+
+
+@contextmanager
+def _sole_restorer(data: Path) -> Iterator[None]:
+    """While no other process restores into this directory."""
+    lock = os.open(data, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as why:
+            raise CannotBackUp(f"another process is restoring into {data}; let it end.") from why
+        yield
+    finally:
+        os.close(lock)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or a folder's list of names, is on the disk."""
+    written = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(written)
+    finally:
+        os.close(written)
 
 
 def _extract(archive: Path, into: Path, progress: Progress) -> None:
