@@ -93,7 +93,7 @@ def make_certificates(folder: Path) -> None:
     authority = ["-subj", "/CN=lab", "-addext", "keyUsage=critical,keyCertSign"]
     _certificate(folder / "cakey.pem", folder / "cacert.pem", authority)
     signed = ["-CA", str(folder / "cacert.pem"), "-CAkey", str(folder / "cakey.pem")]
-    for who, name in (("server", f"subjectAltName=IP:{ADDRESS}"), ("client", "")):
+    for who, name in (("server", f"subjectAltName=IP:{ADDRESS},DNS:localhost"), ("client", "")):
         words = [*signed, "-subj", f"/CN={who}", "-addext", "basicConstraints=critical,CA:FALSE"]
         words += ["-addext", "keyUsage=critical,digitalSignature,keyEncipherment"]
         words += ["-addext", f"extendedKeyUsage={who}Auth"]

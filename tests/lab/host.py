@@ -54,6 +54,7 @@ remote_display_port_min = {display}
 remote_display_port_max = {display_end}
 migration_port_min = {migration}
 migration_port_max = {migration_end}
+migrate_tls_x509_cert_dir = "{keys}"
 """
 _LIBVIRTD_CONF = """\
 auth_unix_rw = "none"
@@ -85,6 +86,11 @@ class LabHost:
     def disks(self) -> Path:
         """A folder for disks and serial logs."""
         return self.folder / "disks"
+
+    @property
+    def keys(self) -> Path:
+        """A folder for the certificates that its guests migrate with; there are none."""
+        return self.folder / "keys"
 
     def connection(self) -> Any:
         """A libvirt connection, the same at each call; for the test's own looks and deeds."""
@@ -124,7 +130,7 @@ def lab_host(
 
 
 def _prepare(folder: Path) -> None:
-    for name in ("run", "etc/qemu", "lib", "log", "disks"):
+    for name in ("run", "etc/qemu", "lib", "log", "disks", "keys"):
         (folder / name).mkdir(parents=True)
     # What libvirt finds out about QEMU takes it two seconds, and holds for all hosts of the lab.
     capabilities = cache_folder() / "libvirt"
@@ -138,6 +144,7 @@ def _prepare(folder: Path) -> None:
             display_end=display + 99,
             migration=migration,
             migration_end=migration + 99,
+            keys=folder / "keys",
         )
     )
     # Two hosts of one machine must differ, or libvirt refuses to migrate between them.

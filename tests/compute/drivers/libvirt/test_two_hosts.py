@@ -29,10 +29,21 @@ _SLOW_MIB = 24
 
 
 @pytest.fixture
-def to(far: LabHost) -> At:
+def to(lab: LabHost, far: LabHost) -> At:
+    """The other host, to which guests migrate over TLS too."""
     assert far.doors is not None
-    at = at_lab(far, **far.doors.tls_options)
+    for host in (lab, far):
+        _certify(far.doors.folder, host.keys)
+    secured = {"migration_tls": "yes", "migration_address": "localhost"}
+    at = at_lab(far, **far.doors.tls_options, **secured)
     return replace(at, uri=far.doors.tls_uri)
+
+
+def _certify(ours: Path, keys: Path) -> None:
+    """The same certificates under the names that QEMU knows."""
+    for who in ("ca", "server", "client"):
+        for what in ("cert", "key"):
+            (keys / f"{who}-{what}.pem").write_bytes((ours / f"{who}{what}.pem").read_bytes())
 
 
 def _files(lab: LabHost, uuid: str) -> list[Path]:
@@ -114,7 +125,7 @@ def test_a_guest_that_was_resized_before_migrates_live(at: At, to: At, world: Wo
 
 
 def test_a_guest_that_cannot_get_to_the_other_host_stays(
-    at: At, far: LabHost, world: World
+    at: At, to: At, far: LabHost, world: World
 ) -> None:
     live = world.driver.live_migrate
     assert live is not None
@@ -123,11 +134,25 @@ def test_a_guest_that_cannot_get_to_the_other_host_stays(
     assert isinstance(refused, Failed)
     assert "migration_address" in refused.reason
     assert world.state(at, guest) is Power.RUNNING
-    nowhere = At("far", far.uri, {"migration_address": "127.0.0.1:1"})
-    assert isinstance(world.outcome(live.live_migrate, at, guest, nowhere), Failed)
-    assert world.state(at, guest) is Power.RUNNING
+    unknown = {**to.options, "migration_address": "127.0.0.1"}  # which no certificate speaks of
+    for options in ({"migration_address": "127.0.0.1:1"}, {"migration_tls": "perhaps"}, unknown):
+        nowhere = At("far", far.uri, options)
+        assert isinstance(world.outcome(live.live_migrate, at, guest, nowhere), Failed)
+        assert world.state(at, guest) is Power.RUNNING
     assert _files(far, guest.uuid) == []
     world.done(world.driver.life.destroy, at, guest)
+
+
+def test_a_guest_leaves_a_host_without_the_files_that_both_share(
+    lab: LabHost, far: LabHost, at: At, to: At, world: World
+) -> None:
+    leave = world.driver.life.leave
+    guest = world.spawn(at)
+    world.done(leave, at, guest, replace(at, host="twin"))  # whose pool is the same folder
+    assert world.state(at, guest) is None
+    assert _files(lab, guest.uuid) != []
+    world.done(leave, at, guest, to)
+    assert _files(lab, guest.uuid) == []
 
 
 def test_a_live_migration_is_watched_aborted_and_then_hurried(

@@ -42,7 +42,8 @@ CARD = DriverCard(
     ),
     frozenset(
         {
-            "pool", "pool_path", "virt_type", "vnc_listen", "migration_address", "address",
+            "pool", "pool_path", "virt_type", "vnc_listen", "migration_address", "migration_tls",
+            "address",
             "keyfile", "known_hosts", "pkipath",
         }
     ),

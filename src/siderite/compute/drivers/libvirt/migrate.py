@@ -5,6 +5,7 @@ the guest wrote along with its memory. On shared storage only the memory moves.
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -96,7 +97,7 @@ def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
                 top = current(connection, host, guest).disk
                 _prepare(pair, guest, top, lambda doing: _tell(run, doing, target))
             _tell(run, f"domain {guest.name} is moving", target)
-            _send(domain, road.arrival, to, is_shared=is_shared)
+            _send(domain, road, to, is_shared=is_shared)
         except BaseException:
             _clear(road, guest, keep_disks=is_shared)
             _go_on(domain, guest)
@@ -139,7 +140,7 @@ def _clear(road: Road, guest: Guest, *, keep_disks: bool) -> None:
             domains.remove(road.arrival, road.target, guest.uuid, keep_disks=keep_disks)
 
 
-def _send(domain: Any, arrival: Any, to: str, *, is_shared: bool) -> None:
+def _send(domain: Any, road: Road, to: str, *, is_shared: bool) -> None:
     libvirt = library()
     flags = (
         libvirt.VIR_MIGRATE_LIVE
@@ -149,7 +150,17 @@ def _send(domain: Any, arrival: Any, to: str, *, is_shared: bool) -> None:
     )
     if not is_shared:
         flags |= libvirt.VIR_MIGRATE_NON_SHARED_INC
-    domain.migrate3(arrival, {libvirt.VIR_MIGRATE_PARAM_URI: f"tcp://{to}"}, flags)
+    if is_encrypted(road.target.options):
+        flags |= libvirt.VIR_MIGRATE_TLS
+    domain.migrate3(road.arrival, {libvirt.VIR_MIGRATE_PARAM_URI: f"tcp://{to}"}, flags)
+
+
+def is_encrypted(options: Mapping[str, str]) -> bool:
+    """Whether memory and disks go to a host over TLS, which takes certificates of QEMU's own."""
+    said = options.get("migration_tls", "no").lower()
+    if said not in ("yes", "no"):
+        raise Refused(f"the host's option migration_tls is {said[:40]!r}; say yes or no")
+    return said == "yes"
 
 
 def _address(target: Host) -> str:
