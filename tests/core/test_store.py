@@ -1,6 +1,7 @@
 """Both databases keep the same promises: all of a commit or none, compare-and-swap, duplicates."""
 
 import asyncio
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -64,6 +65,25 @@ def test_a_scan_sees_what_is_committed_and_holds_nobody_up(tmp_path):
                 await asyncio.sleep(0)
             assert scan.result()[0][0] == 500_000
             assert turns > 1
+
+    asyncio.run(story())
+
+
+def test_what_is_on_its_way_to_the_disk_is_not_read_yet(tmp_path):
+    async def story():
+        async with things(f"sqlite:///{tmp_path}/things.db") as store:
+            await store.commit([Op(INSERT, (1, "a", 1), 1)])
+            disk = threading.Event()
+            store._thread.submit(disk.wait)  # it is slow: a commit waits behind it
+            try:
+                commit = asyncio.create_task(store.commit([Op(SWAP, (2, 1, 1), 1)]))
+                while store._committing is None:
+                    await asyncio.sleep(0)
+                assert await rows(store) == [(1, "a", 1)]
+            finally:
+                disk.set()
+            await commit
+            assert await rows(store) == [(1, "a", 2)]
 
     asyncio.run(story())
 

@@ -2,8 +2,9 @@
 
 Statements are short and run straight in the loop (a thread hop costs more than they do); only the
 wait for the disk at a commit is spent in a thread, and what is handed in meanwhile forms the next
-commit. Reads have a connection of their own and see what is committed. Only one process may have
-the file open: a lock beside it says so, and names the remedy.
+commit. Reads see what is committed: while a commit is under way by a connection of their own, else
+by the writer's, whose pages are at hand (another's are out of date after each commit). Only one
+process may have the file open: a lock beside it says so, and names the remedy.
 """
 
 import asyncio
@@ -51,10 +52,13 @@ class SqliteStore:
         self._committing: asyncio.Future[None] | None = None
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
-        if self._committing is not None and self._reader is self._writer:
-            await asyncio.wait([self._committing])
+        connection = self._writer
+        if self._committing is not None:
+            connection = self._reader
+            if connection is self._writer:
+                await asyncio.wait([self._committing])
         try:
-            return self._reader.execute(sql, args).fetchall()
+            return connection.execute(sql, args).fetchall()
         except sqlite3.DatabaseError as why:
             raise _meaning(why) from why
 
