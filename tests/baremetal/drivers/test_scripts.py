@@ -1,5 +1,8 @@
 """Scripts of simulated machines: the nearest that speaks wins."""
 
+import contextlib
+import sqlite3
+
 import pytest
 
 from siderite.baremetal.drivers.contract import Endpoint
@@ -55,6 +58,23 @@ def test_machines_remember_their_power_and_scripts_over_a_restart(tmp_path):
     second.set_power(at(), "power on")
     assert second.power(at()) == "power on"
     second.close()
+
+
+def test_a_file_of_an_earlier_release_goes_on(tmp_path):
+    path = str(tmp_path / "simulated.db")
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.executescript(
+            "CREATE TABLE machines (node TEXT PRIMARY KEY, rack TEXT, power TEXT, since REAL);"
+            "CREATE TABLE runs (token TEXT PRIMARY KEY, node TEXT, what TEXT, began REAL,"
+            " ends REAL, calls INTEGER, asked INTEGER, last_asked REAL, ended INTEGER);"
+            "INSERT INTO runs VALUES ('op/0', 'n', 'deploy.write_image', 5, 7, 0, 1, 5, 0);"
+        )
+    machines = Machines(path, clock=lambda: 6.0)
+    known = machines.run(at(), "deploy.write_image", "op/0", 0.0, calls=False)
+    assert (known.began, known.ends, known.ended) == (5.0, 7.0, False)
+    new = machines.run(at(), "deploy.write_image", "op/1", 0.0, calls=False)
+    assert (new.began, new.ended) == (6.0, True)
+    machines.close()
 
 
 def test_one_token_is_one_run_however_often_it_is_asked_for():

@@ -12,7 +12,7 @@ RESET = {"interface": "bios", "step": "factory_reset", "args": {}, "priority": 9
 
 async def runs(app, uuid):
     """What the simulated machine was told to do, in order."""
-    rows = app.program.machines._db.execute("SELECT what FROM runs ORDER BY rowid").fetchall()
+    rows = app.program.machines._db.execute("SELECT what FROM runs ORDER BY began").fetchall()
     return [row[0] for row in rows]
 
 

@@ -118,7 +118,7 @@ class _Simulated:
         return effects.ended(self._machines, at, step)
 
     async def forget(self, at: Endpoint, token: str) -> None:
-        self._machines.forget(token)
+        self._machines.forget(at.node, token)
 
 
 def simulated_driver(machines: Machines, consoles: SimulatedConsole) -> Driver:

@@ -26,21 +26,21 @@ from siderite.core.worker import HELD
 log = get_logger("simulated")
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS machines (node TEXT PRIMARY KEY, rack TEXT, power TEXT, since REAL);
-CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, node TEXT, what TEXT, began REAL,
-  ends REAL, calls INTEGER, asked INTEGER, last_asked REAL, ended INTEGER);
-CREATE INDEX IF NOT EXISTS runs_node_began ON runs (node, began);
-CREATE TABLE IF NOT EXISTS bmcs (node TEXT PRIMARY KEY, memory TEXT);
+CREATE TABLE IF NOT EXISTS machines (node TEXT PRIMARY KEY, rack TEXT, power TEXT, since REAL)
+  WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS runs (token TEXT, node TEXT, what TEXT, began REAL,
+  ends REAL, calls INTEGER, asked INTEGER, last_asked REAL, ended INTEGER,
+  PRIMARY KEY (node, token)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS bmcs (node TEXT PRIMARY KEY, memory TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS calls (at REAL, node TEXT, token TEXT, held INTEGER);
 CREATE TABLE IF NOT EXISTS cuts (rack TEXT PRIMARY KEY, at REAL);
 """
 
-# One statement begins a run or asks after it; one that was cut off before its end never ends.
-_RUN = """
-INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)
-ON CONFLICT (token) DO UPDATE SET asked = asked + 1, last_asked = excluded.last_asked,
-  ended = ended OR (ends <= ? AND began > ?)
-RETURNING began, ends, ended, asked
+_BEGIN = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?) ON CONFLICT DO NOTHING"
+# One that was cut off before its end never ends.
+_ASK = """
+UPDATE runs SET asked = asked + 1, last_asked = ?, ended = ended OR (ends <= ? AND began > ?)
+WHERE node = ? AND token = ? RETURNING began, ends, ended
 """
 
 OFF, ON = "power off", "power on"
@@ -149,11 +149,11 @@ class Machines:
         """Begin the run of this token, or tell how it is going."""
         now = self.clock()
         cut = self._cuts.get(_rack(at), 0.0)
-        ends = now + latency_s
-        began, ends, ended, asked = self._db.execute(
-            _RUN, (token, at.node, what, now, ends, calls, now, latency_s <= 0, now, cut)
-        ).fetchone()
-        if asked > 1:
+        ends, ended = now + latency_s, latency_s <= 0
+        new = self._db.execute(_BEGIN, (token, at.node, what, now, ends, calls, now, ended))
+        if not new.rowcount:
+            asked = self._db.execute(_ASK, (now, now, cut, at.node, token)).fetchone()
+            began, ends, ended = asked
             return Run(token, began, ends, bool(ended), lost=cut >= began and not ended)
         if self.chance() < _TIDY:
             self._forget_old(at.node)
@@ -166,7 +166,7 @@ class Machines:
         if calls and not ended:
             heapq.heappush(self._calls, (ends, at.node, token))
             self._next_call.set()
-        return Run(token, began, ends, bool(ended))
+        return Run(token, now, ends, ended)
 
     def write_down(self, node: str, token: str) -> None:
         """Who told the machine to do something: the lease that the caller has on it."""
@@ -179,21 +179,25 @@ class Machines:
         rows = self._db.execute(
             "SELECT token FROM runs WHERE node = ? ORDER BY began DESC LIMIT -1 OFFSET 60", (node,)
         ).fetchall()
-        self._db.executemany("DELETE FROM runs WHERE token = ?", rows)
+        self._db.executemany(
+            "DELETE FROM runs WHERE node = ? AND token = ?", [(node, token) for (token,) in rows]
+        )
 
-    def forget(self, token: str) -> None:
+    def forget(self, node: str, token: str) -> None:
         """The run is no longer wanted."""
-        self._db.execute("UPDATE runs SET ended = 1, calls = 0 WHERE token = ?", (token,))
+        self._db.execute(
+            "UPDATE runs SET ended = 1, calls = 0 WHERE node = ? AND token = ?", (node, token)
+        )
 
     def chance(self) -> float:
         """Where in a range of latencies a run falls."""
         return random.random()  # noqa: S311 - no secret
 
-    def _wants_to_call(self, token: str) -> bool:
+    def _wants_to_call(self, node: str, token: str) -> bool:
         row = self._db.execute(
             "SELECT r.calls, r.ended, r.began, m.rack FROM runs r"
-            " LEFT JOIN machines m ON m.node = r.node WHERE r.token = ?",
-            (token,),
+            " LEFT JOIN machines m ON m.node = r.node WHERE r.node = ? AND r.token = ?",
+            (node, token),
         ).fetchone()
         if row is None or row[0] != 1 or row[1] != 0:
             return False
@@ -206,7 +210,7 @@ class Machines:
             now = self.clock()
             while self._calls and self._calls[0][0] <= now:
                 _, node, token = heapq.heappop(self._calls)
-                if not self._wants_to_call(token):
+                if not self._wants_to_call(node, token):
                     continue
                 try:
                     await call(node)
