@@ -6,9 +6,7 @@ belongs: raw control characters never occur within JSON text. What a version sho
 up to its newline, without parsing (`cut`). Secrets are masked on the way.
 """
 
-import secrets
 from bisect import bisect_right
-from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from operator import attrgetter
@@ -23,13 +21,8 @@ from siderite.baremetal.domain.secrets import mask
 URL = "\r"
 _KEPT = 64
 _UUID = "\0"
-_NEXT = secrets.token_hex(8)
-"""Begins the names of fields that begin a version's, while a value is encoded: nothing that a user
-may have written can be taken for it.
-"""
-_MARKED = f',"{_NEXT}'
 
-_encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder().encode_lines
 
 
 class Named(Protocol):
@@ -79,29 +72,29 @@ class Fields(Generic[T]):
         self._values = attrgetter(*plain)
         self._masked_at = tuple(plain.index(name) for name in masked)
         self._steps_at = sorted(set(self.since.values()))
-        self._shown = self._struct()
-        self._fixed = tuple(self._links_at(frozenset(wrapped)))
+        self._frame = tuple(self._framed(frozenset(wrapped)))
         # The last few with their text: what is stored is often answered with right after.
         self._rendered: dict[str, tuple[T, str]] = {}
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         return iter(self.table)
 
-    def _struct(self) -> Callable[..., msgspec.Struct]:
-        """What is encoded of a value: all of its fields, in the table's order."""
-        names: dict[str, str] = {}
-        before = None
+    def _framed(self, wrapped: frozenset[str]) -> Iterator[str]:
+        """The text before each field's value and after the last, each with a place for what comes
+        then. Links depend on the uuid alone: they are part of it, with a mark for that.
+        """
+        text, before = "", None
         for name, since in self.table:
-            names[name] = name if before in (None, since) else _NEXT + name
+            text += "" if before is None else "," if before == since else "\n,"
+            text += f'"{name}":'
             before = since
-        return msgspec.defstruct("Shown", list(names), rename=names)
-
-    def _links_at(self, wrapped: frozenset[str]) -> Iterator[tuple[int, msgspec.Raw]]:
-        """The links and their places. They depend on the uuid alone, for which they have a mark."""
-        for at, (name, _) in enumerate(self.table):
-            if name in self.links:
-                text = bytes(links(self.kind, _UUID, "" if name == "links" else "/" + name))
-                yield at, msgspec.Raw(b"[" + text + b"]" if name in wrapped else text)
+            if name not in self.links:
+                yield from (text, "")
+                text = ""
+                continue
+            link = bytes(links(self.kind, _UUID, "" if name == "links" else "/" + name)).decode()
+            text += f"[{link}]" if name in wrapped else link
+        yield from (text, "")
 
     def render(self, value: T) -> str:
         """The value's JSON text for the store: see the module's text for its form."""
@@ -119,10 +112,9 @@ class Fields(Generic[T]):
         for at in self._masked_at:
             if values[at]:
                 values[at] = mask(values[at])
-        for at, link in self._fixed:
-            values.insert(at, link)
-        text = _encode(self._shown(*values)).decode()
-        return text[1:-1].replace(_UUID, value.uuid).replace(_MARKED, '\n,"')
+        text = list(self._frame)
+        text[1::2] = _encode_lines(values).decode().split("\n")
+        return "".join(text).replace(_UUID, value.uuid)
 
     def cut(self, body: str, version: int) -> str:
         """What a version shows of a rendered value, as JSON text; the URL is still to be put in."""
