@@ -9,6 +9,7 @@ from typing import Any
 from siderite.core import metrics
 from siderite.core import shape
 from siderite.core import work
+from siderite.core.clock import now
 from siderite.core.errors import SideriteError
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -19,6 +20,11 @@ from siderite.core.http import reply
 from siderite.core.store import Store
 
 _WELL = {"status": "ok"}
+_TRY = """
+INSERT INTO leases (name, owner, until) VALUES ('health', '', ?)
+ON CONFLICT (name) DO UPDATE SET until = excluded.until RETURNING 1
+"""
+"""A commit that matters to nobody."""
 
 
 def _places(base: str) -> dict[str, str]:
@@ -58,6 +64,7 @@ class HealthService:
             [
                 Route("GET", "/", HealthService.root, gives=lambda: shape.wire(_places(""))),
                 Route("GET", "/healthz", HealthService.healthz, gives=lambda: shape.wire(_WELL)),
+                Route("GET", "/livez", HealthService.livez, gives=lambda: shape.wire(_WELL)),
                 Route("GET", "/metrics", HealthService.metrics, media="text/plain"),
                 Route("GET", "/openapi.json", HealthService.openapi, gives=_document),
             ]
@@ -77,8 +84,16 @@ class HealthService:
         return reply(_places(request.base))
 
     async def healthz(self, request: Request) -> Response:
-        """GET /healthz: 200 if the database answers."""
+        """GET /healthz: 200 if the database answers, and 503 from a commit that it could not make
+        until it can again.
+        """
         await self._store.fetch("SELECT 1")
+        if self._store.is_ailing:
+            await self._store.write(_TRY, (now(),))
+        return reply(_WELL)
+
+    async def livez(self, request: Request) -> Response:
+        """GET /livez: 200 as long as the process answers, whatever its database does."""
         return reply(_WELL)
 
     async def openapi(self, request: Request) -> Response:

@@ -181,6 +181,21 @@ def test_a_full_disk_is_said_and_nothing_that_was_undone_is_called_done(tmp_path
     asyncio.run(story())
 
 
+def test_a_full_disk_of_postgresql_is_said_until_a_commit_succeeds(postgres_url):
+    full = "DO $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$"
+
+    async def story():
+        async with things(postgres_url) as store:
+            assert not store.is_ailing
+            with pytest.raises(Unavailable, match="no room"):
+                await store.write(full)
+            assert store.is_ailing
+            await store.commit([Op(INSERT, (1, "a", 1), 1)])
+            assert not store.is_ailing
+
+    asyncio.run(story())
+
+
 def test_a_second_process_is_kept_out_of_an_embedded_database(tmp_path):
     async def story():
         first = SqliteStore(f"{tmp_path}/test.db")

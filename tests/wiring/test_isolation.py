@@ -16,7 +16,7 @@ from tests.compute.cloud import cloud
 
 SECRET = "belongs-to-me"
 OPEN = {
-    "": {"/", "/healthz", "/metrics", "/openapi.json"},
+    "": {"/", "/healthz", "/livez", "/metrics", "/openapi.json"},
     "identity": {"/", "/v3", "/v3/auth/tokens"},
     # What ramdisks ask, which have no tokens: a node's own secret lets them in.
     "baremetal": {"/", "/v1", "/v1/lookup", "/v1/heartbeat/{node}", "/v1/continue_inspection"},

@@ -45,6 +45,8 @@ class Store(Protocol):
     """What both databases can do."""
 
     dialect: str
+    is_ailing: bool
+    """Whether the last commit failed because of the database itself: a full disk, no connection."""
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         """Rows of a query, from what is committed."""

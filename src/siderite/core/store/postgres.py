@@ -60,6 +60,8 @@ _GONE = (
     asyncpg.TooManyConnectionsError,
     asyncpg.ReadOnlySQLTransactionError,  # a replica that is not promoted yet
 )
+_FULL = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError, asyncpg.PostgresIOError)
+"""What its server's owner must mend, and no caller can."""
 _NOTIFY = "SELECT pg_notify(name, '') FROM unnest($1::text[]) AS name"
 _QUIET_S = 0.02
 """Between two signals: one stands for all that happened meanwhile."""
@@ -74,6 +76,7 @@ class PostgresStore:
     def __init__(self, connector: Connector, pool: Pool) -> None:
         self.connector = connector
         self.pool = pool
+        self.is_ailing = False
         self._signals: set[str] = set()
         self._signalling: asyncio.Task[None] | None = None
         self._composed: dict[tuple[tuple[str, int | None], ...], str] = {}
@@ -116,7 +119,9 @@ class PostgresStore:
 
     async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         try:
-            return await self._ask(self._number(sql), args)
+            rows = await self._ask(self._number(sql), args)
+            self.is_ailing = False
+            return rows
         except asyncpg.UniqueViolationError as why:
             raise Duplicate(_column(why)) from why
 
@@ -129,6 +134,7 @@ class PostgresStore:
                 await self._use(lambda connection: connection.fetch(sql, *several[0]))
             else:
                 await self._use(lambda connection: connection.executemany(sql, several))
+            self.is_ailing = False
             return [None] * len(several)
         except asyncpg.UniqueViolationError as why:
             raise Duplicate(_column(why)) from why
@@ -196,6 +202,12 @@ class PostgresStore:
             except asyncpg.InvalidRegularExpressionError as why:
                 is_broken = False
                 raise Invalid(f"The database does not know such a pattern: {why}.") from why
+            except _FULL as why:
+                is_broken, self.is_ailing = False, True
+                raise Unavailable(
+                    f"The database cannot be used just now ({why}): nothing was changed. See to its"
+                    " server, then try again."
+                ) from why
             except asyncpg.PostgresError as why:
                 is_broken = isinstance(why, _GONE)
                 raise
@@ -204,6 +216,7 @@ class PostgresStore:
         except _GONE as why:
             if isinstance(why, asyncpg.ReadOnlySQLTransactionError):
                 self.pool.expire()  # it was the primary: look for the new one
+            self.is_ailing = True
             raise Unavailable("The database cannot be reached; try again in a moment.") from why
 
     def _number(self, sql: str) -> str:

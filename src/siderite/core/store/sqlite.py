@@ -50,6 +50,7 @@ class SqliteStore:
         self._scans = ThreadPoolExecutor(1, "sqlite-scan")
         self._queue: list[_HandedIn] = []
         self._committing: asyncio.Future[None] | None = None
+        self.is_ailing = False
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         connection = self._writer
@@ -120,7 +121,9 @@ class SqliteStore:
             answers = self._run_all(queue)
         except sqlite3.Error as why:
             self._undo()
-            _answer([(done, None, _meaning(why)) for _, done, _ in queue])
+            meaning = _meaning(why)
+            self.is_ailing = isinstance(meaning, Unavailable)
+            _answer([(done, None, meaning) for _, done, _ in queue])
             return
         commit = asyncio.get_running_loop().run_in_executor(self._thread, self._writer.commit)
         self._committing = commit
@@ -133,6 +136,7 @@ class SqliteStore:
             self._undo()
             meaning = _meaning(why)
             answers = [(done, None, meaning) for done, _, _ in answers]
+        self.is_ailing = all(isinstance(error, Unavailable) for _, _, error in answers)
         _answer(answers)
         # After those who were answered: what they hand in next is then in it too.
         asyncio.get_running_loop().call_soon(self._flush)
