@@ -1,19 +1,19 @@
 """Frees room for PENDING servers.
 
-It hears of servers that found no host, takes them into its care one by one, oldest first, and has
-each built again: if there is still no room, after deleting as few preemptible servers as its
-strategy says. What it cannot help becomes an error. It keeps nothing: killed at any moment, the
-next one (or another) looks at what is there and goes on. Whom a server went for is written down
-with the server itself, so that administrators can see it afterwards and the limit of an hour holds
-for all reapers together, whenever they were started.
+It hears of servers that found no host, takes them into its care, oldest first and several at once
+where they do not compete (`turns`), and has each built again: if there is still no room, after
+deleting as few preemptible servers as its strategy says. What it cannot help becomes an error. It
+keeps nothing: killed at any moment, the next one (or another) looks at what is there and goes on.
+Whom a server went for is written down with the server itself, so that administrators can see it
+afterwards and the limit of an hour holds for all reapers together, whenever they were started.
 """
 
 import asyncio
 import contextlib
-import hashlib
 import time
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from datetime import UTC
@@ -32,12 +32,25 @@ from siderite.reaper.choose import Place
 from siderite.reaper.choose import Room
 from siderite.reaper.choose import Victim
 from siderite.reaper.choose import strict
+from siderite.reaper.shown import CARRIES
+from siderite.reaper.shown import FULL
+from siderite.reaper.shown import IN_USE
+from siderite.reaper.shown import NODE
+from siderite.reaper.shown import is_bare_metal
+from siderite.reaper.shown import is_preemptible
+from siderite.reaper.shown import left
+from siderite.reaper.shown import mark_of
+from siderite.reaper.shown import size_of
+from siderite.reaper.shown import told
+from siderite.reaper.shown import wanted
+from siderite.reaper.turns import Turns
 
 log = get_logger("reaper")
 
 CARE_S = 30
 LOOK_S = 15.0
 POLL_S = 0.2
+LONGEST_POLL_S = 5.0
 PATIENCE_S = 120.0
 TRIES = 3
 LOST = 30
@@ -46,13 +59,8 @@ HOUR_S = 3600.0
 NOT_FOUND, CONFLICT = 404, 409
 NEVER = (400, 403)
 """A rebuild that is refused so (its image is gone, the quota is exceeded) is refused again."""
-FULL, IN_USE, CARRIES = "without room", "in use", "not available: carries server"
-"""How the refusals of hosts begin that would do if somebody went."""
-NODE = Room(1, 0, 0)
-"""Bare metal is given out whole."""
 IN_ORDER = "/servers/detail?all_tenants=1&sort_key=created_at&sort_dir=asc"
 """Servers in the order they came; what they show of it is only the second."""
-PREEMPTIBLE = "preemptible"
 GOES_FOR = "preempted_for"
 GOES_FOR_SERVER = "preempted_for_server"
 
@@ -77,25 +85,36 @@ class Reaper:
     api: Api
     rules: Rules
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _turns: Turns = field(default_factory=Turns)
+    _is_news: bool = True
+    _counting: asyncio.Lock = field(default_factory=asyncio.Lock)
     _later: dict[str, float] = field(default_factory=dict)
     """Servers for which nothing can be done for the moment, and until when."""
 
     async def run(self) -> None:
         """For ever."""
         listening = asyncio.create_task(self._listen())
+        waiting: list[dict[str, Any]] = []
+        look_again = 0.0
         try:
             while True:
                 self.wake.clear()
                 try:
-                    await self.round()
+                    if self._is_news or time.monotonic() >= look_again:
+                        self._is_news = False
+                        waiting = await self._pending()
+                        look_again = time.monotonic() + LOOK_S
                 except Exception as why:
                     log.warning("cannot look for pending servers", error=str(why) or repr(why))
+                    look_again = 0.0
                     await asyncio.sleep(1.0)
+                waiting = self._begin(waiting)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_S):
+                    async with asyncio.timeout(max(0.0, look_again - time.monotonic())):
                         await self.wake.wait()
         finally:
             listening.cancel()
+            await self._turns.end()
 
     async def _listen(self) -> None:
         after = 0
@@ -103,6 +122,7 @@ class Reaper:
             try:
                 async for number in self.api.refused_placements(after):
                     after = number
+                    self._is_news = True
                     self.wake.set()
             except (Refused, httpx.HTTPError) as why:
                 log.info("lost the event stream", error=str(why) or repr(why))
@@ -111,13 +131,25 @@ class Reaper:
 
     async def round(self) -> int:
         """Look after every PENDING server, oldest first; how many there were."""
-        pending = await self.api.pages(f"{IN_ORDER}&status=PENDING", "servers")
+        pending = waiting = await self._pending()
+        try:
+            while waiting or self._turns.taken:
+                self.wake.clear()
+                waiting = self._begin(waiting)
+                await self.wake.wait()
+        finally:
+            await self._turns.end()
+        return len(pending)
+
+    async def _pending(self) -> list[dict[str, Any]]:
+        found = await self.api.pages(f"{IN_ORDER}&status=PENDING", "servers")
         now = time.monotonic()
         self._later = {uuid: due for uuid, due in self._later.items() if due > now}
-        for server in pending:
-            if server["id"] not in self._later:
-                await self._serve_safely(server)
-        return len(pending)
+        return [server for server in found if server["id"] not in self._later]
+
+    def _begin(self, waiting: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Begin with those whose turn it is; the others."""
+        return self._turns.begin(waiting, self._serve_safely, self.wake.set)
 
     async def _serve_safely(self, server: dict[str, Any]) -> None:
         """One that cannot be served must not keep others from it."""
@@ -129,24 +161,34 @@ class Reaper:
                 return
             log.error("cannot look after a server", server=server["id"], error=str(why))
             self._later[server["id"]] = time.monotonic() + LOOK_S
+        except Exception as why:
+            error = str(why) or repr(why)
+            log.warning("cannot look after a server", server=server["id"], error=error)
 
     async def serve(self, server: dict[str, Any]) -> None:
         """Find room for one server, or give it up."""
         tries, was_tried = 0, False
+        turn = self._turns.of(server)
         for _ in range(LOST):
             if not self.rules.dry_run:
                 await self._care(server)
             choice, going = await self._choose(server)
             if self.rules.dry_run:
-                print(_told(server, choice), flush=True)  # noqa: T201 - what was asked for
+                print(told(server, choice), flush=True)  # noqa: T201 - what was asked for
                 return
+            if choice is None and self._turns.chosen_by_others(turn) & turn.hosts:
+                self._later[server["id"]] = time.monotonic() + LOOK_S
+                return  # what others have chosen may yet be left to it
             if not was_tried and (choice is None or choice.victims):
                 # Nobody goes, and it is not given up, before it is known that it may be built, and
                 # that no host has room by now.
                 was_tried = True
+                if self._turns.is_early(turn):
+                    self._is_news = True
+                    return  # somebody before it is about to be built: it has its turn afterwards
             elif choice is None:
                 break
-            elif not await self._may_free(server, choice):
+            elif not await self._may_free_now(server, choice):
                 log.warning("the limit of this hour is reached", project=server["tenant_id"])
                 self._later[server["id"]] = time.monotonic() + LOOK_S
                 return
@@ -171,14 +213,22 @@ class Reaper:
 
     async def _choose(self, server: dict[str, Any]) -> tuple[Choice | None, tuple[str, ...]]:
         """Who goes, and who is on the way out there already."""
-        refusals = (await self.api.ask("GET", f"/servers/{server['id']}"))["server"]["refusals"]
-        need, places = await self._places(server, refusals)
+        turn = self._turns.of(server)
+        turn.chosen = None
+        shown = (await self.api.ask("GET", f"/servers/{server['id']}"))["server"]
+        turn.hosts = wanted(shown)
+        need, places = await self._places(server, shown["refusals"])
+        # Nothing is awaited from here on: what this one chooses, no other does.
+        taken = self._turns.chosen_by_others(turn)
+        places = [place for place in places if place.node not in taken]
         choice = STRATEGIES[self.rules.strategy](need, places)
         most = self.rules.per_project_and_hour
         if choice is not None and 0 < most < len(choice.victims):
             choice = strict(need, places)
         if choice is None or 0 < most < len(choice.victims):
             return None, ()
+        turn.chosen = choice.node
+        self.wake.set()
         [place] = [one for one in places if one.node == choice.node]
         return choice, place.going
 
@@ -186,7 +236,7 @@ class Reaper:
         self, server: dict[str, Any], refusals: Mapping[str, str]
     ) -> tuple[Room, list[Place]]:
         """What the server needs, and the hosts that lack only that."""
-        is_whole = _is_bare_metal(server)
+        is_whole = is_bare_metal(server)
         # In this order: who goes in between is counted twice, not lost.
         there = await self._there()
         hosts = await self.api.pages("/os-hypervisors/detail?", "hypervisors")
@@ -201,17 +251,17 @@ class Reaper:
             going = [one for one in on_it if one["OS-EXT-STS:task_state"] == "deleting"]
             free = NODE if not on_it else Room(0, 0, 0)
             if not is_whole:
-                free = _left(host["room"])
+                free = left(host["room"])
             for one in going:
-                free += _size_of(one, is_whole=is_whole)
+                free += size_of(one, is_whole=is_whole)
             victims = [
-                Victim(one["id"], one["name"], _size_of(one, is_whole=is_whole), one["came"])
+                Victim(one["id"], one["name"], size_of(one, is_whole=is_whole), one["came"])
                 for one in on_it
                 if one not in going and self._may_go_for(one, server)
             ]
             uuids = tuple(str(one["id"]) for one in going)
             found.append(Place(node, free, tuple(victims), uuids))
-        return _size_of(server, is_whole=is_whole), found
+        return size_of(server, is_whole=is_whole), found
 
     def _may_go_for(self, one: dict[str, Any], server: dict[str, Any]) -> bool:
         """A preemptible server goes for those that are not."""
@@ -232,6 +282,10 @@ class Reaper:
             if node is not None and one["status"] != "DELETED":
                 found.setdefault(node, []).append(one)
         return found
+
+    async def _may_free_now(self, server: dict[str, Any], choice: Choice) -> bool:
+        async with self._counting:
+            return await self._may_free(server, choice)
 
     async def _may_free(self, server: dict[str, Any], choice: Choice) -> bool:
         """Whether so many more may go for this project. Those to go are marked first and counted
@@ -274,19 +328,22 @@ class Reaper:
                 if why.status not in (NOT_FOUND, CONFLICT):
                     raise
         deadline = time.monotonic() + PATIENCE_S
-        for uuid in (*(victim.uuid for victim in choice.victims), *going):
-            await self._until_gone(uuid, server, deadline)
+        with self._turns.waiting(server, self.wake.set):
+            for uuid in (*(victim.uuid for victim in choice.victims), *going):
+                await self._until_gone(uuid, server, deadline)
         await self._care(server)
         return True
 
     async def _until_gone(self, uuid: str, server: dict[str, Any], deadline: float) -> None:
         """Meanwhile the PENDING one stays in our care."""
-        care_again = time.monotonic() + CARE_S / 3
+        began = time.monotonic()
+        care_again = began + CARE_S / 3
         while await self._found(uuid) is not None and time.monotonic() < deadline:
             if time.monotonic() > care_again:
                 await self._care(server)
                 care_again = time.monotonic() + CARE_S / 3
-            await asyncio.sleep(POLL_S)
+            # What takes long is looked at less often.
+            await asyncio.sleep(max(POLL_S, min(LONGEST_POLL_S, (time.monotonic() - began) / 10)))
 
     async def _found(self, uuid: str) -> dict[str, Any] | None:
         try:
@@ -316,22 +373,6 @@ class Reaper:
         return status
 
 
-def mark_of(project: str) -> str:
-    """What is written down with a server that goes: its owner need not know for whom."""
-    return hashlib.sha256(project.encode()).hexdigest()[:16]
-
-
-def is_preemptible(server: dict[str, Any], projects: Collection[str] = ()) -> bool:
-    """By its project, its flavor's extra spec or its own metadata."""
-    if server["tenant_id"] in projects:
-        return True
-    words = (
-        server["flavor"].get("extra_specs", {}).get(PREEMPTIBLE, ""),
-        server["metadata"].get(PREEMPTIBLE, ""),
-    )
-    return any(word.strip().lower() in ("true", "yes", "1") for word in words)
-
-
 def _goes(one: dict[str, Any], mark: str) -> bool:
     """Whether a server went for the project of this mark, or is about to. A reaper that died in
     between may have left a mark on one that stays.
@@ -342,31 +383,3 @@ def _goes(one: dict[str, Any], mark: str) -> bool:
     return is_marked and (
         is_new or one["status"] == "DELETED" or one["OS-EXT-STS:task_state"] == "deleting"
     )
-
-
-def _is_bare_metal(server: dict[str, Any]) -> bool:
-    return any(key.startswith("resources:CUSTOM_") for key in server["flavor"]["extra_specs"])
-
-
-def _size_of(server: dict[str, Any], *, is_whole: bool) -> Room:
-    """What a server takes: of bare metal, the node."""
-    flavor = server["flavor"]
-    if is_whole:
-        return NODE
-    swap = (flavor["swap"] + 1023) // 1024
-    return Room(flavor["vcpus"], flavor["ram"], flavor["disk"] + flavor["ephemeral"] + swap)
-
-
-def _left(room: dict[str, dict[str, int]]) -> Room:
-    left = [room[what]["limit"] - room[what]["used"] for what in ("vcpus", "ram_mib", "disk_gib")]
-    return Room(*left)
-
-
-def _told(server: dict[str, Any], choice: Choice | None) -> str:
-    what = f"{server['name']} ({server['id']})"
-    if choice is None:
-        return f"{what}: no room can be freed, it would be given up"
-    if not choice.victims:
-        return f"{what}: fits on {choice.node} now, it would be built there"
-    names = ", ".join(f"{victim.name} ({victim.uuid})" for victim in choice.victims)
-    return f"{what}: would go to {choice.node} in the place of {names}"

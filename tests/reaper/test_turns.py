@@ -1,0 +1,203 @@
+"""Several PENDING servers are looked after at once, and none takes what is another's."""
+
+import asyncio
+from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from siderite.reaper import turns as turning
+from siderite.reaper.reaper import Reaper
+from siderite.reaper.turns import Turns
+from tests.reaper.test_serving import CHEAP
+from tests.reaper.test_serving import ROOM
+from tests.reaper.test_serving import Full
+from tests.reaper.test_serving import full as full_cloud
+
+SLOW = {"latency_s": {"destroy": 3600.0}}
+full = full_cloud
+
+
+def shown(name: str, *hosts: str, whole: bool = False) -> dict[str, Any]:
+    """A PENDING server that lacks only room on these hosts."""
+    specs = {"resources:CUSTOM_GOLD": "1"} if whole else {}
+    refusals = dict.fromkeys(hosts, "without room: 1 vCPU") | {"down": "it is down"}
+    return {"id": name, "refusals": refusals, "flavor": {"extra_specs": specs}}
+
+
+class Served:
+    """Turns whose servers are served until they are let go."""
+
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self.let_go: dict[str, asyncio.Event] = {}
+
+    async def serve(self, server: dict[str, Any]) -> None:
+        self.let_go[server["id"]] = asyncio.Event()
+        await self.let_go[server["id"]].wait()
+
+    def begin(self, *waiting: dict[str, Any]) -> list[str]:
+        """Those whose turn it is not."""
+        left = self.turns.begin(waiting, self.serve, lambda: None)
+        return [server["id"] for server in left]
+
+    async def done(self, name: str) -> None:
+        await asyncio.sleep(0)
+        self.let_go[name].set()
+        while name in self.turns.taken:
+            await asyncio.sleep(0)
+
+
+def story(told: Callable[[Served], Any]) -> None:
+    async def run() -> None:
+        served = Served()
+        try:
+            await told(served)
+        finally:
+            await served.turns.end()
+        assert not served.turns.taken
+
+    asyncio.run(run())
+
+
+def test_who_wants_another_host_does_not_wait_and_who_came_before_is_not_overtaken() -> None:
+    async def told(served: Served) -> None:
+        a, b, c = shown("a", "1"), shown("b", "1", "2"), shown("c", "2", "3")
+        d = shown("d", "4")
+        assert served.begin(a, b, c, d) == ["b", "c"], "c wants what b wants, and b came first"
+        assert served.begin(a, b, c, d) == ["b", "c"], "nobody is begun with twice"
+        await served.done("a")
+        assert served.begin(b, c) == ["c"]
+        await served.done("b")
+        assert served.begin(c) == []
+
+    story(told)
+
+
+def test_what_was_chosen_is_all_that_is_held() -> None:
+    async def told(served: Served) -> None:
+        assert served.begin(shown("a", "1", "2")) == []
+        served.turns.taken["a"].chosen = "1"
+        assert served.begin(shown("b", "2"), shown("c", "1")) == ["c"]
+        assert served.turns.chosen_by_others(served.turns.taken["b"]) == {"1"}
+        assert served.turns.chosen_by_others(served.turns.taken["a"]) == frozenset()
+
+    story(told)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_only_nodes_that_are_given_out_whole_are_as_good_as_each_other(whole: bool) -> None:
+    async def told(served: Served) -> None:
+        a, b = shown("a", "1", "2", whole=whole), shown("b", "1", "2", whole=whole)
+        assert served.begin(a) == []
+        with served.turns.waiting(a, lambda: None):
+            assert served.begin(b) == ([] if whole else ["b"])
+            assert served.turns.is_early(served.turns.of(b)) is not whole
+        assert served.turns.is_early(served.turns.of(b))
+        assert not served.turns.is_early(served.turns.of(a))
+
+    story(told)
+
+
+def test_there_are_only_so_many_at_once_and_those_that_wait_do_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turning, "AT_ONCE", 2)
+    monkeypatch.setattr(turning, "MOST", 3)
+
+    async def told(served: Served) -> None:
+        all_ = [shown(name, name) for name in "abcd"]
+        assert served.begin(*all_) == ["c", "d"]
+        served.turns.taken["a"].is_waiting = True
+        assert served.begin(*all_) == ["d"]
+        for turn in served.turns.taken.values():
+            turn.is_waiting = True
+        assert served.begin(*all_) == ["d"]
+
+    story(told)
+
+
+@pytest.fixture
+def gold(full: Full) -> Iterator[Full]:
+    """Two nodes, each with a preemptible server."""
+    for _ in range(2):
+        full.add_host(resource_class="CUSTOM_GOLD")
+    full.flavor = full.make_flavor()
+    specs = {"extra_specs": {"resources:CUSTOM_GOLD": "1"}}
+    assert full.ask("POST", f"/flavors/{full.flavor}/os-extra_specs", specs).status == 200
+    for _ in range(2):
+        full.boot(metadata=CHEAP, networks="none")
+    yield full
+
+
+def reap_until(cloud: Full, is_so: Callable[[Reaper], Any]) -> None:
+    """Have a reaper at work until then."""
+    reaper: Reaper = cloud.reaper()
+
+    async def at_work() -> None:
+        rounds = asyncio.create_task(reaper.round())
+        try:
+            while not await is_so(reaper):
+                assert not rounds.done()
+                await asyncio.sleep(0.02)
+        finally:
+            rounds.cancel()
+            await asyncio.gather(rounds, return_exceptions=True)
+
+    cloud.run(at_work())
+
+
+def is_active(uuid: str) -> Callable[[Reaper], Any]:
+    async def ask(reaper: Reaper) -> bool:
+        found = await reaper._found(uuid)
+        return found is not None and found["status"] == "ACTIVE"
+
+    return ask
+
+
+def test_one_that_waits_long_holds_up_nobody_who_wants_another_host(full: Full) -> None:
+    first, second = full.hosts[0], full.add_host(**ROOM)
+    for host in (first, second):
+        for _ in range(4):
+            full.boot(metadata=CHEAP, networks="none", availability_zone=f"nova:{host}")
+    slow, quick = (full.pends(availability_zone=f"nova:{host}") for host in (first, second))
+    full.script(f"host:{first}", **SLOW)
+    reap_until(full, is_active(quick))
+    assert full.status(slow) == "PENDING"
+
+
+def test_one_that_waits_for_its_node_does_not_keep_others_from_other_nodes(gold: Full) -> None:
+    first, second = gold.pends(), gold.pends()
+    gold.script(f"host:{min(gold.hosts[1:])}", **SLOW)  # of two that are alike the first is chosen
+    reap_until(gold, is_active(second))
+    assert gold.status(first) == "PENDING"
+    deleted = "/servers/detail?all_tenants=1&deleted=true"
+    assert len(gold.ask("GET", deleted).json["servers"]) == 1
+
+
+def test_nobody_is_given_up_for_want_of_what_another_may_not_need(gold: Full) -> None:
+    """Three want two nodes: the third looks again when the others are done."""
+    wanting = [gold.pends() for _ in range(3)]
+    gold.script("all", **SLOW)
+
+    async def looks_again(reaper: Reaper) -> bool:
+        return wanting[2] in reaper._later
+
+    reap_until(gold, looks_again)
+    assert [gold.status(uuid) for uuid in wanting] == ["PENDING"] * 3
+    assert len(gold.actions(wanting[2])) == 1, "nor is it tried meanwhile"
+
+
+def test_who_wants_the_same_room_waits_and_is_not_built_before(full: Full) -> None:
+    full.fill()
+    first, second = full.pends(), full.pends()
+    full.script("all", latency_s={"destroy": 0.3})
+    full.reap()
+    assert (full.status(first), full.status(second)) == ("ACTIVE", "ACTIVE")
+    began = [full.show(uuid)["OS-SRV-USG:launched_at"] for uuid in (first, second)]
+    assert began == sorted(began)
+    tries = [one["action"] for one in full.actions(second)]
+    assert tries.count("rebuild") == 2, (
+        "once to see whether it may be, and once when there was room"
+    )
