@@ -74,10 +74,10 @@ def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) 
 
 
 def test_a_verb_that_is_refused_shows_the_reason(eyes: Eyes) -> None:
-    uuid = make_node(eyes.server, "refused")
+    uuid = make_node(eyes.server, "refused", resource_class="refused")
     eyes.log_in()
     eyes.sees("Attention")
-    eyes.at("fleet/node?provision_state=enroll")
+    eyes.at("fleet/node?provision_state=enroll&resource_class=refused")
     eyes.page.check("input[aria-label='Choose refused']")
     eyes.page.select_option("select[aria-label='What to do with the chosen nodes']", "provide")
     eyes.page.click("text=Do it to the chosen")

@@ -295,13 +295,16 @@ WITH head AS (
   SELECT seq FROM event_head FOR UPDATE SKIP LOCKED
 ), known AS (
   SELECT seq FROM event_head
+), ends AS (
+  SELECT min(id) AS first, max(id) AS last FROM events WHERE seq IS NULL
 ), unplaced AS (
   SELECT id, row_number() OVER (ORDER BY id) AS n FROM events
-  WHERE seq IS NULL AND id >= (SELECT min(id) FROM events WHERE seq IS NULL)
+  WHERE seq IS NULL AND id >= (SELECT first FROM ends)
     AND (SELECT seq FROM head) = (SELECT seq FROM known)
 ), placed AS (
   UPDATE events SET seq = head.seq + unplaced.n FROM unplaced, head
-  WHERE events.id = unplaced.id RETURNING 1
+  WHERE events.id = unplaced.id
+    AND events.id BETWEEN (SELECT first FROM ends) AND (SELECT last FROM ends) RETURNING 1
 ), moved AS (
   UPDATE event_head SET seq = event_head.seq + (SELECT count(*) FROM placed)
   WHERE EXISTS (SELECT FROM placed) RETURNING 1

@@ -55,9 +55,11 @@ def test_how_a_host_is_shows_at_once(both: Cloud, monkeypatch: pytest.MonkeyPatc
     async def down(ctx: Any) -> dict[str, str]:
         return dict.fromkeys(both.hosts, "DOWN")
 
-    monkeypatch.setattr(listing, "host_statuses", down)
     monkeypatch.setattr("siderite.compute.web.service._STATUSES_S", 0.0)
-    assert {one["host_status"] for one in _page(both) if one["id"] == uuid} == {"DOWN"}
+    with monkeypatch.context() as patch:
+        patch.setattr(listing, "host_statuses", down)
+        assert {one["host_status"] for one in _page(both) if one["id"] == uuid} == {"DOWN"}
+    assert {one["host_status"] for one in _page(both) if one["id"] == uuid} == {"UP"}
 
 
 def test_the_project_in_the_address_is_in_the_links(both: Cloud) -> None:

@@ -178,7 +178,7 @@ def test_a_server_becomes_an_image(both: Cloud) -> None:
     both.settled(uuid)
     shown = both.app.ask("GET", f"/image/v2/images/{image}", version=None).json
     assert (shown["status"], shown["name"], shown["k"]) == ("active", "copy", "v")
-    assert both.create(imageRef=image)
+    assert both.boot(imageRef=image)
     old = both.act(uuid, "createImage", {"name": "old"}, version=44)
     assert (old.status, old.body) == (202, b"")
     assert "/image/v2/images/" in old.headers["location"]

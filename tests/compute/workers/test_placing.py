@@ -1,5 +1,7 @@
 """Servers find their hosts, or are told why not; a host that fails is left for another."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tests.compute.cloud import Cloud
@@ -11,13 +13,23 @@ def _service(cloud: Cloud, host: str, **fields: Any) -> None:
     assert cloud.ask("PUT", f"/os-services/{ident}", fields, version=53).status == 200
 
 
+@contextmanager
+def _one_more_host(cloud: Cloud, **options: Any) -> Iterator[str]:
+    """A host that no other test is to have servers on."""
+    host = cloud.add_host(**options)
+    yield host
+    _service(cloud, host, status="disabled")
+    cloud.hosts.remove(host)
+
+
 def test_without_room_a_server_is_an_error_that_says_per_host_why(both: Cloud) -> None:
     huge = both.make_flavor(vcpus=1000)
     uuid = both.create(flavorRef=huge)
     seen = both.until(uuid, "ERROR")
-    assert seen["fault"]["message"].startswith("No valid host was found. Of 2 hosts: 2 without")
+    assert seen["fault"]["message"].startswith("No valid host was found. Of ")
+    assert "2 without room" in seen["fault"]["message"]
     assert seen["fault"]["code"] == 500
-    assert set(seen["refusals"]) == set(both.hosts)
+    assert set(seen["refusals"]) >= set(both.hosts)
     (action,) = both.actions(uuid)
     assert action["message"] == "Error"
     assert action["events"][0]["event"] == "conductor_schedule_and_build_instances"
@@ -33,20 +45,19 @@ def test_without_room_a_server_is_an_error_that_says_per_host_why(both: Cloud) -
 def test_a_build_that_fails_is_tried_on_another_host(both: Cloud) -> None:
     for host in both.hosts:
         both.boot(host=host)  # so that the new one is the emptiest
-    first = both.add_host()
-    both.script(f"host:{first}", fail={"spawn": "disk full"})
-    before = both.claimed()
-    uuid = both.create()
-    seen = both.until(uuid, "ACTIVE")
-    assert seen["OS-EXT-SRV-ATTR:host"] != first
-    (action,) = both.actions(uuid)
-    assert [event["result"] for event in action["events"]] == ["Error", "Success"]
-    assert "disk full" in action["events"][0]["details"]
-    assert both.guests.where(uuid) == [seen["OS-EXT-SRV-ATTR:host"]]
-    both.ask("DELETE", f"/servers/{uuid}")
-    both.wait(uuid, lambda seen: seen["status"] == "GONE")
-    assert both.claimed() == before
-    _service(both, first, status="disabled")
+    with _one_more_host(both) as first:
+        both.script(f"host:{first}", fail={"spawn": "disk full"})
+        before = both.claimed()
+        uuid = both.create()
+        seen = both.until(uuid, "ACTIVE")
+        assert seen["OS-EXT-SRV-ATTR:host"] != first
+        (action,) = both.actions(uuid)
+        assert [event["result"] for event in action["events"]] == ["Error", "Success"]
+        assert "disk full" in action["events"][0]["details"]
+        assert both.guests.where(uuid) == [seen["OS-EXT-SRV-ATTR:host"]]
+        both.ask("DELETE", f"/servers/{uuid}")
+        both.wait(uuid, lambda seen: seen["status"] == "GONE")
+        assert both.claimed() == before
 
 
 def test_a_build_that_fails_everywhere_is_an_error(lite: Cloud) -> None:
@@ -117,10 +128,10 @@ def test_bare_metal_goes_to_a_node_of_its_class_and_takes_it_whole(lite: Cloud) 
 
 
 def test_many_at_once_fill_the_hosts_and_never_overcommit(both: Cloud) -> None:
-    host = both.add_host(vcpus=1, ram_mib=4096, disk_gib=100)
-    flavor = both.make_flavor(vcpus=1, ram=512)
-    uuids = [both.create(flavorRef=flavor, host=host) for _ in range(7)]
-    seen = [both.settled(uuid)["status"] for uuid in uuids]
-    assert sorted(seen) == ["ACTIVE"] * 4 + ["ERROR"] * 3
-    row = next(row for row in both.claimed() if row[0] == host)
-    assert row[1:] == (4, 2048, 4, 4)
+    with _one_more_host(both, vcpus=1, ram_mib=4096, disk_gib=100) as host:
+        flavor = both.make_flavor(vcpus=1, ram=512)
+        uuids = [both.create(flavorRef=flavor, host=host) for _ in range(7)]
+        seen = [both.settled(uuid)["status"] for uuid in uuids]
+        assert sorted(seen) == ["ACTIVE"] * 4 + ["ERROR"] * 3
+        row = next(row for row in both.claimed() if row[0] == host)
+        assert row[1:] == (4, 2048, 4, 4)
