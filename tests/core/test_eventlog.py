@@ -132,8 +132,8 @@ def test_what_has_its_place_is_not_looked_at_again(postgres, postgres_url, analy
                     postgres.sql("ANALYZE events", url=postgres_url)
                 assert await eventlog.place(store) == many
             await store.write(MANY, (1,))
-            explained = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {eventlog.PLACE}"
-            [[told]] = await store.write(explained, ("", ""))
+            explained = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {eventlog.PLACE % ''}"
+            [[told]] = await store.write(explained)
             return json.loads(str(told))[0]["Plan"]["Shared Hit Blocks"]
 
     assert asyncio.run(story()) < 200

@@ -310,10 +310,10 @@ WITH head AS (
   WHERE EXISTS (SELECT FROM placed) RETURNING 1
 )
 SELECT (SELECT seq FROM head) = (SELECT seq FROM known), (SELECT count(*) FROM placed),
-  (SELECT seq FROM known),
-  (SELECT CASE WHEN ? <> '' THEN pg_notify(?, '') END FROM moved)
+  (SELECT seq FROM known)%s
 """
-"""The sequencer's statement; its arguments are the signal's name, twice."""
+"""The sequencer's statement. It has no arguments, so that PostgreSQL plans it once."""
+_TELL = ", (SELECT pg_notify('%s', '') FROM moved)"
 _AGAIN_S = 0.02
 
 
@@ -334,8 +334,9 @@ async def place_next(store: Store, tell: str = "") -> tuple[int, int]:
     trip. The least `id` is asked for apart because that finds it by walking the index, which clears
     away what had no place before.
     """
+    sql = PLACE % (_TELL % tell if tell else "")
     while True:
-        is_ours, count, head, _ = (await store.write(PLACE, (tell, tell)))[0]
+        is_ours, count, head = (await store.write(sql))[0][:3]
         if is_ours:
             return int(head or 0), int(head or 0) + int(count or 0)
         await asyncio.sleep(_AGAIN_S)

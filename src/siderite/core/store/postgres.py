@@ -1,8 +1,8 @@
 """PostgreSQL by asyncpg: a commit is one statement, one round trip, perhaps shared with others.
 
-The ops of a commit become the data-modifying parts of one `WITH`, and a small function of ours
-raises when one of them touched another number of rows than it must: the statement is then undone
-as a whole. All parts see the same snapshot, so one commit may not touch the same row twice.
+The ops of a commit become the data-modifying parts of one `WITH`, and a small function of ours,
+which raises, is called when one of them touched another number of rows than it must: the statement
+is then undone as a whole. All parts see the same snapshot, so one commit may not touch the same row twice.
 """
 
 import asyncio
@@ -37,15 +37,14 @@ COMMITS, READS = 2, 3
 COMMAND_S = 60.0
 """How long a statement of the pool's may take."""
 LOST = "SD409"
-"""The SQLSTATE that `siderite_expect` raises."""
+"""The SQLSTATE that `siderite_lost` raises."""
 
 # Several processes may start at once: each makes it in turn.
-_EXPECT = f"""
+_LOST = f"""
 SELECT pg_advisory_xact_lock(734001);
-CREATE OR REPLACE FUNCTION siderite_expect(touched bigint, expected bigint) RETURNS int AS $$
+CREATE OR REPLACE FUNCTION siderite_lost() RETURNS int AS $$
 BEGIN
-  IF touched <> expected THEN RAISE EXCEPTION 'lost' USING ERRCODE = '{LOST}'; END IF;
-  RETURN 0;
+  RAISE EXCEPTION 'lost' USING ERRCODE = '{LOST}';
 END $$ LANGUAGE plpgsql
 """
 
@@ -91,7 +90,7 @@ class PostgresStore:
         pool = Pool(connector, SIZE, command_timeout=COMMAND_S, statement_cache_size=512)
         try:
             async with connector.alone() as connection:
-                await connection.execute(_EXPECT)
+                await connection.execute(_LOST)
         except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as why:
             raise RuntimeError(
                 f"cannot use the PostgreSQL database: {why}; check --db and that it runs."
@@ -232,12 +231,15 @@ class PostgresStore:
         key = tuple((op.sql, op.rows) for op in ops)
         known = self._composed.get(key)
         if known is None:
-            parts, checks = [], ["0"]
+            parts, checks = [], []
             for n, op in enumerate(ops):
                 parts.append(f"op{n} AS ({op.sql} RETURNING 1)")
                 if op.rows is not None:
-                    checks.append(f"siderite_expect((SELECT count(*) FROM op{n}), {op.rows})")
-            known = self._number(f"WITH {', '.join(parts)} SELECT {', '.join(checks)}")
+                    checks.append(f"(SELECT count(*) FROM op{n}) = {op.rows}")
+            answer = "0"
+            if checks:
+                answer = f"CASE WHEN {' AND '.join(checks)} THEN 0 ELSE siderite_lost() END"
+            known = self._number(f"WITH {', '.join(parts)} SELECT {answer}")
             self._composed[key] = known
         return known
 
