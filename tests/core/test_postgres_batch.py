@@ -7,7 +7,6 @@ import pytest
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import open_store
-from siderite.core.store.postgres import COMMITS
 from siderite.core.store.postgres_batch import LONG_S
 from siderite.core.store.postgres_batch import TOGETHER
 from siderite.core.store.postgres_batch import Batch
@@ -36,7 +35,7 @@ def tell(story):
     async def all_of_it():
         database = Database()
         batch = Batch(database.run, ON_THE_WAY)
-        on_the_way = [asyncio.create_task(batch.do(f"slow {n}", (0,))) for n in range(ON_THE_WAY)]
+        on_the_way = await hand_in(batch, *[(f"slow {n}", 0) for n in range(ON_THE_WAY)])
         await asyncio.sleep(0)
         async with asyncio.timeout(PATIENCE_S):
             await story(database, batch)
@@ -54,6 +53,33 @@ async def hand_in(batch, *commits):
 
 def of_ours(database):
     return [one for one in database.ran if not one[0].startswith("slow")]
+
+
+def test_what_comes_in_one_turn_of_the_loop_goes_together_though_nothing_is_on_the_way():
+    async def story():
+        database = Database()
+        batch = Batch(database.run, ON_THE_WAY)
+        tasks = await hand_in(batch, ("a", 1), ("b", 2), ("a", 3), ("a", "bad"), ("c", 4))
+        tasks[1].cancel()
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(one) for one in answers] == [int, asyncio.CancelledError, int, Lost, int]
+        assert database.ran[0] == ("a", [1, 3, "bad"])
+        assert "b" not in [sql for sql, _ in database.ran]
+        await batch.close()
+
+    asyncio.run(story())
+
+
+def test_who_stops_waiting_takes_nobody_along():
+    async def story():
+        database = Database()
+        batch = Batch(database.run, ON_THE_WAY)
+        first, *others = await hand_in(batch, *[("a", n) for n in range(TOGETHER + 3)])
+        first.cancel()
+        await asyncio.gather(*others)
+        assert [len(several) for _, several in database.ran] == [TOGETHER - 1, 3]
+
+    asyncio.run(story())
 
 
 def test_what_waits_with_the_same_statement_goes_together_in_order():
@@ -133,7 +159,7 @@ def test_on_postgresql_they_are_one_transaction_and_a_clash_is_one_ones_own(post
     clashes = last == "n0"
     assert len(problems) == clashes
     assert len(transactions) == 10 - clashes
-    assert len(set(transactions)) == (9 if clashes else COMMITS + 1)
+    assert len(set(transactions)) == (9 if clashes else 1)
 
 
 def test_reads_that_go_together_each_get_their_own_rows_in_order(postgres_url):

@@ -2,7 +2,8 @@
 
 A statement costs PostgreSQL and us as much for its round trip, and a commit for its flush to disk,
 as for what it does. So few are on the way at a time; those that come meanwhile wait, and when the
-next may go, all that wait with the same statement go together, in the order in which they came:
+next may go, all that wait with the same statement go together, in the order in which they came. So
+do those that come in one turn of the loop, where none has to wait:
 commits become one transaction, reads one question. If one of them cannot be, none is, and each is
 tried again apart: whoever lost hears of it, the others do not.
 """
@@ -41,24 +42,45 @@ class Batch(Generic[T]):
         self._on_the_way = on_the_way
         self._count = 0
         self._waiting: dict[str, list[Waiting[T]]] = {}
+        self._along: dict[str, list[Waiting[T]]] = {}  # with what goes at the end of this turn
         self._tasks: set[asyncio.Task[None]] = set()
         self._landings = 0
         self._look: asyncio.TimerHandle | None = None
 
     async def do(self, sql: str, args: Args) -> T:
         """Run the statement, perhaps with others like it."""
-        if self._count < self._on_the_way:
-            self._count += 1
-            try:
-                return (await self._run(sql, (args,)))[0]
-            finally:
-                self._landed()
+        along = self._along.get(sql)
+        if along is None and self._count < self._on_the_way:
+            return await self._first(sql, args)
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
+        if along is not None and len(along) < TOGETHER - 1:
+            along.append((args, done))
+            return await done
         self._waiting.setdefault(sql, []).append((args, done))
         if self._look is None:
             self._look = loop.call_later(LONG_S, self._hurry, self._landings)
         return await done
+
+    async def _first(self, sql: str, args: Args) -> T:
+        """Go at the end of this turn, with all like it that come till then."""
+        self._count += 1
+        along = self._along[sql] = []
+        try:
+            await asyncio.sleep(0)
+        except BaseException:
+            del self._along[sql]
+            self._go(sql, along)
+            raise
+        del self._along[sql]
+        if along:
+            done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+            self._go(sql, [(args, done), *along])
+            return await done
+        try:
+            return (await self._run(sql, (args,)))[0]
+        finally:
+            self._landed()
 
     async def close(self) -> None:
         """Wait, for a while, until all is through that was handed in."""
@@ -81,6 +103,9 @@ class Batch(Generic[T]):
             self._waiting[sql] = some[TOGETHER:]
             del some[TOGETHER:]
         self._count += 1
+        self._go(sql, some)
+
+    def _go(self, sql: str, some: Sequence[Waiting[T]]) -> None:
         task = asyncio.create_task(self._together(sql, some))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
