@@ -2,7 +2,8 @@
 
 The ops of a commit become the data-modifying parts of one `WITH`, and a small function of ours,
 which raises, is called when one of them touched another number of rows than it must: the statement
-is then undone as a whole. All parts see the same snapshot, so one commit may not touch the same row twice.
+is then undone as a whole. All parts see the same snapshot, so one commit may not touch the same row
+twice.
 """
 
 import asyncio
