@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,15 @@ def make_node(server: Server, name: str, **fields) -> str:
     return iron(server, "POST", "/nodes", {"driver": "fake-hardware", "name": name, **fields})[
         "uuid"
     ]
+
+
+def wait_for(server: Server, uuid: str, **wanted) -> None:
+    deadline = time.monotonic() + 60
+    while any(
+        (node := iron(server, "GET", f"/nodes/{uuid}"))[name] != wanted[name] for name in wanted
+    ):
+        assert time.monotonic() < deadline, node
+        time.sleep(0.05)
 
 
 def test_somebody_logs_in_and_a_wrong_password_is_told(eyes: Eyes) -> None:
@@ -87,6 +97,45 @@ def test_a_verb_that_is_refused_shows_the_reason(eyes: Eyes) -> None:
     row = "tr:has(a:text-is('refused'))"
     eyes.page.wait_for_selector(f"{row} .tag:text-is('manageable')")  # live, and still chosen
     assert eyes.page.is_checked(f"{row} input")
+
+
+def test_a_failed_deploy_is_found_understood_and_tried_again(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "failing")
+    for verb, end in (("manage", "manageable"), ("provide", "available")):
+        iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": verb})
+        wait_for(eyes.server, uuid, provision_state=end)
+    eyes.server.script(f"node:{uuid}", fail={"deploy.write_image": "the disk is gone"})
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "active"})
+    wait_for(eyes.server, uuid, provision_state="deploy failed")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
+    wait_for(eyes.server, uuid, power_state="power on", last_error=None)
+    eyes.log_in()
+    eyes.page.click(".card a:has-text('deploy failed')")
+    eyes.page.click("td a:text-is('failing')")
+    eyes.sees("the disk is gone", within=".trouble")  # though the power request took the error away
+    eyes.sees("active (deploy it)", within=".trouble")
+    eyes.server.unscript(f"node:{uuid}")
+    eyes.page.click("button:text-is('active')")
+    eyes.page.wait_for_selector("h1 .tag:text-is('active')")
+    eyes.page.click("button:text-is('service')")
+    eyes.page.fill("dialog textarea", '[{"interface": "deploy", "step": "burnin_cpu"}]')
+    eyes.page.click("dialog button:text-is('Go on')")
+    eyes.page.wait_for_selector("td:has-text('servicing → active')")
+    eyes.at(f"events?type=*.error&resource={uuid}")
+    eyes.sees("deploying → deploy failed", within="#tail")
+
+
+def test_a_session_that_ends_goes_on_where_it_was(eyes: Eyes) -> None:
+    eyes.log_in()
+    eyes.page.wait_for_selector("#live.on")
+    spoilt = 'sessionStorage.getItem(\'siderite-session\').replace(/token":"[^"]*/, \'token":"x\')'
+    eyes.page.evaluate(f"sessionStorage.setItem('siderite-session', {spoilt})")
+    eyes.at("health")
+    eyes.page.reload()
+    eyes.sees("Your session has ended", within=".login")
+    eyes.page.fill("input[name=password]", eyes.server.password)
+    eyes.page.click("button:has-text('Log in')")
+    eyes.page.wait_for_selector("h1:text-is('Health')")
 
 
 def test_an_outage_appears_on_attention_and_goes(eyes: Eyes) -> None:

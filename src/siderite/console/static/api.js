@@ -21,7 +21,7 @@ export async function login(name, password, project) {
     identity: { methods: ["password"], password: { user: { name, password, domain } } },
     scope: { project: { name: project, domain } },
   };
-  const answer = await fetch("/identity/v3/auth/tokens", {
+  const answer = await reach("/identity/v3/auth/tokens", {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ auth }),
   });
   if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
@@ -36,6 +36,24 @@ export async function login(name, password, project) {
 export function logout() {
   session = null;
   sessionStorage.removeItem(KEPT);
+}
+
+// Whoever logs in again goes on where the session ended.
+export const BACK = "siderite-back";
+
+function ended() {
+  sessionStorage.setItem(BACK, location.hash);
+  logout();
+  location.hash = "#/login";
+  return new Refused(401, "Your session has ended: log in again.");
+}
+
+// Without credentials of the browser's own: else it would ask for a password itself when a session ends.
+async function reach(path, sent) {
+  try { return await fetch(path, { ...sent, credentials: "omit" }); } catch (why) {
+    if (why.name === "AbortError") throw why;
+    throw new Refused(0, "The service does not answer: is it running, and can this browser reach it?");
+  }
 }
 
 const VERSIONS = [
@@ -55,12 +73,8 @@ export async function ask(method, path, body) {
     sent.headers["Content-Type"] = "application/json";
     sent.body = JSON.stringify(body);
   }
-  const answer = await fetch(path, sent);
-  if (answer.status === 401 && session) {
-    logout();
-    location.hash = "#/login";
-    throw new Refused(401, "Your session has ended: log in again.");
-  }
+  const answer = await reach(path, sent);
+  if (answer.status === 401 && session) throw ended();
   if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
   const text = await answer.text();
   if (!text) return null;
@@ -89,7 +103,7 @@ export async function follow(after, tell, state, signal) {
   let pause = 200;
   while (!signal.aborted) {
     try {
-      const answer = await fetch(`/events/v1/events?after=${last}`, {
+      const answer = await reach(`/events/v1/events?after=${last}`, {
         headers: { ...headers("/events/"), Accept: "text/event-stream" }, signal,
       });
       if (!answer.ok) throw new Refused(answer.status, "no stream");
@@ -113,7 +127,9 @@ export async function follow(after, tell, state, signal) {
       }
     } catch (why) {
       if (signal.aborted) return;
-      if (why.status === 401) return;
+      if (why.status === 401) { if (session) ended(); return; }
+      // The log was made anew, or what came next is no longer kept: from its end on.
+      if (why.status === 400 || why.status === 410) last = await get("/events/v1/events?last=1").then((found) => found.next, () => last);
     }
     state("off", last);
     await new Promise((done) => setTimeout(done, pause));

@@ -1,6 +1,6 @@
 // Which page, who is logged in, and what is live.
 
-import { calls, can, follow, get, login, logout, session } from "./api.js";
+import { BACK, calls, can, follow, get, login, logout, session } from "./api.js";
 import { fleet, heardOf } from "./fleet.js";
 import { oneNode, oneServer } from "./machine.js";
 import * as pages from "./pages.js";
@@ -32,6 +32,9 @@ async function show(quietly) {
   document.getElementById("top").hidden = false;
   draw(name);
   const mine = ++turn;
+  // First, so that nothing happens unheard between what is shown and what is told.
+  if (!stream) await listen();
+  if (mine !== turn) return;
   calls.length = 0;
   if (!quietly) page.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading …"));
   let made;
@@ -43,7 +46,7 @@ async function show(quietly) {
       made = await (name === "fleet" ? fleet(words[0], query) : found[2](query));
     }
   } catch (why) {
-    made = [h("h1", {}, "That did not work"), h("div", { class: "trouble" }, why.message), h("button", { onclick: () => show() }, "Try again")];
+    made = [h("h1", {}, "That did not work"), h("div", { class: "trouble", role: "alert" }, why.message), h("button", { id: "again", onclick: () => show() }, "Try again")];
   }
   if (mine !== turn) return;
   const scrolled = quietly ? window.scrollY : 0;
@@ -59,7 +62,6 @@ async function show(quietly) {
   shownAt = location.hash;
   const heading = page.querySelector("h1 .long") || page.querySelector("h1");
   document.title = `${heading ? heading.textContent.trim() : "Siderite"} · Siderite`;
-  if (!stream) listen();
 }
 
 // A page that is drawn again leaves the keyboard where it was, and open what was open.
@@ -97,10 +99,12 @@ function behind() {
 }
 
 function showLogin() {
+  turn += 1;
   document.getElementById("top").hidden = true;
   document.getElementById("behind").replaceChildren();
   if (stream) { stream.abort(); stream = null; }
-  const problem = h("div", { role: "alert" });
+  const back = sessionStorage.getItem(BACK);
+  const problem = h("div", { role: "alert" }, back ? h("div", { class: "note" }, "Your session has ended: log in again, and go on where you were.") : null);
   const form = h("form", { class: "login" },
     h("h1", {}, h("img", { src: "icon.svg", alt: "", width: 30, height: 30 }), "Siderite"),
     h("label", {}, "User", h("input", { name: "user", autocomplete: "username", required: true, value: "admin" })),
@@ -113,8 +117,9 @@ function showLogin() {
     const said = new FormData(form);
     try {
       await login(said.get("user"), said.get("password"), said.get("project"));
-      location.hash = "#/attention";
-      show();
+      sessionStorage.removeItem(BACK);
+      const next = back || (/^(#\/?(login)?)?$/.test(location.hash) ? "#/attention" : location.hash);
+      if (location.hash === next) show(); else location.hash = next;
     } catch (why) {
       problem.replaceChildren(h("div", { class: "trouble" }, why.message));
     }
@@ -130,16 +135,19 @@ async function listen() {
   stream = new AbortController();
   const label = document.getElementById("live");
   let after = 0;
-  try { after = (await get("/events/v1/log")).newest || 0; } catch { after = Number(sessionStorage.getItem("siderite-after") || 0); }
-  calls.length = 0;
+  const { signal } = stream;
+  try { after = (await get("/events/v1/events?last=1")).next; } catch { after = Number(sessionStorage.getItem("siderite-after") || 0); }
+  if (signal.aborted) return;
   follow(after, heard, (state, last) => {
     sessionStorage.setItem("siderite-after", String(last));
     // The word is read out when it changes; the number, which always does, is for the eye.
     const word = state === "on" ? "live" : "reconnecting";
+    // What was asked for while the service was away is asked for again.
+    if (state === "on" && label.className === "off" && (document.getElementById("again") || LIVE_PAGES.has(where().name))) soon(0);
     if (label.className !== state) label.replaceChildren(word, h("span", { "aria-hidden": "true" }));
     label.className = state;
     label.lastChild.textContent = ` · ${last}`;
-  }, stream.signal);
+  }, signal);
 }
 
 function heard(event) {
@@ -147,9 +155,11 @@ function heard(event) {
   if (name === "events") {
     const table = page.querySelector("table[data-type]");
     const glob = table ? table.getAttribute("data-type") : "";
-    const matches = !glob || new RegExp(`^${glob.split("*").map((part) => part.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\?/g, ".")).join(".*")}$`).test(event.event_type);
+    const only = table ? table.getAttribute("data-resource") : "";
+    const matches = (!only || only === event.resource.id) && (!glob || new RegExp(`^${glob.split("*").map((part) => part.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\?/g, ".")).join(".*")}$`).test(event.event_type));
     const body = document.getElementById("tail");
     if (body && matches) {
+      page.querySelector("p.empty")?.remove();
       body.prepend(pages.eventRow(event, true));
       while (body.children.length > 500) body.lastChild.remove();
     }
@@ -182,16 +192,21 @@ query.addEventListener("input", () => {
   clearTimeout(asking);
   asking = setTimeout(search, 150);
 });
+// The page of what was found: of the machine it belongs to, else what the log tells of it.
+function place({ type, id, data }) {
+  if (type === "server" || type === "instance") return `#/server/${id}`;
+  if (type === "node" || data.node_uuid) return `#/node/${type === "node" ? id : data.node_uuid}`;
+  return `#/events?resource=${id}`;
+}
+
 async function search() {
   const words = query.value.trim();
   if (!words) { found.hidden = true; return; }
   let results = [];
   try { results = (await get(`/events/v1/search?q=${encodeURIComponent(words)}&limit=20`)).results; } catch (why) { toast(why.message, true); }
   found.replaceChildren(...(results.length ? results.map((one) => {
-    const kind = ["server", "instance"].includes(one.type) ? "server" : "node";
-    const id = one.data.node_uuid || one.id;
     const about = one.data.provision_state || one.data.state || one.data.address || "";
-    return h("li", {}, h("a", { href: `#/${kind}/${id}`, role: "option", onclick: () => { found.hidden = true; query.value = ""; } },
+    return h("li", {}, h("a", { href: place(one), onclick: () => { found.hidden = true; query.value = ""; } },
       h("span", { class: "soft" }, `${one.type} `), one.data.name || one.data.display_name || one.id, h("span", { class: "soft" }, ` ${about}`)));
   }) : [h("li", { class: "soft" }, "Nothing found.")]));
   found.hidden = false;
@@ -220,6 +235,6 @@ document.getElementById("theme").addEventListener("click", () => {
   document.documentElement.dataset.theme = dark ? "light" : "dark";
   localStorage.setItem("siderite-theme", document.documentElement.dataset.theme);
 });
-document.getElementById("leave").addEventListener("click", () => { logout(); location.hash = "#/login"; });
+document.getElementById("leave").addEventListener("click", () => { logout(); sessionStorage.removeItem(BACK); location.hash = "#/login"; });
 window.addEventListener("hashchange", () => show());
 show();

@@ -15,7 +15,7 @@ export const runs = (one) => RUNNING[one["OS-EXT-STS:power_state"]] || "–";
 
 const KINDS = {
   node: {
-    noun: "nodes",
+    noun: "nodes", none: "There are no nodes yet. Enrol one: openstack baremetal node create --driver redfish --name NAME …",
     columns: ["Node", "State", "Power", "In state for", "Owner", "Class", "Why"],
     facets: (asked) => [choice("provision_state", "state", STATES, asked), choice("maintenance", "maintenance", ["true", "false"], asked),
       choice("fault", "fault", ["power failure", "clean failure", "rescue abort failure"], asked), words("resource_class", "resource class", asked), words("owner", "owner", asked)],
@@ -28,7 +28,7 @@ const KINDS = {
     act: nodeVerb,
   },
   server: {
-    noun: "servers",
+    noun: "servers", none: "There are no servers yet. Make one: siderite server create NAME --flavor FLAVOR --image IMAGE",
     columns: ["Server", "Status", "Power", "In state for", "Owner", "Host", "Flavor", "Why"],
     facets: (asked) => [choice("status", "status", STATUSES, asked), words("name", "name", asked), words("host", "host", asked)],
     address: (asked, marker, limit) => `/compute/v2.1/servers/detail?${with_(asked, { limit, ...(can("admin") ? { all_tenants: 1 } : {}), ...(marker ? { marker } : {}) })}`,
@@ -41,6 +41,9 @@ const KINDS = {
   },
 };
 
+// What takes something away from whoever uses the machine, and is asked about first.
+const DISTURBS = /^(delete|rebuild|power off|rebooting|soft|stop|reboot|pause|suspend|shelve)/;
+export const words_ = (verb) => verb.replaceAll("_", " ");
 const with_ = (asked, more) => new URLSearchParams([...asked, ...Object.entries(more)]);
 const link = (kind, id, name) => h("a", { class: "name", href: `#/${kind}/${id}`, title: name || id }, name || id);
 
@@ -72,7 +75,17 @@ export async function fleet(kind = "node", query = "") {
   let total = 0;
   async function next() {
     more.disabled = true;
-    const { items, end } = await fetchPage();
+    let page;
+    try { page = await fetchPage(); } catch (problem) {
+      if (!parts.length) throw problem;
+      toast(problem.message, true);
+      more.textContent = "Try again";
+      watcher.unobserve(more);
+      more.disabled = false;
+      return;
+    }
+    more.textContent = "More";
+    const { items, end } = page;
     const before = parts.length;
     for (let at = 0; at < items.length; at += FIRST) parts.push(part(items.slice(at, at + FIRST), (one) => row(way, one, chosen), way.id));
     if (!before && parts.length) parts[0].show();
@@ -91,7 +104,7 @@ export async function fleet(kind = "node", query = "") {
   await next();
   return [
     h("h1", {}, "Fleet"), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen) : null, h("p", { class: "count" }, count),
-    total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, `No ${way.noun} match.`), more,
+    total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : way.none), more,
   ];
 }
 
@@ -193,11 +206,11 @@ async function searched(way, kind, sought, asked) {
 }
 
 function bulk(way, chosen) {
-  const verb = h("select", { "aria-label": `What to do with the chosen ${way.noun}` }, way.verbs.map((word) => h("option", {}, word)));
+  const verb = h("select", { "aria-label": `What to do with the chosen ${way.noun}` }, way.verbs.map((word) => h("option", { value: word }, words_(word))));
   const go = h("button", { type: "button" }, "Do it to the chosen");
   go.addEventListener("click", async () => {
     if (!chosen.size) { toast(`Choose some ${way.noun} first.`, true); return; }
-    if (/delete/.test(verb.value) && !window.confirm(`${verb.value}: ${chosen.size} ${way.noun}?`)) return;
+    if (DISTURBS.test(verb.value) && !window.confirm(`${words_(verb.value)}: ${number(chosen.size)} ${way.noun}?`)) return;
     go.disabled = true;
     const refused = [];
     const waiting = [...chosen];
@@ -206,17 +219,17 @@ function bulk(way, chosen) {
     };
     await Promise.all([work(), work(), work(), work()]);
     go.disabled = false;
-    toast(`${verb.value}: ${chosen.size - refused.length} taken${refused.length ? `, ${refused.length} refused: ${refused[0]}` : ""}.`, refused.length > 0);
+    toast(`${words_(verb.value)}: ${chosen.size - refused.length} taken${refused.length ? `, ${refused.length} refused: ${refused[0]}` : ""}.`, refused.length > 0);
   });
   return h("div", { class: "bar", role: "group", "aria-label": "Many at once" }, verb, go);
 }
 
-export function nodeVerb(uuid, verb) {
+export function nodeVerb(uuid, verb, more = {}) {
   const at = `/baremetal/v1/nodes/${uuid}`;
   if (verb.startsWith("power ") || verb === "rebooting" || verb.startsWith("soft ")) return ask("PUT", `${at}/states/power`, { target: verb });
   if (verb === "maintenance on") return ask("PUT", `${at}/maintenance`, { reason: `set in the console by ${session.name}` });
   if (verb === "maintenance off") return ask("DELETE", `${at}/maintenance`);
-  return ask("PUT", `${at}/states/provision`, { target: verb });
+  return ask("PUT", `${at}/states/provision`, { target: verb, ...more });
 }
 
 export const SERVER_VERBS = { start: ["os-start", null], stop: ["os-stop", null], reboot: ["reboot", { type: "SOFT" }], reboot_hard: ["reboot", { type: "HARD" }],

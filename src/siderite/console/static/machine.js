@@ -1,8 +1,8 @@
 // One machine: where it is, what can be done, what happened, and why it is stuck.
 
 import { can, get } from "./api.js";
-import { SERVER_VERBS, nodeVerb, runs, serverVerb } from "./fleet.js";
-import { ago, copy, h, power, quietly, raw, table, tag, toast } from "./ui.js";
+import { SERVER_VERBS, nodeVerb, runs, serverVerb, words_ } from "./fleet.js";
+import { ago, copy, h, power, question, quietly, raw, table, tag, toast } from "./ui.js";
 
 let tables = null;
 async function machines() {
@@ -10,18 +10,47 @@ async function machines() {
   return tables;
 }
 
-function verbs(label, words, legal, act) {
+// What a verb needs beside the machine: asked for in a dialog. Null: it was called off.
+const STEP = '[{"interface": "deploy", "step": "erase_devices_metadata"}]';
+async function needed(word) {
+  if (word === "rescue") {
+    const said = await question("Rescue", "A password to log in to the rescue system with", h("input", { type: "password", required: true, autocomplete: "new-password" }));
+    return said === null ? null : { rescue_password: said };
+  }
+  if (word !== "clean" && word !== "service") return {};
+  const field = h("textarea", { required: true, spellcheck: "false" });
+  field.value = word === "clean" ? STEP : '[{"interface": "deploy", "step": "burnin_cpu"}]';
+  const said = await question(`${word === "clean" ? "Clean" : "Service"} by steps`, "The steps, as JSON", field);
+  if (said === null) return null;
+  try { return { [`${word}_steps`]: JSON.parse(said) }; } catch (problem) { throw new Error(`the steps are not JSON: ${problem.message}`); }
+}
+
+function verbs(label, words, legal, act, { sure = () => null, means = {} } = {}) {
   return h("div", { class: "bar", role: "group", tabindex: -1, "aria-label": label }, words.map((word) =>
     h("button", { type: "button", disabled: !can("member") || !legal.includes(word),
-      title: !can("member") ? "Your role may look, not act." : legal.includes(word) ? null : "Not possible in this state.",
+      title: !can("member") ? "Your role may look, not act." : legal.includes(word) ? means[word] : "Not possible in this state.",
       onclick: async () => {
-        if (/^(delete|rebuild)/.test(word) && !window.confirm(`${word}?`)) return;
-        try { await act(word); toast(`${word}: taken.`); } catch (problem) { toast(`${word}: ${problem.message}`, true); }
-      } }, word)));
+        if (sure(word) && !window.confirm(sure(word))) return;
+        try { if (await act(word) !== null) toast(`${words_(word)}: taken.`); } catch (problem) { toast(`${words_(word)}: ${problem.message}`, true); }
+      } }, words_(word))));
+}
+
+const MEANS = { manage: "try its BMC and bring it under control", provide: "clean it and offer it", active: "deploy it", deleted: "undeploy it, then clean it", rebuild: "deploy it again",
+  inspect: "find out what it is made of", clean: "run cleaning steps", service: "run steps on it while it is in use", adopt: "take it over as it runs", abort: "stop what is under way",
+  rescue: "boot a rescue system", unrescue: "boot its own system again", unhold: "go on with what is held" };
+
+function sureOfNode(one, word) {
+  const name = one.name || one.uuid;
+  if (word === "deleted") return `Undeploy ${name}? What runs on it ends, and its disks are cleaned.`;
+  if (word === "rebuild") return `Deploy ${name} again? Its disk is written anew.`;
+  const carries = ["active", "rescue", "service wait", "servicing"].includes(one.provision_state);
+  return carries && word !== "power on" && POWER_VERBS.includes(word) ? `${word}: ${name} carries a workload. Go on?` : null;
 }
 
 const POWER_VERBS = ["power on", "power off", "rebooting", "soft power off", "soft rebooting"];
 const STEPS = [["clean_steps", "clean_step_index"], ["deploy_steps", "deploy_step_index"], ["service_steps", "service_step_index"]];
+
+const MORE = { clean: ` --steps '${STEP}'`, service: ` --steps '[…]'`, rescue: " --rescue-password -" };
 
 export async function oneNode(ident) {
   const [one, machine, timeline] = await Promise.all([
@@ -29,20 +58,24 @@ export async function oneNode(ident) {
   const legal = machine.node.verbs[one.provision_state] || [];
   const all = [...new Set(Object.values(machine.node.verbs).flat())].sort();
   const entries = timeline.timeline.slice(-200).reverse();
+  const isFailed = /failed|^error/.test(one.provision_state);
+  // A later request, such as one for power, takes the error away; the timeline still has it.
+  const failure = entries.find((entry) => entry.status === "error" && entry.to === one.provision_state);
+  const trouble = one.last_error || (isFailed && failure && failure.reason);
   return [
     title(one.name || one.uuid, tag(one.provision_state), power(one), h("span", { class: "soft" }, "in this state for ", ago(one.provision_updated_at || one.created_at))),
-    one.last_error ? h("div", { class: "trouble" }, h("strong", {}, "Last error: "), one.last_error, remedy(one, legal)) : null,
+    trouble || isFailed ? h("div", { class: "trouble" }, h("strong", {}, "Last error: "), trouble || "it is no longer known", remedy(one, legal)) : null,
     one.power_state_reason ? h("div", { class: "note" }, "Power: ", one.power_state_reason) : null,
     one.maintenance && one.maintenance_reason !== one.last_error ? h("div", { class: "note" }, "In maintenance: ", one.maintenance_reason || "no reason was given") : null,
     one.wait_reason ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", h("time", {}, one.deadline)] : null) : null,
-    verbs("What can be done", all, legal, (word) => nodeVerb(one.uuid, word)),
-    verbs("Power", POWER_VERBS, one.target_power_state === null ? POWER_VERBS : [], (word) => nodeVerb(one.uuid, word)),
-    verbs("Maintenance", ["maintenance on", "maintenance off"], [one.maintenance ? "maintenance off" : "maintenance on"], (word) => nodeVerb(one.uuid, word)),
+    verbs("What can be done", all, legal, async (word) => { const more = await needed(word); return more && nodeVerb(one.uuid, word, more); }, { sure: (word) => sureOfNode(one, word), means: MEANS }),
+    verbs("Power", POWER_VERBS, one.target_power_state === null ? POWER_VERBS : [], (word) => nodeVerb(one.uuid, word).then(() => true), { sure: (word) => sureOfNode(one, word) }),
+    verbs("Maintenance", ["maintenance on", "maintenance off"], [one.maintenance ? "maintenance off" : "maintenance on"], (word) => nodeVerb(one.uuid, word).then(() => true)),
     steps(one),
     h("div", { class: "two" },
       h("section", {}, h("h2", {}, "All of it"), facts(one, ["uuid", "driver", "resource_class", "owner", "conductor_group", "traits", "power_policy", "instance_uuid", "created_at"]),
         raw(one), cli([`siderite node show ${one.name || one.uuid}`, `siderite node timeline ${one.name || one.uuid}`,
-          ...legal.map((word) => `siderite node provision ${word} ${one.name || one.uuid} --wait`)])),
+          ...legal.map((word) => `siderite node provision ${word} ${one.name || one.uuid}${MORE[word] || ""} --wait`)])),
       h("section", {}, h("h2", {}, "Timeline"), table(["When", "What", "From → to", "Who, why"], entries.map((entry) => h("tr", {},
         h("td", { class: "fit" }, ago(entry.time)), h("td", {}, `${entry.what} ${entry.status}`), h("td", {}, entry.to ? `${entry.from || "–"} → ${entry.to}` : "–"),
         h("td", {}, [entry.user, entry.cause, entry.reason].filter(Boolean).join(", ")))), "Nothing has happened yet."))),
@@ -65,7 +98,7 @@ function steps(one) {
 }
 
 function remedy(one, legal) {
-  const next = legal.length ? `Then: ${legal.join(", ")}.` : "";
+  const next = legal.length ? `Then: ${legal.map((word) => (MEANS[word] ? `${word} (${MEANS[word]})` : word)).join(", ")}.` : "";
   if (one.fault === "power failure") return h("p", {}, "Check the BMC's address, credentials and network. When it answers again, maintenance ends by itself.");
   if (/failed/.test(one.provision_state)) return h("p", {}, `The timeline has the step and its error. Mend the cause${one.maintenance ? ", end maintenance" : ""}. ${next}`);
   return next ? h("p", {}, next) : null;
@@ -85,6 +118,8 @@ function cli(lines) {
   return h("details", {}, h("summary", {}, "As commands"), h("pre", {}, text), copy(text, "Copy the commands"));
 }
 
+const SAID = { reboot_hard: "reboot --hard", confirm_resize: "confirm", revert_resize: "revert" };
+
 export async function oneServer(ident) {
   const [{ server: one }, machine, actions] = await Promise.all([
     get(`/compute/v2.1/servers/${ident}`), machines(), get(`/compute/v2.1/servers/${ident}/os-instance-actions`)]);
@@ -98,14 +133,15 @@ export async function oneServer(ident) {
     title(one.name || one.id, tag(one.status), task ? tag(task) : null, h("span", { class: "soft" }, "power: ", runs(one), ", in this state for ", ago(one.updated))),
     one.fault ? h("div", { class: "trouble" }, h("strong", {}, "Fault: "), one.fault.message, h("p", {}, faultRemedy(one))) : null,
     one.wait_reason && (!one.fault || one.deadline) ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", h("time", {}, one.deadline)] : null) : null,
-    verbs("What can be done", known, [...legal, "delete"], (word) => serverVerb(one.id, word)),
+    verbs("What can be done", known, [...legal, "delete"], (word) => serverVerb(one.id, word).then(() => true),
+      { sure: (word) => (word === "delete" ? `Delete ${one.name} for good?` : null) }),
     refusals.length ? [h("h2", {}, "Why no host would take it"), table(["Host", "Reason"], refusals.map(([host, reason]) => h("tr", {}, h("td", {}, host), h("td", {}, reason))))] : null,
     h("div", { class: "two" },
       h("section", {}, h("h2", {}, "All of it"), facts({ ...one, host: one["OS-EXT-SRV-ATTR:host"], flavor: one.flavor.original_name, image: one.image && one.image.id,
         addresses: Object.values(one.addresses).flat().map((each) => each.addr) }, ["id", "host", "flavor", "image", "addresses", "tenant_id", "created"]),
-      raw(one), cli([`siderite server show ${one.id}`, ...legal.filter((word) => SERVER_VERBS[word]).map((word) => `openstack server ${word.replace("_", " ").replace("reboot hard", "reboot --hard")} ${one.id}`)])),
-      h("section", {}, h("h2", {}, "Timeline"), table(["When", "Action", "Request", "Result"], actions.instanceActions.map((action) => h("tr", {}, h("td", { class: "fit" }, ago(action.start_time)),
-        h("td", {}, action.action), h("td", { class: "mono" }, action.request_id.slice(0, 12)), h("td", {}, action.message ? tag("error", action.message) : "done or under way"))), "Nothing has happened yet."))),
+      raw(one), cli([`siderite server show ${one.id}`, ...legal.filter((word) => SERVER_VERBS[word]).map((word) => `siderite server ${SAID[word] || word} ${one.id} --wait`)])),
+      h("section", {}, h("h2", {}, "Timeline"), table(["When", "Action", "Request", "Result"], actions.instanceActions.map((action, at) => h("tr", {}, h("td", { class: "fit" }, ago(action.start_time)),
+        h("td", {}, action.action), h("td", { class: "mono" }, action.request_id.slice(0, 12)), h("td", {}, action.message ? tag("error", action.message) : at === 0 && task ? "under way" : "done"))), "Nothing has happened yet."))),
     diagram("server", here),
   ];
 }

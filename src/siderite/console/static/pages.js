@@ -18,9 +18,9 @@ export async function attention() {
   const detail = (query) => get(`/baremetal/v1/nodes/detail?${query}`);
   const open = (query) => (can("admin") ? quietly(get(`/events/v1/monitor/open?${query}`), { open: [] }) : { open: [] });
   const [maintained, failing, late, unknown, conflicts, errors, pendings, ...found] = await Promise.all([
-    detail("maintenance=true&limit=200"), detail("fault=power%20failure&limit=200"), open("overdue=true&limit=200"), ...LOST.map((name) => open(`operation=${name}&limit=200`)),
-    ...["ERROR", "PENDING"].map((word) => quietly(get(`/compute/v2.1/servers/detail?${everybody()}status=${word}&limit=200`), { servers: [] })),
-    ...FAILED.map((word) => detail(`provision_state=${encodeURIComponent(word)}&limit=100`))]);
+    detail(`maintenance=true&limit=${MOST}`), detail(`fault=power%20failure&limit=${MOST}`), open(`overdue=true&limit=${MOST}`), ...LOST.map((name) => open(`operation=${name}&limit=${MOST}`)),
+    ...["ERROR", "PENDING"].map((word) => quietly(get(`/compute/v2.1/servers/detail?${everybody()}status=${word}&limit=${MOST}`), { servers: [] })),
+    ...FAILED.map((word) => detail(`provision_state=${encodeURIComponent(word)}&limit=${MOST}`))]);
   [maintained, failing, ...found].forEach(add);
   const watched = [...late.open, ...unknown.open, ...conflicts.open].filter(({ resource }) => resource.type === "node" && !nodes.has(resource.id));
   const others = await Promise.all([...new Set(watched.map(({ resource }) => resource.id))].slice(0, 200).map((id) => quietly(get(`/baremetal/v1/nodes/${id}`), null)));
@@ -37,23 +37,29 @@ export async function attention() {
   const since = (one) => began.get(one.uuid) || one.provision_updated_at;
   const rows = [
     ...together(all.sort((a, b) => rank(a) - rank(b)).map((one) => ({ one, why: h("td", {}, overdue.has(one.uuid) ? h("div", {}, "over its deadline") : null,
-      disputed.has(one.uuid) ? h("div", {}, "machine and record differ about the power") : null, why(one)), since: since(one) }))),
+      disputed.has(one.uuid) ? h("div", {}, "machine and record differ about the power") : null, explained(one)), since: since(one) }))),
     ...servers.map((one) => h("tr", {}, h("td", {}, server(one)), h("td", {}, tag(one.status)), h("td", {}, "–"),
       h("td", {}, one.wait_reason || (one.fault && one.fault.message) || "–"), h("td", { class: "fit" }, ago(one.updated)))),
   ];
   return [
     h("h1", {}, "Attention"),
     h("div", { class: "grid" },
-      card(all.filter((one) => /failed|error/.test(one.provision_state)).length, "nodes failed", "bad", "#/fleet/node?provision_state=clean+failed"),
-      card(all.filter(lost).length, "BMCs that cannot be read", "bad", "#/fleet/node?fault=power+failure"),
+      failures(found),
+      card(atLeast(all.filter(lost).length, failing.nodes), "BMCs that cannot be read", "bad", "#/fleet/node?fault=power+failure"),
       card(disputed.size, "power conflicts", "bad"),
-      card(overdue.size, "over their deadline", "warn"),
-      card(all.filter((one) => one.maintenance).length, "nodes in maintenance", "warn", "#/fleet/node?maintenance=true"),
-      card(errors.servers.length, "servers in error", "bad", "#/fleet/server?status=ERROR"),
-      card(pendings.servers.length, "servers without room", "warn", "#/pending")),
+      card(atLeast(overdue.size, late.open), "over their deadline", "warn"),
+      card(atLeast(all.filter((one) => one.maintenance).length, maintained.nodes), "nodes in maintenance", "warn", "#/fleet/node?maintenance=true"),
+      card(atLeast(errors.servers.length, errors.servers), "servers in error", "bad", "#/fleet/server?status=ERROR"),
+      card(atLeast(pendings.servers.length, pendings.servers), "servers without room", "warn", "#/pending")),
     h("h2", {}, "What needs somebody"),
     table(["Machine", "State", "Power", "Why", "For"], rows, "All is well: nothing waits for anybody."),
   ];
+}
+
+// A later request, such as one for power, takes the error away; the machine's page still finds it.
+function explained(one) {
+  const told = why(one);
+  return told.length || !/failed|^error/.test(one.provision_state) ? told : h("div", { class: "soft" }, "its page says why");
 }
 
 // One outage is one line, however many machines it took: those that say the same are counted, and opened if wanted.
@@ -78,6 +84,17 @@ function together(found) {
 
 function card(count, words, kind, href) {
   return h(href ? "a" : "div", { class: `card ${count ? kind : ""}`, href }, h("b", {}, number(count)), words);
+}
+
+// No more than so many of a kind are asked for: where there may be more, the number says so.
+const MOST = 200;
+const atLeast = (count, asked) => (asked.length < MOST ? count : `${number(count)}+`);
+
+function failures(found) {
+  const each = FAILED.map((word, at) => [word, found[at].nodes]).filter(([, nodes]) => nodes.length);
+  const all = each.reduce((sum, [, nodes]) => sum + nodes.length, 0);
+  const links = each.map(([word, nodes]) => h("a", { href: `#/fleet/node?${new URLSearchParams({ provision_state: word })}` }, `${word} ${atLeast(nodes.length, nodes)}`));
+  return h("div", { class: `card ${all ? "bad" : ""}` }, h("b", {}, each.some(([, nodes]) => nodes.length >= MOST) ? `${number(all)}+` : number(all)), "nodes failed", h("div", { class: "parts" }, links));
 }
 
 // Pending and reaper
@@ -125,15 +142,35 @@ const EVENT_COLUMNS = ["Number", "When", "What", "Machine", "Request"];
 export async function events(query = "") {
   const asked = new URLSearchParams(query);
   const type = asked.get("type") || "";
-  const { newest } = can("admin") ? await quietly(get("/events/v1/log"), { newest: 0 }) : { newest: 0 };
-  const words = new URLSearchParams({ after: Math.max(0, (newest || 0) - 200), limit: 200, ...(type ? { type } : {}) });
-  const found = await get(`/events/v1/events?${words}`);
+  const resource = asked.get("resource") || "";
+  const words = new URLSearchParams({ last: 200, ...(type ? { type } : {}), ...(resource ? { resource } : {}) });
+  let found = { events: [] };
+  let refused = null;
+  // A filter that is refused is still there to be mended.
+  try { found = await get(`/events/v1/events?${words}`); } catch (problem) { if (problem.status !== 400) throw problem; refused = problem.message; }
   const body = h("tbody", { id: "tail" }, found.events.reverse().map((one) => eventRow(one)));
   const form = h("form", { class: "bar" }, h("input", { name: "type", placeholder: "type, such as baremetal.node.*.error", size: 36, value: type, "aria-label": "Event type" }),
-    h("button", {}, "Filter"));
-  form.addEventListener("submit", (event) => { event.preventDefault(); location.hash = `#/events?${new URLSearchParams(new FormData(form))}`; });
-  return [h("h1", {}, "Events"), form, h("p", { class: "soft" }, "Newest first. After a break it goes on from the number at the top of the page; others can do the same: GET /events/v1/events?after=NUMBER."), h("div", { class: "scroll" }, h("table", { class: "stacks", "data-type": type }, h("thead", {}, h("tr", {},
-    EVENT_COLUMNS.map((name) => h("th", { scope: "col" }, name)))), body))];
+    h("input", { name: "resource", placeholder: "UUID of a machine", size: 36, value: resource, "aria-label": "UUID of a resource" }),
+    h("button", {}, "Filter"), type || resource ? h("a", { href: "#/events" }, "Clear") : null);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    location.hash = `#/events?${new URLSearchParams([...new FormData(form)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value))}`;
+  });
+  const lead = type || resource ? "Those among the newest that match, newest first." : "The newest 200, newest first.";
+  return [h("h1", {}, "Events"), form, refused ? h("div", { class: "trouble", role: "alert" }, refused) : null,
+    h("p", { class: "soft" }, `${lead} After a break it goes on from the number at the top of the page; others can do the same: GET /events/v1/events?after=NUMBER.`),
+    found.events.length || refused ? null : h("p", { class: "empty" }, "Nothing has happened yet that matches."),
+    h("div", { class: "scroll" }, h("table", { class: "stacks", "data-type": type, "data-resource": resource }, h("thead", {}, h("tr", {},
+      EVENT_COLUMNS.map((name) => h("th", { scope: "col" }, name)))), body))];
+}
+
+// From where to where, and what went wrong.
+function inShort(one, said) {
+  const moves = ["provision_state", "power_state"].filter((name) => said[`previous_${name}`] && said[`previous_${name}`] !== said[name])
+    .map((name) => `${said[`previous_${name}`]} → ${said[name]}`);
+  const fault = said.fault && said.fault["nova_object.data"];
+  if (one.priority === "ERROR") moves.push(said.last_error || (fault && fault.exception_message));
+  return moves.filter(Boolean).map((text) => h("div", { class: "soft" }, text));
 }
 
 export function eventRow(one, fresh) {
@@ -144,7 +181,7 @@ export function eventRow(one, fresh) {
   const whole = h("details", {}, h("summary", {}, one.event_type));
   whole.addEventListener("toggle", () => { if (whole.children.length === 1) whole.append(h("pre", {}, JSON.stringify(one, null, 2))); });
   return labelled(h("tr", { class: fresh ? "new" : null }, h("td", { class: "mono" }, one.seq), h("td", { class: "fit" }, ago(one.time)),
-    h("td", {}, one.priority === "ERROR" ? tag("error") : null, " ", whole), h("td", {}, link ? h("a", { class: "name", href: link, title: id }, name) : `${type} ${name}`),
+    h("td", {}, one.priority === "ERROR" ? tag("error") : null, " ", whole, inShort(one, said)), h("td", {}, link ? h("a", { class: "name", href: link, title: id }, name) : `${type} ${name}`),
     h("td", { class: "mono long" }, one.request_id || "–")), EVENT_COLUMNS);
 }
 

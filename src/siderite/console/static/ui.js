@@ -90,6 +90,21 @@ export function toast(text, bad) {
   setTimeout(() => shown.remove(), bad ? 9000 : 4000);
 }
 
+// Asks for one thing in a dialog; null if nobody wants it after all.
+export function question(title, about, field) {
+  return new Promise((answer) => {
+    const dialog = h("dialog", { "aria-label": title });
+    const form = h("form", {}, h("h2", {}, title), h("label", {}, about, field),
+      h("div", { class: "bar" }, h("button", { class: "main" }, "Go on"), h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
+    form.addEventListener("submit", (event) => { event.preventDefault(); dialog.close("said"); });
+    dialog.addEventListener("close", () => { answer(dialog.returnValue === "said" ? field.value : null); dialog.remove(); });
+    dialog.append(form);
+    document.body.append(dialog);
+    dialog.showModal();
+    field.focus();
+  });
+}
+
 export function meter(used, limit) {
   const canvas = h("div", { class: "meter", role: "meter", "aria-valuenow": used, "aria-valuemin": 0, "aria-valuemax": limit,
     "aria-label": `${used} of ${limit}` });
