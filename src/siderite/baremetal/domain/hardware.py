@@ -23,11 +23,14 @@ class Unreachable(HardwareError):
     code = "hardware.unreachable"
     status = 504
 
-    def __init__(self, bmc: str, doing: str, why: str = "it does not answer") -> None:
-        super().__init__(
-            f"{bmc} could not be reached for {doing}: {why.rstrip('.')}. Check its address and"
-            " credentials in driver_info, and the network to it; then try again."
+    def __init__(
+        self, bmc: str, doing: str, why: str = "it does not answer", remedy: str = ""
+    ) -> None:
+        what = remedy or (
+            "Check its address and credentials in driver_info, and the network to it; then try"
+            " again."
         )
+        super().__init__(f"{bmc} could not be reached for {doing}: {why.rstrip('.')}. {what}")
 
 
 class Refused(HardwareError):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
@@ -73,7 +74,11 @@ class Switch:
         key, now = (token, order), self._clock()
         last = self._ordered.get(key)
         if last is None or now - last >= RESEND_S[order]:
-            await self._button.press(at, order)
+            try:
+                await self._button.press(at, order)
+            except Refused:
+                if last is None:
+                    raise  # else it is under way: BMCs differ in what they say to being told twice
             if len(self._ordered) >= _REMEMBERED_ORDERS:
                 self._ordered.clear()  # at worst an order is given twice, which is harmless
             self._ordered[key] = last = now

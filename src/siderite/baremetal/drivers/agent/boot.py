@@ -13,6 +13,7 @@ from typing import Any
 
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import MediaDevice
+from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
@@ -109,10 +110,17 @@ class Booter:
         """Have the machine, which is off, boot from its disk, now and later."""
         if at.driver_internal_info.get("disk_boot") != token:
             await self._empty(at)
-            await self._boot_devices.set_boot_device(at, BootDevice.DISK, persistent=True)
+            await self._from_disk(at)
             return Wait("the machine is to boot its disk", 0.0, remember={"disk_boot": token})
         waiting = await self._switch.start(at, token)
         return waiting or Done({"power_state": "power on"}, {"disk_boot": None, RESET: None})
+
+    async def _from_disk(self, at: Endpoint) -> None:
+        """For good; where the BMC knows no such thing, for the next start."""
+        try:
+            await self._boot_devices.set_boot_device(at, BootDevice.DISK, persistent=True)
+        except Refused:
+            await self._boot_devices.set_boot_device(at, BootDevice.DISK, persistent=False)
 
     async def _empty(self, at: Endpoint) -> None:
         if self._media is not None and self.uses_media(at):

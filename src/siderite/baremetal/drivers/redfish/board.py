@@ -21,7 +21,9 @@ _SOURCES = {
     BootDevice.FLOPPY: "Floppy",
     BootDevice.UEFI_HTTP: "UefiHttp",
 }
-_DEVICES = {source: device for device, source in _SOURCES.items()} | {"UsbCd": BootDevice.CDROM}
+_OTHERWISE = {BootDevice.CDROM: "UsbCd"}
+"""What some BMCs call a device instead."""
+_DEVICES = {source: device for pairs in (_SOURCES, _OTHERWISE) for device, source in pairs.items()}
 _LIGHTS = {"Lit": Light.ON, "On": Light.ON, "Off": Light.OFF, "Blinking": Light.BLINKING}
 _COMPONENT, _LED = "system", "led"
 
@@ -35,11 +37,12 @@ class RedfishBoard:
     async def boot_devices(self, at: Endpoint) -> Sequence[BootDevice]:
         """Those that may be chosen."""
 
-        def read(system: Any) -> set[str]:
-            return {source.value for source in system.get_allowed_system_boot_source_values()}
-
-        offered = await self._lines.system(at, "its boot devices", read)
-        return [device for device, source in _SOURCES.items() if source in offered]
+        offered = await self._lines.system(at, "its boot devices", _offered)
+        return [
+            device
+            for device, source in _SOURCES.items()
+            if {source, _OTHERWISE.get(device)} & offered
+        ]
 
     async def boot_device(self, at: Endpoint) -> BootSetting:
         """The one that is chosen."""
@@ -64,8 +67,13 @@ class RedfishBoard:
             import sushy  # noqa: PLC0415
 
             enabled = sushy.BootSourceOverrideEnabled
+            offered, other = _offered(system), _OTHERWISE.get(device)
+            named = other if source not in offered and other in offered else source
+            if named not in offered:
+                known = ", ".join(sorted(offered))
+                raise Refused(at.bmc, doing, f"it does not start from that, only from {known}")
             system.set_system_boot_options(
-                sushy.BootSource(source),
+                sushy.BootSource(named),
                 enabled=enabled.CONTINUOUS if persistent else enabled.ONCE,
             )
 
@@ -134,6 +142,10 @@ class RedfishBoard:
             system.set_indicator_led(states[to])
 
         await self._lines.system(at, "an indicator", patch)
+
+
+def _offered(system: Any) -> set[str]:
+    return {str(source.value) for source in system.get_allowed_system_boot_source_values()}
 
 
 def _led(system: Any) -> str | None:

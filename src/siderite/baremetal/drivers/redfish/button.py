@@ -3,16 +3,18 @@
 from typing import Any
 
 from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.redfish.lines import Lines
 
+_READING = "a reading of its power"
 _SAID = {
     "On": PowerState.ON,
     "PoweringOn": PowerState.ON,
     "Off": PowerState.OFF,
-    "PoweringOff": PowerState.OFF,
+    "PoweringOff": PowerState.ON,  # not off yet
 }
 # The first that the BMC offers.
 _RESETS = {
@@ -37,8 +39,13 @@ class RedfishButton:
             said = system.power_state
             return None if said is None else str(said.value)
 
-        said = await self._lines.system(at, "a reading of its power", read)
-        return _SAID.get(said or "", PowerState.UNKNOWN)
+        said = await self._lines.system(at, _READING, read)
+        if said not in _SAID:
+            why = f"it answers that PowerState is {said or 'null'}, which is neither on nor off"
+            raise Unreachable(
+                at.bmc, _READING, why, "It may be starting; look at it if that lasts."
+            )
+        return _SAID[said]
 
     async def press(self, at: Endpoint, order: PowerOrder) -> None:
         """Give an order."""

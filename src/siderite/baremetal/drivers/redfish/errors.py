@@ -6,6 +6,20 @@ from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.drivers.contract import Endpoint
 
 _LONGEST = 300
+_TRUST = "Give the file of its CA as redfish_verify_ca in driver_info, or false to trust any."
+_BUSY = frozenset({408, 423, 425, 429})
+"""HTTP's words for: not now."""
+
+
+def spoils(why: Exception) -> bool:
+    """Whether what is known of a BMC may be wrong after this error. One that is out of reach or has
+    trouble of its own is the same when it comes back.
+    """
+    from sushy import exceptions  # noqa: PLC0415 (loaded by the call that failed)
+
+    if isinstance(why, exceptions.AccessError | exceptions.ResourceNotFoundError):
+        return True
+    return not isinstance(why, exceptions.SushyError | HardwareError)
 
 
 def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareError:
@@ -40,10 +54,14 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
             return Unreachable(bmc, doing, f"it has trouble of its own ({_detail(why)})")
         case exceptions.ConnectionError():
             return _silent(bmc, doing, str(why))
+        case exceptions.HTTPError() if why.status_code in _BUSY:
+            return Unreachable(bmc, doing, f"it is busy ({_detail(why)})")
         case exceptions.HTTPError():
             return Refused(bmc, doing, _detail(why))
         case exceptions.SushyError():
             return Refused(bmc, doing, _short(why))
+        case OSError() if "CA certificate" in str(why):
+            return Refused(bmc, doing, _short(why), _TRUST)
     return Unreachable(bmc, doing, f"its answer makes no sense ({_short(why)})")
 
 
@@ -51,8 +69,10 @@ def _silent(bmc: str, doing: str, text: str) -> HardwareError:
     if "certificate verify failed" in text.lower().replace("_", " "):
         return Refused(
             bmc, doing, "its certificate is not one that is trusted here",
-            "Give the file of its CA as redfish_verify_ca in driver_info, or false to trust any.",
+            _TRUST,
         )  # fmt: skip
+    if "no certificate or crl" in text.lower():
+        return Refused(bmc, doing, "the file of its CA holds no certificate", _TRUST)
     if "SSL" in text:
         return Refused(
             bmc, doing, "it does not speak TLS as expected",

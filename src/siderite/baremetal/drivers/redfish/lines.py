@@ -4,6 +4,9 @@ sushy blocks, so calls run in a bounded pool of threads. A call is one round tri
 waits in a thread for a machine to change. A BMC that was not there the last time is first asked by
 a TCP connection that needs no thread, and then by a small pool for its like: a dark data centre, or
 a rack of BMCs that take calls and never answer, does not keep others from being heard.
+
+A BMC has room for few sessions: a line keeps its own through failures, and is logged out when it is
+given up.
 """
 
 import asyncio
@@ -12,23 +15,28 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from collections.abc import Mapping
+from concurrent.futures import Future
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait
 from dataclasses import dataclass
 from dataclasses import field
 from functools import partial
 from typing import Any
 from typing import TypeVar
+from urllib.parse import SplitResult
 from urllib.parse import urlsplit
 
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.redfish.errors import spoils
 from siderite.baremetal.drivers.redfish.errors import told
 
 T = TypeVar("T")
 
 _MAX_LINES = 2000
 _PROBE_S = 3.0
+_LOG_OUT_S = 2.0
 _YES = {"1", "true", "yes", "on", "t", "y"}
 _NO = {"0", "false", "no", "off", "f", "n"}
 
@@ -54,6 +62,10 @@ class Address:
         bare = parts.netloc.rpartition("@")[2]
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"redfish_address {bare!r} is no http or https address")
+        if not _has_fine_port(parts):
+            raise ValueError(
+                f"redfish_address {bare!r} has no proper port; an IPv6 address is written in []"
+            )
         auth = str(info.get("redfish_auth_type") or "auto")
         if auth not in ("auto", "basic", "session"):
             raise ValueError(f"redfish_auth_type is {auth!r}; it can be auto, basic or session")
@@ -74,13 +86,22 @@ class Address:
         return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
+def _has_fine_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
+
+
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
 def _verify(value: Any) -> bool | str:
-    if value is None or isinstance(value, bool):
-        return True if value is None else value
+    if value is None or value == "":
+        return True
+    if isinstance(value, bool):
+        return value
     word = str(value).strip()
     if word.lower() in _YES:
         return True
@@ -99,6 +120,7 @@ class Line:
         self.worked = False
         """A call has got through: address, account and system are right, or were."""
         self._root: Any = None
+        self._login: Any = None
         self._system: Any = None
 
     def system(self, timeout_s: float) -> Any:
@@ -110,7 +132,7 @@ class Line:
     def root(self, timeout_s: float) -> Any:
         """sushy's service root, opened if need be. Blocks."""
         if self._root is None:
-            self._root = _open(self.address, timeout_s)
+            self._root, self._login = _open(self.address, timeout_s)
         return self._root
 
     @property
@@ -118,12 +140,14 @@ class Line:
         """Whether the system was read before."""
         return self._system is not None
 
-    def drop(self) -> None:
-        """Begin anew with the next call."""
-        self._root = self._system = None
+    def drop(self) -> Any:
+        """Begin anew with the next call; the login that is left behind, if there was one."""
+        login, self._root, self._login, self._system = self._login, None, None, None
+        return login
 
 
-def _open(address: Address, timeout_s: float) -> Any:
+def _open(address: Address, timeout_s: float) -> tuple[Any, Any]:
+    """sushy's service root, and its login."""
     import sushy  # noqa: PLC0415 (it takes a third of a second, and only real BMCs need it)
     from sushy import auth  # noqa: PLC0415
 
@@ -134,9 +158,10 @@ def _open(address: Address, timeout_s: float) -> Any:
         "basic": auth.BasicAuth,
         "session": auth.SessionAuth,
     }
-    return sushy.Sushy(
+    login = kinds[address.auth](username=address.username, password=address.password)
+    root = sushy.Sushy(
         address.url,
-        auth=kinds[address.auth](username=address.username, password=address.password),
+        auth=login,
         verify=address.verify,
         # One attempt: what is worth another is asked again by the work that wants it.
         server_side_retries=1,
@@ -144,6 +169,15 @@ def _open(address: Address, timeout_s: float) -> Any:
         read_timeout=timeout_s,
         connect_timeout=min(5.0, timeout_s),
     )
+    # It would log out whenever it becomes garbage: perhaps in the event loop, which would wait for
+    # a BMC that is silent. We do it ourselves, in a thread.
+    root._auth = None
+    return root, login
+
+
+def _log_out(login: Any) -> None:
+    with contextlib.suppress(Exception):  # the BMC forgets the session by itself, only later
+        login.close()
 
 
 class Lines:
@@ -197,7 +231,8 @@ class Lines:
         except Exception as why:
             error = told(at, doing, why, worked=line.worked)
             line.suspect = isinstance(error, Unreachable)
-            line.drop()
+            if spoils(why):
+                self._give_up(line)
             raise error from why
         line.suspect, line.worked = False, True
         return answer
@@ -207,12 +242,25 @@ class Lines:
         if line is None:
             line = self._lines[address] = Line(address)
             while len(self._lines) > _MAX_LINES:
-                self._lines.popitem(last=False)
+                self._give_up(self._lines.popitem(last=False)[1])
         self._lines.move_to_end(address)
         return line
 
+    def _give_up(self, line: Line) -> "Future[None] | None":
+        """Begin anew with the next call, and have the BMC forget the session that was."""
+        if line.turn.locked():
+            return None  # somebody still talks on it
+        login = line.drop()
+        if login is None or line.suspect:
+            return None
+        with contextlib.suppress(RuntimeError):  # no threads any more
+            return self._slow.submit(_log_out, login)
+        return None
+
     def close(self) -> None:
-        """Let go of the threads; calls under way end by their own timeouts."""
+        """Log out, and let go of the threads; calls under way end by their own timeouts."""
+        leaving = [self._give_up(line) for line in self._lines.values()]
+        wait([one for one in leaving if one is not None], timeout=_LOG_OUT_S)
         for pool in (self._pool, self._slow):
             pool.shutdown(wait=False, cancel_futures=True)
         self._lines.clear()
@@ -231,6 +279,9 @@ async def _probe(at: Endpoint, address: Address, doing: str) -> None:
             _, writer = await asyncio.open_connection(host, port)
     except TimeoutError as why:
         raise Unreachable(at.bmc, doing) from why
+    except UnicodeError as why:
+        remedy = "Mend redfish_address in driver_info, then try again."
+        raise Refused(at.bmc, doing, "that is no name of a machine", remedy) from why
     except OSError as why:
         reason = "it refuses the connection" if isinstance(why, ConnectionRefusedError) else None
         raise Unreachable(at.bmc, doing, reason or why.strerror or "no way to it") from why

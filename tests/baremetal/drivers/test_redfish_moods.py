@@ -1,0 +1,208 @@
+"""Redfish BMCs on a bad day: busy, half awake, without room, or different from others."""
+
+import asyncio
+import gc
+import threading
+
+import pytest
+
+from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.drivers import switch
+from siderite.baremetal.drivers.agent import Booter
+from siderite.baremetal.drivers.agent import Ramdisks
+from siderite.baremetal.drivers.agent import RamdiskSettings
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.redfish import Lines
+from siderite.baremetal.drivers.redfish.board import RedfishBoard
+from siderite.baremetal.drivers.redfish.button import RedfishButton
+from siderite.baremetal.drivers.switch import Switch
+from tests.lab.redfish_moody import HANGS_UP
+from tests.lab.redfish_moody import moody_bmc
+
+
+@pytest.fixture
+def lines():
+    made = Lines(threads=4, timeout_s=20.0)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def bmc():
+    with moody_bmc() as made:
+        yield made
+
+
+def node(bmc, **more):
+    return Endpoint("a-node", {**bmc.driver_info, **more}, {}, {})
+
+
+def test_a_session_is_kept_through_failures_and_ended_with_the_line(bmc, lines):
+    async def story():
+        button = RedfishButton(lines)
+        for mood in (500, 503, 429, HANGS_UP, 400):
+            assert await button.power(node(bmc)) is PowerState.OFF
+            bmc.mood = mood
+            with pytest.raises((Unreachable, Refused)):
+                await button.power(node(bmc))
+            bmc.mood = 200
+        assert await button.power(node(bmc)) is PowerState.OFF
+        assert (bmc.logins, len(bmc.sessions)) == (1, 1)
+        bmc.sessions.clear()  # as when the BMC starts anew, or finds a session too old
+        assert await button.power(node(bmc)) is PowerState.OFF
+        assert len(bmc.sessions) == 1
+
+    asyncio.run(story())
+    lines.close()
+    assert not bmc.sessions
+
+
+def test_no_garbage_of_a_lost_bmc_holds_up_the_event_loop(bmc, lines, monkeypatch):
+    """sushy logs out when it is thrown away, wherever that happens."""
+    import requests
+
+    asked = []
+    request = requests.Session.request
+
+    def noted(self, *args, **more):
+        asked.append(threading.current_thread() is threading.main_thread())
+        return request(self, *args, **more)
+
+    monkeypatch.setattr(requests.Session, "request", noted)
+
+    async def story():
+        button = RedfishButton(lines)
+        await button.power(node(bmc))
+        del bmc.system["Id"]  # what it says makes no sense any more: begin anew
+        bmc.system["Boot"] = 17
+        with pytest.raises((Unreachable, Refused)):
+            await button.power(node(bmc))
+        bmc.mood = 404
+        with pytest.raises((Unreachable, Refused)):
+            await button.power(node(bmc))
+        gc.collect()
+
+    asyncio.run(story())
+    lines._lines.clear()
+    gc.collect()
+    assert asked
+    assert not any(asked)
+
+
+@pytest.mark.parametrize("mood", [408, 423, 425, 429, 500, 503])
+def test_a_busy_bmc_is_asked_again(bmc, lines, mood):
+    async def story():
+        power = Switch(RedfishButton(lines))
+        bmc.mood = mood
+        outcome = await power.set(node(bmc), PowerTarget.ON, "t")
+        assert isinstance(outcome, Wait)
+        assert f"HTTP {mood}" in outcome.reason
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("said", [None, "Paused", "Sleeping", 17])
+def test_power_that_is_neither_on_nor_off_is_told_as_such(bmc, lines, said):
+    async def story():
+        bmc.system["PowerState"] = said
+        power = Switch(RedfishButton(lines))
+        with pytest.raises(Unreachable, match=r"neither on nor off.*may be starting"):
+            await power.read(node(bmc))
+        outcome = await power.set(node(bmc), PowerTarget.ON, "t")
+        assert isinstance(outcome, Wait)
+        assert not bmc.orders
+
+    asyncio.run(story())
+
+
+def test_a_machine_on_its_way_off_is_not_off_yet_and_may_be_told_twice(bmc, lines, monkeypatch):
+    monkeypatch.setitem(switch.RESEND_S, switch.PowerOrder.SOFT_OFF, 0.0)
+
+    async def story():
+        power = Switch(RedfishButton(lines))
+        bmc.system["PowerState"] = "On"
+        assert isinstance(await power.set(node(bmc), PowerTarget.SOFT_OFF, "t"), Wait)
+        bmc.system["PowerState"] = "PoweringOff"
+        bmc.reset_status = 400  # it has heard that before
+        assert isinstance(await power.set(node(bmc), PowerTarget.SOFT_OFF, "t"), Wait)
+        assert len(bmc.orders) == 2
+        bmc.system["PowerState"] = "Off"
+        assert isinstance(await power.set(node(bmc), PowerTarget.SOFT_OFF, "t"), Done)
+        bmc.system["PowerState"] = "On"
+        assert isinstance(await power.set(node(bmc), PowerTarget.SOFT_OFF, "new"), Failed)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("info", "words"),
+    [
+        ({"redfish_address": "fe80::1"}, r"written in \[\]"),
+        ({"redfish_address": "bmc:99999"}, "no proper port"),
+        ({"redfish_address": "https://bmc:port"}, "no proper port"),
+        ({"redfish_address": "https://a..b"}, "no name of a machine"),
+        ({"redfish_address": {"a": 1}}, "Mend driver_info"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_in_words(bmc, lines, info, words):
+    async def story():
+        with pytest.raises(Refused, match=words):
+            await RedfishButton(lines).power(node(bmc, **info))
+
+    asyncio.run(story())
+
+
+def test_a_missing_file_of_a_ca_is_told_and_an_empty_word_trusts_nobody_more(bmc, lines):
+    async def story():
+        secure = bmc.url.replace("http:", "https:")
+        with pytest.raises(Refused, match="redfish_verify_ca"):
+            await RedfishButton(lines).power(
+                node(bmc, redfish_address=secure, redfish_verify_ca="/nowhere/ca.pem")
+            )
+        known = {key.verify for key in lines._lines}
+        with pytest.raises(Refused, match="TLS"):
+            await RedfishButton(lines).power(
+                node(bmc, redfish_address=secure, redfish_verify_ca="")
+            )
+        assert {key.verify for key in lines._lines} - known == {True}
+
+    asyncio.run(story())
+
+
+def test_a_bmc_may_call_its_drive_otherwise(lines):
+    async def story(bmc):
+        board = RedfishBoard(lines)
+        assert await board.boot_devices(node(bmc)) == [BootDevice.DISK, BootDevice.CDROM]
+        await board.set_boot_device(node(bmc), BootDevice.CDROM, persistent=False)
+        assert bmc.system["Boot"]["BootSourceOverrideTarget"] == "UsbCd"
+        assert (await board.boot_device(node(bmc))).boot_device is BootDevice.CDROM
+        with pytest.raises(Refused, match="only from Hdd, UsbCd"):
+            await board.set_boot_device(node(bmc), BootDevice.PXE, persistent=False)
+
+    with moody_bmc(offered=("Hdd", "UsbCd")) as bmc:
+        asyncio.run(story(bmc))
+
+
+def test_a_bmc_without_lasting_choices_starts_the_disk_all_the_same(bmc, lines, tmp_path):
+    told = bmc.told
+
+    def once_only(method, body):
+        enabled = (body.get("Boot") or {}).get("BootSourceOverrideEnabled")
+        return 400 if enabled == "Continuous" else told(method, body)
+
+    bmc.told = once_only
+
+    async def story():
+        ramdisks = Ramdisks(RamdiskSettings(tmp_path, "http://here", "http://here"))
+        booter = Booter(Switch(RedfishButton(lines)), RedfishBoard(lines), None, ramdisks)
+        assert isinstance(await booter.disk(node(bmc), "t"), Wait)
+        assert bmc.system["Boot"]["BootSourceOverrideTarget"] == "Hdd"
+
+    asyncio.run(story())

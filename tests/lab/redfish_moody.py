@@ -1,0 +1,135 @@
+"""A Redfish BMC of a few pages with sessions, that can be told to misbehave.
+
+with moody_bmc() as bmc:
+    bmc.mood = 429  # the status of all answers from now on; HANGS_UP gives none
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from http.server import ThreadingHTTPServer
+from typing import Any
+
+SYSTEM = "/redfish/v1/Systems/1"
+SESSIONS = "/redfish/v1/SessionService/Sessions"
+HANGS_UP = 0
+_FINE = 200
+_POWER = {"On": "On", "ForceOff": "Off"}
+
+
+class MoodyBmc:
+    """What the BMC is like, and what it was asked."""
+
+    def __init__(self, url: str, offered: list[str]) -> None:
+        self.url = url
+        self.mood = _FINE
+        self.reset_status = self.patch_status = 204
+        self.sessions: set[str] = set()
+        self.logins = 0
+        self.orders: list[Any] = []
+        self.system: dict[str, Any] = {
+            "Id": "1", "Name": "System", "PowerState": "Off",
+            "Boot": {
+                "BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled",
+                "BootSourceOverrideTarget@Redfish.AllowableValues": offered,
+            },
+            "Actions": {"#ComputerSystem.Reset": {
+                "target": f"{SYSTEM}/Reset",
+                "ResetType@Redfish.AllowableValues": ["On", "ForceOff", "GracefulShutdown"],
+            }},
+        }  # fmt: skip
+
+    @property
+    def driver_info(self) -> dict[str, Any]:
+        """How a node says where it is."""
+        return {
+            "redfish_address": self.url, "redfish_system_id": SYSTEM,
+            "redfish_username": "admin", "redfish_password": "hunter2",
+        }  # fmt: skip
+
+    def page(self, path: str) -> dict[str, Any] | None:
+        """What is at an address."""
+        pages = {
+            "/redfish/v1": {
+                "Id": "Root", "Name": "Root", "RedfishVersion": "1.13.0",
+                "Systems": {"@odata.id": "/redfish/v1/Systems"},
+                "SessionService": {"@odata.id": "/redfish/v1/SessionService"},
+                "Links": {"Sessions": {"@odata.id": SESSIONS}},
+            },
+            "/redfish/v1/SessionService": {
+                "Id": "Sessions", "Name": "Sessions", "Sessions": {"@odata.id": SESSIONS},
+            },
+            SYSTEM: self.system,
+        }  # fmt: skip
+        return pages.get(path)
+
+    def told(self, method: str, body: Any) -> int:
+        """An order for the system; the status that it is answered with."""
+        self.orders.append(body)
+        if method == "PATCH":
+            if self.patch_status < 300:
+                self.system["Boot"].update(body.get("Boot", {}))
+            return self.patch_status
+        if self.reset_status < 300 and body["ResetType"] in _POWER:
+            self.system["PowerState"] = _POWER[body["ResetType"]]
+        return self.reset_status
+
+
+@contextmanager
+def moody_bmc(*, offered: tuple[str, ...] = ("None", "Pxe", "Hdd", "Cd")) -> Iterator[MoodyBmc]:
+    """One system, which offers to start from these."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            path = self.path.rstrip("/")
+            size = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(size)) if size else None
+            if bmc.mood == HANGS_UP:
+                self.close_connection = True
+            elif bmc.mood != _FINE:
+                self._send(bmc.mood, {"error": {"code": "Base.1.0.Error", "message": "not now"}})
+            elif (self.command, path) == ("POST", SESSIONS):
+                bmc.logins += 1
+                key = f"key-{bmc.logins}"
+                bmc.sessions.add(key)
+                self._send(201, {"Id": key}, {"X-Auth-Token": key, "Location": f"{path}/{key}"})
+            elif path != "/redfish/v1" and self.headers.get("X-Auth-Token") not in bmc.sessions:
+                self._send(401, {"error": {"message": "who are you"}})
+            elif self.command == "DELETE":
+                bmc.sessions.discard(path.rpartition("/")[2])
+                self._send(204, None)
+            elif self.command in ("POST", "PATCH"):
+                self._send(bmc.told(self.command, body), {})
+            else:
+                page = bmc.page(path)
+                self._send(_FINE if page else 404, {"@odata.id": path, **(page or {})})
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("do_"):
+                return self.answer
+            raise AttributeError(name)
+
+        def _send(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
+            text = b"" if status == 204 else json.dumps(body).encode()
+            self.send_response(status)
+            fields = {"Content-Type": "application/json", "Content-Length": str(len(text))}
+            for name, value in (fields | (headers or {})).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    bmc = MoodyBmc(f"http://127.0.0.1:{server.server_address[1]}", list(offered))
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield bmc
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
