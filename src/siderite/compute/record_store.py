@@ -131,7 +131,12 @@ async def members(store: Store, groups: Iterable[str]) -> dict[str, list[str]]:
 async def hosts(store: Store) -> list[tuple[int, float, Host]]:
     """All hosts with their numbers and when they were last heard of."""
     rows = await store.fetch("SELECT id, seen_at, doc FROM hosts ORDER BY id")
-    return [(int(r[0]), float(r[1]), HOSTS.value(r[2])) for r in rows]  # type: ignore[arg-type]
+    hosts = HOSTS.readable(row[2] for row in rows)
+    return [
+        (int(row[0]), float(row[1]), host)  # type: ignore[arg-type]
+        for host, row in zip(hosts, rows, strict=True)
+        if host is not None
+    ]
 
 
 async def servers_on(store: Store, nodes: Sequence[tuple[str, str]]) -> dict[str, list[Line]]:

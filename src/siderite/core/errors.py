@@ -115,6 +115,12 @@ class RangeNotSatisfiable(SideriteError):
     status = 416
 
 
+class Unreadable(SideriteError):
+    """A record in the database cannot be read; mend it there, or restore a backup."""
+
+    code = "record.unreadable"
+
+
 class Unavailable(SideriteError):
     """The service cannot answer just now; try again in a moment."""
 

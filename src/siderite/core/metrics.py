@@ -39,6 +39,12 @@ _QUEUE = Gauge(
     ("leased",),
     registry=registry,
 )
+_UNREADABLE = Gauge(
+    "siderite_unreadable_records",
+    "Records met since the start that could not be read, by table; the log names each once.",
+    ("table",),
+    registry=registry,
+)
 _STREAMS = Gauge("siderite_streams", "Answers that are being sent bit by bit.", registry=registry)
 _STREAMS_CUT = Counter(
     "siderite_streams_cut",
@@ -190,3 +196,8 @@ def queue(total: int, leased: int) -> None:
 def page() -> tuple[bytes, str]:
     """The metrics in Prometheus' text form, and its content type."""
     return generate_latest(registry), CONTENT_TYPE_LATEST
+
+
+def unreadable(table: str) -> None:
+    """One more record of this table that cannot be read."""
+    _UNREADABLE.labels(table).inc()

@@ -44,9 +44,11 @@ async def look(ctx: Context, uuids: Sequence[str]) -> list[Watched]:
         f" FROM power_watch w JOIN nodes n ON n.uuid = w.node WHERE w.node IN ({marks})",
         tuple(uuids),
     )
+    nodes = NODES.readable(row[0] for row in rows)
     return [
-        Watched(NODES.value(doc), float(pause), int(failures), bool(busy))  # type: ignore[arg-type]
-        for doc, pause, failures, busy in rows
+        Watched(node, float(pause), int(failures), bool(busy))  # type: ignore[arg-type]
+        for node, (_, pause, failures, busy) in zip(nodes, rows, strict=True)
+        if node is not None
     ]
 
 

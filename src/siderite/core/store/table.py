@@ -6,7 +6,10 @@ when it is written; `columns` are attributes that filters, sorting and uniquenes
 a compare-and-swap on `version`, and writes only the columns that differ.
 """
 
+import re
 from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -19,10 +22,17 @@ from typing import TypeVar
 
 import msgspec
 
+from siderite.core import metrics
+from siderite.core.errors import Unreadable
+from siderite.core.log import get_logger
 from siderite.core.store import Line
 from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.store import Value
+
+log = get_logger("store")
+
+_UUID = re.compile(r'"uuid":\s*"([^"]{1,64})"')
 
 
 class Resource(Protocol):
@@ -95,6 +105,7 @@ class Table(Generic[R]):
         marks = ", ".join("?" * (4 + len(self.columns)))
         self._insert = f"INSERT INTO {name} ({names}) VALUES ({marks})"
         self._updates: dict[tuple[str, ...], str] = {}
+        self._told: set[str] = set()
 
     def insert(self, value: R) -> Op:
         """The op that adds a new value."""
@@ -156,7 +167,32 @@ class Table(Generic[R]):
     def value(self, doc: Value) -> R:
         """The value of a document."""
         assert isinstance(doc, str)  # noqa: S101 - the column is text
-        return self._decoder.decode(doc)
+        try:
+            return self._decoder.decode(doc)
+        except msgspec.DecodeError as why:
+            raise self._unreadable(doc, why) from why
+
+    def readable(self, docs: Iterable[Value]) -> Iterator[R | None]:
+        """The values of documents for a sweep or a list that one of them must not end: None for
+        what cannot be read, which the log and a metric tell of once.
+        """
+        for doc in docs:
+            try:
+                yield self.value(doc)
+            except Unreadable:
+                yield None
+
+    def _unreadable(self, doc: str, why: msgspec.DecodeError) -> Unreadable:
+        found = _UUID.search(doc)
+        uuid = found[1] if found else "whose uuid is lost"
+        if uuid not in self._told:
+            self._told.add(uuid)
+            metrics.unreadable(self.name)
+            log.error("a record cannot be read", table=self.name, uuid=uuid, error=str(why))
+        return Unreadable(
+            f"The record {uuid} in the table {self.name} cannot be read ({why}): nothing was"
+            " changed. Mend its column doc, or restore a backup."
+        )
 
     async def select(
         self, store: Store, what: str, where: Sequence[Where], page: Page | None = None
