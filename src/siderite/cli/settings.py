@@ -1,20 +1,47 @@
 """From command line flags to the configuration."""
 
 import argparse
+import os
+import re
 import sys
+from collections.abc import Iterator
+from collections.abc import Mapping
 
 from siderite.core.config import BadOption
 from siderite.core.config import Config
 from siderite.core.config import Loaded
 from siderite.core.config import load
 
+_PREFIX = "SIDERITE_"
+_LINK = re.compile(r"SIDERITE(_\w+)?_(SERVICE_(HOST|PORT\w*)|PORT(_\d+_\w+)?)")
+"""What Kubernetes tells every container of services by that name."""
+
 
 def loaded(said: argparse.Namespace) -> Loaded:
-    """The configuration in force; a mistake in it ends the command with a sentence."""
+    """The configuration in force; a mistake in it ends the command with a sentence, and one in a
+    variable's name is said.
+    """
     names = Config.__dataclass_fields__
     flags = {name: getattr(said, name) for name in names if getattr(said, name, None) is not None}
+    for sentence in unknown_variables(os.environ):
+        print(f"siderite: {sentence}", file=sys.stderr)
     try:
         return load(flags, file=said.config)
     except BadOption as why:
         print(f"siderite: {why}", file=sys.stderr)
         raise SystemExit(2) from why
+
+
+def unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """A sentence on each variable that looks like an option and is none."""
+    known = ["CONFIG", *(name.upper() for name in Config.__dataclass_fields__)]
+    for name in sorted(environ):
+        if not name.upper().startswith(_PREFIX) or _LINK.fullmatch(name):
+            continue
+        if name.removeprefix(_PREFIX) in known:
+            continue
+        from difflib import get_close_matches
+
+        near = get_close_matches(name.upper().removeprefix(_PREFIX), known, 1)
+        hint = f"do you mean {_PREFIX}{near[0]}?" if near else "see `siderite config show`."
+        yield f"the environment variable {name} is no option and is ignored; {hint}"
