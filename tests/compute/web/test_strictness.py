@@ -192,3 +192,37 @@ def test_a_small_network_is_filled_to_the_last_address(tmp_path: Any) -> None:
         assert ask(1, 1) == 400
         fixed = {**server, "networks": [{"uuid": "tiny", "fixed_ip": "10.9.0.17"}]}
         assert small.ask("POST", "/servers", {"server": fixed}).status == 400
+
+
+FILE = {"path": "/etc/x", "contents": "eA=="}
+LARGE = {"path": "/etc/x", "contents": "eHh4" * 3414}
+
+
+@pytest.mark.parametrize(
+    ("fields", "version"),
+    [
+        ({"metadata": {f"k{n}": "v" for n in range(129)}}, 104),
+        ({"personality": [FILE] * 6}, 56),
+        ({"personality": [LARGE]}, 56),
+    ],
+)
+def test_a_server_is_made_and_rebuilt_within_the_limits_that_are_shown(
+    one: tuple[Cloud, str], fields: dict[str, Any], version: int
+) -> None:
+    cloud, uuid = one
+    body = {"name": "n", "flavorRef": cloud.flavor, "imageRef": cloud.image, "networks": "auto"}
+    made = cloud.ask("POST", "/servers", {"server": {**body, **fields}}, version=version)
+    assert made.status == 403, made
+    anew = cloud.act(uuid, "rebuild", {"imageRef": cloud.image, **fields}, version=version)
+    assert anew.status == 403, anew
+
+
+@pytest.mark.parametrize("place", ["host", "hypervisor_hostname"])
+def test_a_host_to_be_made_on_must_be_there(one: tuple[Cloud, str], place: str) -> None:
+    cloud, _ = one
+    body = {"name": "n", "flavorRef": cloud.flavor, "imageRef": cloud.image, "networks": "none"}
+    for where, status in (("nowhere", 400), (cloud.hosts[0], 202)):
+        made = cloud.ask("POST", "/servers", {"server": {**body, place: where}})
+        assert made.status == status, made
+    both = {"host": cloud.hosts[0], "hypervisor_hostname": cloud.hosts[1]}
+    assert cloud.ask("POST", "/servers", {"server": {**body, **both}}).status == 400

@@ -28,6 +28,7 @@ from siderite.compute.store import SERVERS
 from siderite.compute.usecases import addresses
 from siderite.compute.usecases import delete
 from siderite.compute.usecases import flavors
+from siderite.compute.usecases import hosts
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.kinds import work_kind
@@ -71,7 +72,10 @@ async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[
         usable(wish.image, flavor.ram_mib, flavor.disk_gib)
     if flavor.resource_class is not None and wish.request.personality:
         raise Invalid("Files cannot be put into a bare metal server; use user_data.")
+    quota.check_files(wish.request.personality)
+    await quota.check_metadata(ctx, who.project_id or "", wish.fields.get("metadata", {}))
     await _check_group(ctx, wish, who)
+    await _check_host(ctx, wish.request)
     await _check_zone(ctx, wish)
     wish = await _with_key(ctx, wish, who)
     count = await quota.how_many(
@@ -130,6 +134,18 @@ async def _check_zone(ctx: Context, wish: Create) -> None:
     places = await ctx.places.of_hosts()
     if all(place.zone != zone for place in places.values()):
         raise Invalid("The requested availability zone is not available")
+
+
+async def _check_host(ctx: Context, request: Request) -> None:
+    """A host or node that is asked for, to be checked like any other, must be there."""
+    if request.wanted_host is not None and await hosts.named(ctx, request.wanted_host) is None:
+        raise Invalid(f"Compute host {request.wanted_host[:80]} could not be found.")
+    node = request.wanted_node
+    if node is None:
+        return
+    found = await rows.hypervisors(ctx.door.store, "v.node = ?", (node,))
+    if all(request.wanted_host not in (None, one.host) for one in found):
+        raise Invalid(f"Compute host {node[:80]} could not be found.")
 
 
 async def _with_key(ctx: Context, wish: Create, who: Who) -> Create:

@@ -1,5 +1,9 @@
 """What a project may have: counted where servers are made, resized and deleted."""
 
+from base64 import b64decode
+from collections.abc import Mapping
+from collections.abc import Sequence
+
 from siderite.compute import store as rows
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.server import Server
@@ -8,9 +12,30 @@ from siderite.compute.usecases.hooks import Limits
 from siderite.core.errors import Forbidden
 from siderite.core.store import Op
 
+MAX_FILES = 5
+MAX_FILE_BYTES = 10240
+
 
 def _limit(value: int) -> int:
     return rows.UNLIMITED if value < 0 else value
+
+
+async def check_metadata(ctx: Context, project: str, metadata: Mapping[str, str]) -> None:
+    """Refuse more metadata than a server of the project may have."""
+    limits = await ctx.quotas.limits(project)
+    if 0 <= limits.metadata_items < len(metadata):
+        raise Forbidden(f"Maximum number of metadata items exceeds {limits.metadata_items}")
+
+
+def check_files(files: Sequence[Mapping[str, str]]) -> None:
+    """Refuse more files, or larger ones, than a server may be made with."""
+    if len(files) > MAX_FILES:
+        raise Forbidden(f"A server is made with at most {MAX_FILES} files; use user_data.")
+    for file in files:
+        if len(b64decode(file["contents"])) > MAX_FILE_BYTES:
+            raise Forbidden(
+                f"File {file['path'][:80]!r} is over {MAX_FILE_BYTES} bytes; use user_data."
+            )
 
 
 async def how_many(ctx: Context, project: str, flavor: Flavor, *, least: int, most: int) -> int:

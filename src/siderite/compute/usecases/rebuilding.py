@@ -59,6 +59,8 @@ async def rebuild(
 
 
 async def _changes(ctx: Context, server: Server, wish: Rebuild) -> dict[str, Any]:
+    quota.check_files(wish.kept.get("personality", []))
+    await quota.check_metadata(ctx, server.project_id, wish.changes.get("metadata", {}))
     changes = {**wish.changes, **await _key(ctx, server, wish)}
     kept = {**wish.kept, **changes.pop("kept", {})}
     changes["request"] = msgspec.structs.replace(server.request, **kept)

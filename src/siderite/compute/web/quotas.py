@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.compute.usecases import quotas
+from siderite.compute.usecases.quota import MAX_FILE_BYTES
+from siderite.compute.usecases.quota import MAX_FILES
 from siderite.compute.web import checks
 from siderite.core import shape
 from siderite.core.errors import Forbidden
@@ -24,7 +26,8 @@ _NETWORK = {
     "fixed_ips": -1, "floating_ips": -1, "security_groups": -1, "security_group_rules": -1,
 }  # fmt: skip
 _FILES = {
-    "injected_files": 5, "injected_file_content_bytes": 10240, "injected_file_path_bytes": 255,
+    "injected_files": MAX_FILES, "injected_file_content_bytes": MAX_FILE_BYTES,
+    "injected_file_path_bytes": 255,
 }  # fmt: skip
 _LIMIT = checks.whole(-1)
 
@@ -192,7 +195,7 @@ def _limits(held: dict[str, int], used: dict[str, int], version: int) -> dict[st
     if version < NO_IMAGE_META:
         shown["maxImageMeta"] = held["metadata_items"]
     if version < NO_FILES:
-        shown |= {"maxPersonality": 5, "maxPersonalitySize": 10240}
+        shown |= {"maxPersonality": MAX_FILES, "maxPersonalitySize": MAX_FILE_BYTES}
     return {"limits": {"rate": [], "absolute": shown}}
 
 
