@@ -99,6 +99,17 @@ def test_a_pattern_that_only_some_know_is_answered_or_refused(crowd: Any, text: 
     assert answer.status in (200, 400), answer
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["access_ip_v4=192.0.2.9", "access_ip_v6=2001:db8::9", "locked_by=owner", "image_ref=no",
+     "display_description=nothing-like-that"],
+)  # fmt: skip
+def test_a_filter_of_administrators_is_not_passed_over(crowd: Any, query: str) -> None:
+    cloud, _, _ = crowd
+    answer = cloud.ask("GET", f"/servers?all_tenants=1&{query}")
+    assert answer.json == {"servers": []}
+
+
 @pytest.mark.parametrize("query", ["name=", "ip="])
 def test_regular_expressions_do_not_hold_up_the_loop(
     lite: Cloud, monkeypatch: pytest.MonkeyPatch, query: str

@@ -122,6 +122,10 @@ def test_an_interface_that_the_host_refuses_is_not_on_record(lite: Cloud) -> Non
     assert lite.ask("POST", path, {"interfaceAttachment": {}}).status == 409
     assert lite.ask("GET", path).json == before
     lite.facts(uuid, "instance.interface_attach.error")
+    action = lite.actions(uuid)[0]
+    assert (action["action"], action["message"]) == ("attach_interface", "Error")
+    assert action["events"][0]["event"] == "compute_attach_interface"
+    assert action["events"][0]["result"] == "Error"
 
 
 def test_an_interface_that_takes_a_while_is_waited_for(lite: Cloud) -> None:
@@ -226,3 +230,11 @@ def test_a_host_to_be_made_on_must_be_there(one: tuple[Cloud, str], place: str) 
         assert made.status == status, made
     both = {"host": cloud.hosts[0], "hypervisor_hostname": cloud.hosts[1]}
     assert cloud.ask("POST", "/servers", {"server": {**body, **both}}).status == 400
+
+
+@pytest.mark.parametrize("path", ["/os-hypervisors/1", "/os-services/1"])
+def test_numbers_are_no_names_where_uuids_are(one: tuple[Cloud, str], path: str) -> None:
+    cloud, _ = one
+    verb, body = ("GET", {}) if "hyper" in path else ("PUT", {"status": "enabled"})
+    assert cloud.ask(verb, path, body).status == 400
+    assert cloud.ask("DELETE", "/os-services/1").status == 400

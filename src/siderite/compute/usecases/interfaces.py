@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from siderite.compute import store as rows
 from siderite.compute.domain import facts
+from siderite.compute.domain.job import ActionEvent
+from siderite.compute.domain.job import events_text
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
@@ -19,12 +21,14 @@ from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.store import Duplicate
+from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
 
 _ALLOWED = (V.ACTIVE, V.PAUSED, V.STOPPED)
 _TRIES = 4
+_EVENT = "compute_attach_interface"
 _ATTACH = Kind("", "attach_interface", "", ability="interfaces")
 _DETACH = Kind("", "detach_interface", "", ability="interfaces")
 
@@ -78,7 +82,7 @@ async def attach(
             after = before.changed(change.now, {"ports": [*before.ports, port]})
             change.put(SERVERS.swap(before, after))
             change.put(rows.take_address(port, before.uuid))
-            change.put(acting.note(ctx, change, before, "attach_interface"))
+            change.put(acting.note(ctx, change, before, "attach_interface", _EVENT))
             change.tell(facts.phase("interface_attach", "start", before))
             change.tell(facts.phase("interface_attach", "end", after))
             return after
@@ -107,6 +111,14 @@ async def _withdraw(
         after = before.changed(change.now, {"ports": ports})
         change.put(SERVERS.swap(before, after))
         change.put(rows.give_address(port.network, port.address, before.uuid))
+        at = iso(change.now)
+        event = ActionEvent(_EVENT, at, at, "Error", before.host, why)
+        change.put(
+            rows.action_goes_on(
+                uuid, cause.request_id or "", "attach_interface", at=at, message="Error",
+                events=events_text([event]),
+            )
+        )  # fmt: skip
         change.tell(facts.phase("interface_attach", "error", after, why=why))
 
     await ctx.door.attempt(cause, uuid, decide)
@@ -127,7 +139,7 @@ async def detach(
         after = before.changed(change.now, {"ports": ports})
         change.put(SERVERS.swap(before, after))
         change.put(rows.give_address(port.network, port.address, before.uuid))
-        change.put(acting.note(ctx, change, before, "detach_interface"))
+        change.put(acting.note(ctx, change, before, "detach_interface", "compute_detach_interface"))
         change.tell(facts.phase("interface_detach", "start", before))
         change.tell(facts.phase("interface_detach", "end", after))
 

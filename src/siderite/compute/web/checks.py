@@ -13,6 +13,7 @@ from typing import Any
 from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
+from siderite.core.ids import is_uuid
 
 Check = Callable[[str, Any], Any]
 
@@ -165,3 +166,9 @@ def marker(name: str, value: Any) -> str:
 def instant(text: str | None) -> str | None:
     """A moment as these resources show it: without an offset."""
     return None if text is None else text[:26]
+
+
+def ident(value: str, *, by_uuid: bool) -> None:
+    """Refuse what cannot be the id of a service or hypervisor where those are UUIDs."""
+    if by_uuid and not is_uuid(value):
+        raise Invalid(f"Invalid uuid {value[:80]}")

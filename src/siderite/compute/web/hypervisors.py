@@ -179,6 +179,7 @@ async def _number(service: "Service", marker: str | None, version: int) -> int |
 
 async def _one(service: "Service", request: Request, *, with_servers: bool = False) -> Shown:
     key, by_uuid = request.params[0], request.version >= UUIDS
+    checks.ident(key, by_uuid=by_uuid)
     return await inventory.hypervisor(service.ctx, key, by_uuid=by_uuid, with_servers=with_servers)
 
 

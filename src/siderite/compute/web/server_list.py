@@ -45,6 +45,7 @@ _EQUAL = {
     "key_name": "key_name", "created_at": "created_at", "launched_at": "launched_at",
     "terminated_at": "terminated_at", "user_id": "user_id", "host": "host", "node": "node",
     "hostname": "hostname", "uuid": "uuid", "root_device_name": "root_device_name",
+    "access_ip_v4": "access_ip_v4", "access_ip_v6": "access_ip_v6", "locked_by": "locked_by",
 }  # fmt: skip
 _NUMBERS = {"power_state": "power_state", "progress": "progress", "launch_index": "launch_index"}
 EVERYBODY = {
@@ -224,6 +225,8 @@ def _filter(ask: Ask, key: str, value: str, dialect: str) -> None:
         "ip": lambda text: patterns.word_contains("addresses_text", text, dialect),
         "ip6": lambda text: patterns.word_contains("addresses_text", text, dialect),
         "description": lambda text: patterns.contains("description", text, dialect),
+        "display_description": lambda text: patterns.contains("description", text, dialect),
+        "image_ref": lambda text: Where("image_id = ?", (text,)),
         "image": lambda text: Where("image_id = ?", (text.rstrip("/").rpartition("/")[2],)),
         "flavor": lambda text: Where("flavor_id = ?", (text.rstrip("/").rpartition("/")[2],)),
         "config_drive": lambda text: Where("config_drive = ?", (int(flag("config_drive", text)),)),

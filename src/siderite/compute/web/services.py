@@ -86,9 +86,8 @@ async def update(service: "Service", request: Request) -> Response:
                       " specified.")  # fmt: skip
     if "disabled_reason" in asked and asked.get("status") != "disabled":
         raise Invalid("Specifying 'disabled_reason' is only allowed when 'status' is 'disabled'.")
+    checks.ident(word, by_uuid=True)
     found = await inventory.service(service.ctx, word)
-    if found.host.uuid != word:
-        raise NotFound(f"Service {word[:80]} not found.")
     changes: dict[str, Any] = {}
     if "status" in asked:
         changes["disabled"] = asked["status"] == "disabled"
@@ -128,6 +127,7 @@ async def _by_word(service: "Service", request: Request, word: str, document: An
 
 async def remove(service: "Service", request: Request) -> Response:
     """DELETE /os-services/{id}"""
+    checks.ident(request.params[0], by_uuid=request.version >= UUIDS)
     found = await inventory.service(service.ctx, request.params[0])
     if str(_key(found, request.version)) != request.params[0]:
         raise NotFound(f"Service {request.params[0][:80]} not found.")
