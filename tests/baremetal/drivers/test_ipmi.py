@@ -122,6 +122,12 @@ def test_wrong_credentials_and_silence_are_told_without_the_password(info, drive
     asyncio.run(story())
 
 
+def test_an_address_that_no_process_can_be_given_is_told(driver):
+    machine = Machine({"ipmi_address": "x" * 200_000})
+    with pytest.raises(HardwareError, match="ipmitool cannot be run here"):
+        asyncio.run(driver.power.read(machine.at))
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

@@ -149,12 +149,17 @@ def test_a_machine_on_its_way_off_is_not_off_yet_and_may_be_told_twice(bmc, line
         ({"redfish_address": "https://bmc:port"}, "no proper port"),
         ({"redfish_address": "https://a..b"}, "no name of a machine"),
         ({"redfish_address": {"a": 1}}, "Mend driver_info"),
+        (
+            {"redfish_auth_type": "basic", "redfish_password": "5 \u20ac"},
+            "ASCII, or redfish_auth_type",
+        ),
     ],
 )
 def test_an_address_that_is_none_is_refused_in_words(bmc, lines, info, words):
     async def story():
-        with pytest.raises(Refused, match=words):
+        with pytest.raises(Refused, match=words) as why:
             await RedfishButton(lines).power(node(bmc, **info))
+        assert "\u20ac" not in str(why.value)
 
     asyncio.run(story())
 

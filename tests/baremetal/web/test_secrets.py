@@ -32,6 +32,24 @@ def test_a_mask_that_was_read_and_is_written_back_keeps_the_secret(lite: Standin
     assert lite.node(uuid).driver_info["redfish_password"] == "hush"
 
 
+def test_a_secret_in_a_text_is_masked_and_kept_when_the_text_is_written_back(
+    lite: Standing,
+) -> None:
+    inner = {
+        "redfish_address": "https://admin:hush@10.0.0.9:8443",
+        "kernel_append_params": "quiet password=hush rd.x=1",
+        "urls": ["http://a:hush@b/c", "http://nobody@b/c", "mailto:a@b"],
+    }
+    uuid = lite.plant("manageable", driver_info=inner)
+    read = lite.ask("GET", f"/v1/nodes/{uuid}").json["driver_info"]
+    assert "hush" not in str(read)
+    assert read["redfish_address"] == f"https://admin:{MASK}@10.0.0.9:8443"
+    assert read["urls"][1:] == inner["urls"][1:]
+    patch = [{"op": "replace", "path": "/driver_info", "value": {**read, "more": 1}}]
+    assert lite.ask("PATCH", f"/v1/nodes/{uuid}", patch).status == 200
+    assert lite.node(uuid).driver_info == {**inner, "more": 1}
+
+
 @pytest.mark.parametrize(
     "info", [{"ipmi_password": MASK}, {"a": {"token": MASK}}, {"list": [{"secret": MASK}] * 2}]
 )

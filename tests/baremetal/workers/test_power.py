@@ -63,6 +63,18 @@ def test_a_refusal_of_the_hardware_is_told_and_changes_nothing(tmp_path):
     asyncio.run(story())
 
 
+def test_what_no_patience_can_mend_is_told_at_once(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            info = {"redfish_address": "fe80::1"}
+            uuid = await app.plant("manageable", driver="redfish", driver_info=info)
+            await power(app, uuid, "power on")
+            node = await until_power(app, uuid)
+            assert "an IPv6 address is written in []" in node.last_error
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("hard", [True, False])
 def test_a_guest_that_ignores_a_soft_off_is_switched_off_hard_if_so_configured(tmp_path, hard):
     async def story():

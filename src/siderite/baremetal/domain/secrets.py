@@ -1,6 +1,7 @@
 """What is secret in a node's free-form fields, and how it is shown instead.
 
-By the name of the key, at any depth; a config drive is hidden whole, as text or as an object.
+By the name of the key, at any depth; a config drive is hidden whole, as text or as an object. In
+text, what follows `password=`, and the password in a URL.
 """
 
 import re
@@ -16,6 +17,7 @@ _SECRET = re.compile(
 )
 _NOT_SECRET = frozenset({"agent_token_required", "agent_secret_token_pregenerated"})
 _IN_TEXT = re.compile(r"(password\s*[=:]\s*)\S+", re.IGNORECASE)
+_IN_URL = re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
 
 
 @lru_cache(4096)
@@ -39,8 +41,16 @@ def mask(value: Any) -> Any:
     if isinstance(value, list):
         masked = [mask(inner) for inner in value]
         return masked if any(a is not b for a, b in zip(masked, value, strict=True)) else value
-    if isinstance(value, str) and "assword" in value:
-        return _IN_TEXT.sub(r"\1" + MASK, value)
+    if isinstance(value, str):
+        return _text(value)
+    return value
+
+
+def _text(value: str) -> str:
+    if "assword" in value:
+        value = _IN_TEXT.sub(r"\1" + MASK, value)
+    if "@" in value and "://" in value:
+        value = _IN_URL.sub(r"\1" + MASK, value)
     return value
 
 
@@ -66,6 +76,8 @@ def unmasked(before: Any, after: Any, where: str) -> Any:
             unmasked(items[at] if items else None, inner, f"{where}/{at}")
             for at, inner in enumerate(after)
         ]
+    if isinstance(after, str) and isinstance(before, str) and MASK in after:
+        return before if _text(before) == after else after
     return after
 
 

@@ -48,6 +48,9 @@ class Power:
         if self._ctx.door.clock() >= held.deadline:
             await self._overdue(node, held, job, observed)
             return
+        if reading.is_final:
+            await self._end(node, held, job, error=reading.why)
+            return
         if observed is PowerState.UNKNOWN:
             # No action starts from an unknown state: wait until the BMC can be read.
             await power.waits(self._ctx, held, Wait(reading.why, _RETRY_S))

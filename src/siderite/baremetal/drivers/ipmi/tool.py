@@ -150,6 +150,10 @@ class IpmiTool:
         except FileNotFoundError as why:
             remedy = "Install ipmitool on the machine where Siderite runs."
             raise Refused(at.bmc, doing, "ipmitool is missing here", remedy) from why
+        except OSError as why:
+            raise Unreachable(
+                at.bmc, doing, f"ipmitool cannot be run here ({why.strerror})"
+            ) from why
         try:
             async with asyncio.timeout(self._timeout_s):
                 out, said = await process.communicate()

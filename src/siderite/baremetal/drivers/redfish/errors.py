@@ -60,6 +60,11 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
             return Refused(bmc, doing, _detail(why))
         case exceptions.SushyError():
             return Refused(bmc, doing, _short(why))
+        case UnicodeError():
+            return Refused(
+                bmc, doing, "HTTP basic authentication cannot carry the user name or password",
+                "Use letters, digits and signs of ASCII, or redfish_auth_type session.",
+            )  # fmt: skip
         case OSError() if "CA certificate" in str(why):
             return Refused(bmc, doing, _short(why), _TRUST)
     return Unreachable(bmc, doing, f"its answer makes no sense ({_short(why)})")
