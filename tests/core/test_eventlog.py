@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from contextlib import asynccontextmanager
 
+import asyncpg
 import pytest
 
 from siderite.core import eventlog
@@ -10,6 +12,16 @@ from siderite.core.fact import Fact
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from tests.core.test_work import migrated
+
+
+@asynccontextmanager
+async def other_session(url):
+    """A connection of its own."""
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 def fact(resource, n):
@@ -137,3 +149,29 @@ def test_what_has_its_place_is_not_looked_at_again(postgres, postgres_url, analy
             return json.loads(str(told))[0]["Plan"]["Shared Hit Blocks"]
 
     assert asyncio.run(story()) < 200
+
+
+_LOCK = "SELECT seq FROM event_head FOR UPDATE"
+_LATE = "SELECT seq FROM event_head WHERE (SELECT true FROM pg_advisory_xact_lock(47)) FOR UPDATE"
+_HELD = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 47 AND NOT granted"
+
+
+def test_a_sequencer_that_saw_facts_before_another_placed_them_places_none_again(postgres_url):
+    """It stands still between its look at the facts and its lock, as long as the other takes."""
+
+    async def story():
+        async with migrated(postgres_url) as store, other_session(postgres_url) as other:
+            await store.commit(written(fact("a", 1), fact("a", 2)))
+            assert _LOCK in eventlog.PLACE
+            await other.execute("SELECT pg_advisory_lock(47)")
+            late = asyncio.create_task(store.write(eventlog.PLACE.replace(_LOCK, _LATE), ("", "")))
+            while not await other.fetch(_HELD):
+                assert not late.done()
+            await store.commit(written(fact("a", 3)))
+            assert await eventlog.place(store) == 3
+            await other.execute("SELECT pg_advisory_unlock(47)")
+            is_ours, count, *_ = (await late)[0]
+            assert (is_ours, count) == (False, 0)
+            assert [e.seq for e in await placed(store)] == [1, 2, 3]
+
+    asyncio.run(story())
