@@ -4,13 +4,16 @@ import asyncio
 import json
 import statistics
 import time
+from contextlib import aclosing
 
 import pytest
 
+from siderite.core import eventlog
 from siderite.core import metrics
 from siderite.core.store import Op
 from siderite.core.transition import Cause
 from siderite.events import hub as hub_module
+from siderite.events.stream import follow
 from tests.events.log import ADDRESS
 from tests.events.log import NODE
 from tests.events.log import OTHER
@@ -220,6 +223,46 @@ def test_streams_end_when_the_log_goes_back_and_their_numbers_are_refused(run):
             assert await stream.event() is None
         answer = await app.ask("GET", ADDRESS, headers={"last-event-id": "5", **_STREAMED})
         assert (answer.status, "beyond the end" in answer.sentence) == (400, True)
+
+    run(story)
+
+
+def test_a_reader_whose_next_facts_are_pruned_meanwhile_is_not_led_past_them(run, monkeypatch):
+    """Its stream ends; coming again with its last number it is told so (410)."""
+    monkeypatch.setattr(hub_module, "BATCH", 2)
+    monkeypatch.setattr(hub_module, "KEPT", 1)
+
+    async def welcome():
+        return True
+
+    async def story(app):
+        hub = app.program.hub
+        hub._kept = type(hub._kept)(maxlen=1)
+        await tell(app, *(fact(n) for n in range(1, 10)))
+        chunks = follow(hub, eventlog.EVERYTHING, 0, is_welcome=welcome)
+        async with asyncio.timeout(PATIENCE_S), aclosing(chunks):
+            await anext(chunks)
+            assert b"id: 2\n" in await anext(chunks)
+            await app.program.store.commit([Op("DELETE FROM events WHERE seq < 6")])
+            assert [chunk async for chunk in chunks] == []
+        answer = await app.ask("GET", ADDRESS, headers={"last-event-id": "2", **_STREAMED})
+        assert answer.status == 410
+
+    run(story)
+
+
+def test_a_page_that_is_pruned_while_it_is_read_is_not_shown_with_a_hole(run, monkeypatch):
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 10)))
+        reading = eventlog.page
+
+        async def pruned_first(store, *asked, **how):
+            await store.commit([Op("DELETE FROM events WHERE seq < 6")])
+            return await reading(store, *asked, **how)
+
+        monkeypatch.setattr(eventlog, "page", pruned_first)
+        answer = await app.ask("GET", f"{ADDRESS}?after=2")
+        assert (answer.status, "begins with 6" in answer.sentence) == (410, True)
 
     run(story)
 

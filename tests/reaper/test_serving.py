@@ -168,6 +168,18 @@ def test_one_that_may_stay_after_all_stays(full: Full) -> None:
     assert {full.status(one) for one in cheap} == {"ACTIVE"}
 
 
+def test_nobody_goes_on_a_host_that_was_disabled_meanwhile(full: Full) -> None:
+    cheap, uuid = full.fill(), full.pends()
+    reaper, pending = full.reaper(), full.show(uuid, version=PENDING)
+    [service] = full.ask("GET", "/os-services").json["services"]
+    off = {"status": "disabled"}
+    assert full.ask("PUT", f"/os-services/{service['id']}", off).status == 200
+    assert full.run(reaper._choose(pending)) == (None, ())
+    full.reap()
+    assert full.status(uuid) == "ERROR"
+    assert {full.status(one) for one in cheap} == {"ACTIVE"}
+
+
 def test_what_takes_more_than_the_limit_ever_allows_is_given_up(full: Full) -> None:
     cheap = full.fill()
     uuid = full.pends(flavorRef=full.make_flavor(ram=1024, vcpus=2))

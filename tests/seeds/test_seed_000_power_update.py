@@ -175,7 +175,10 @@ def test_a_driver_that_cannot_take_it_logs_an_error_and_nothing_changes(
     assert (last["action"], last["message"]) == ("stop", "Error")
     [one] = last["events"]
     assert (one["event"], one["result"]) == ("compute_power_update", "Error")
-    assert facts_of(lite, uuid, after) == ["instance.power_off.error"]
+    assert facts_of(lite, uuid, after) == [
+        "instance.power_off.start",
+        "instance.power_off.error",
+    ]
 
 
 def test_owners_of_the_server_see_its_actions(lite: Cloud) -> None:

@@ -210,6 +210,8 @@ def test_soft_is_the_default_of_each_and_a_hard_request_overrides_it(
     hard = patient.act(uuid, action, {**wish, "shutdown_type": "HARD"}, version=OURS)
     assert hard.status in (200, 202), hard
     patient.until(uuid, FIVE[action])
+    told = str(patient.actions(uuid)[1]["events"][-1]["details"])
+    assert re.match(r"powered off after \d+ signals, as was asked for", told), told
 
 
 def test_the_deadline_of_the_action_leaves_the_guest_its_time(patient: Cloud) -> None:

@@ -18,6 +18,7 @@ from siderite.core.eventlog import Entry
 from siderite.core.eventlog import Wanted
 from siderite.core.log import get_logger
 from siderite.core.store import Store
+from siderite.events import query
 from siderite.events import views
 
 log = get_logger("events")
@@ -114,7 +115,8 @@ class Hub:
 
     async def more(self, wanted: Wanted, after: int) -> tuple[bytes, int]:
         """Wanted facts after a number, rendered, and how far was looked; waits while the number is
-        the last one. Nothing, and the same number, when the hub is closed or another era begins.
+        the last one. Nothing, and the same number, when the hub is closed or another era begins;
+        `Gone` if what comes next was pruned.
         """
         era = self.era
         while not self.is_closed and self.era == era:
@@ -137,4 +139,5 @@ class Hub:
         entries, reached = await eventlog.page(
             self.store, wanted, after=after, limit=BATCH, end=end
         )
+        await query.not_pruned(self.store, after)  # now: what was read may have had a hole
         return b"".join([views.frame(entry) for entry in entries]), reached

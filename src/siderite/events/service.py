@@ -91,7 +91,6 @@ class EventsService:
             found = await eventlog.tail(self._hub.store, asked.wanted, last=asked.last, end=newest)
             return raw(views.page(found, newest))
         query.not_beyond(asked.after, newest)
-        await query.not_pruned(self._hub.store, asked.after)
         entries, reached = await eventlog.page(
             self._hub.store,
             asked.wanted,
@@ -99,6 +98,7 @@ class EventsService:
             limit=asked.limit or query.USUAL_LIMIT,
             end=newest,
         )
+        await query.not_pruned(self._hub.store, asked.after)  # now: all that was read was whole
         return raw(views.page(entries, reached))
 
     async def _stream(self, request: Request, asked: query.Asked, newest: int) -> Response:

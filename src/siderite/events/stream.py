@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from collections.abc import Callable
 
+from siderite.core.errors import Gone
 from siderite.core.eventlog import Wanted
 from siderite.core.streaming import Chunks
 from siderite.events import views
@@ -20,9 +21,9 @@ async def follow(
     is_welcome: Callable[[], Awaitable[bool]],
     keep_alive_s: float = KEEP_ALIVE_S,
 ) -> Chunks:
-    """Wanted facts after a number, then each as it comes, until the hub closes, the log goes back
-    or the reader is no longer welcome, which is asked as often as a quiet stream gives a sign of
-    life.
+    """Wanted facts after a number, then each as it comes, until the hub closes, the log goes back,
+    what the reader has not had is pruned, or the reader is no longer welcome, which is asked as
+    often as a quiet stream gives a sign of life.
     """
     clock = asyncio.get_running_loop().time
     asked = spoke = clock()
@@ -38,6 +39,8 @@ async def follow(
                     text, after = await hub.more(wanted, after)
             except TimeoutError:
                 text = views.alive(after)
+            except Gone:
+                return  # who comes again after the last number is told
             if clock() - asked >= keep_alive_s:
                 asked = clock()
                 if not await is_welcome():

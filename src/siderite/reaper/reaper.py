@@ -244,7 +244,9 @@ class Reaper:
         for host in hosts:
             node = host["hypervisor_hostname"]
             why, on_it = refusals.get(node, ""), there.get(node, [])
-            if host["state"] != "up" or not why.startswith((FULL, IN_USE, CARRIES)):
+            if (host["state"], host["status"]) != ("up", "enabled") or not why.startswith(
+                (FULL, IN_USE, CARRIES)
+            ):
                 continue
             if why.startswith(CARRIES) and not on_it:
                 continue  # somebody else's

@@ -57,7 +57,10 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
             )
             why = f"driver {found.driver} takes no power updates; nothing was changed"
             _noted(change, found, power, _UPDATE, error=why)
-            change.tell(facts.phase(_ACTIONS[power][1], "error", found, why=why))
+            fact = _ACTIONS[power][1]
+            change.tell(
+                facts.phase(fact, "start", found), facts.phase(fact, "error", found, why=why)
+            )
             return
         why_not = _gate(found, power)
         if why_not is not None:

@@ -134,10 +134,13 @@ def _begun(server: Server) -> list[Fact]:
 
 def _down(run: Run, plan: Shutdown, now: float) -> Report:
     took = 0.0 if plan.began is None else now - plan.began
+    after = (
+        f"after {plan.signals} signals, as was asked for" if plan.signals else "without a signal"
+    )
     details = {
         "clean": f"the guest shut down after {plan.signals} signals, in {took:.1f} s",
         "forced": f"powered off after {plan.signals} signals and {took:.1f} s",
-        "hard": "powered off without a signal",
+        "hard": f"powered off {after}",
         "was off": "nothing ran",
     }[plan.ended or "hard"]
     job = msgspec.structs.replace(run.job, shutdown=plan).with_args(shutdown=details)

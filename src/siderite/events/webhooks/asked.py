@@ -112,6 +112,8 @@ async def _check_url(url: Any, guard: Guard) -> None:
         raise Invalid("url must be such as https://host/path, with the scheme http or https.")
     if parts.username is not None or parts.password is not None:
         raise Invalid("url must not hold a user or password; the receiver checks the signature.")
+    if not _can_be_called(url):
+        raise Invalid(f"url has a host that cannot be: {host[:80]!r}.")
     if parts.fragment or (port is not None and port not in _PORTS):
         raise Invalid("url must have no fragment (#…), and a port from 1 to 65535 if any.")
     try:
@@ -122,6 +124,16 @@ async def _check_url(url: Any, guard: Guard) -> None:
         raise Invalid(f"url has a host that cannot be: {host[:80]!r}.") from why
     except (OSError, TimeoutError):
         return  # a name that is not known yet may be known when there is something to send
+
+
+def _can_be_called(url: str) -> bool:
+    """Whether the client that will call it takes it for a URL, its host included."""
+    import httpx  # noqa: PLC0415 - only those who have webhooks need it
+
+    try:
+        return bool(httpx.URL(url).host)
+    except (httpx.InvalidURL, ValueError):
+        return False
 
 
 def _check_secret(secret: Any) -> None:

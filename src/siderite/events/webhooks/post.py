@@ -94,7 +94,7 @@ class Post:
             return None, f"{why}."
         except (httpx.TimeoutException, TimeoutError):
             return None, f"No answer within {self._timeout_s:g} s."
-        except (httpx.HTTPError, OSError) as why:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as why:
             return None, f"No answer: {str(why) or type(why).__name__}."
         if answer.is_success:
             return answer.status_code, None
