@@ -164,9 +164,9 @@ def test_a_sequencer_that_saw_facts_before_another_placed_them_places_none_again
             await store.commit(written(fact("a", 1), fact("a", 2)))
             assert _LOCK in eventlog.PLACE
             await other.execute("SELECT pg_advisory_lock(47)")
-            late = asyncio.create_task(store.write(eventlog.PLACE.replace(_LOCK, _LATE), ("", "")))
+            late = asyncio.create_task(store.write(eventlog.PLACE.replace(_LOCK, _LATE) % ""))
             while not await other.fetch(_HELD):
-                assert not late.done()
+                assert not late.done(), await late
             await store.commit(written(fact("a", 3)))
             assert await eventlog.place(store) == 3
             await other.execute("SELECT pg_advisory_unlock(47)")
