@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.simulated import driver as simulated
 from siderite.core import work
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
@@ -230,6 +232,54 @@ def test_a_step_that_cannot_be_interrupted_is_aborted_when_it_ends(tmp_path):
             assert (await app.node(uuid)).deploy_step["abort_after"] is True
             node = await until(app, uuid, "deploy failed")
             assert "aborted by request" in node.last_error
+
+    asyncio.run(story())
+
+
+def test_an_abort_is_not_lost_on_whoever_looks_at_the_step_just_then(tmp_path, monkeypatch):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide")
+            script(app, f"node:{uuid}", latency_s={"*": 0.2}, ramdisk=True)
+            run, looking, seen = simulated._Simulated.run, asyncio.Event(), asyncio.Event()
+
+            async def slow(self, at, family, step, token):
+                outcome = await run(self, at, family, step, token)
+                if isinstance(outcome, Done) and not looking.is_set():
+                    looking.set()
+                    await seen.wait()
+                return outcome
+
+            monkeypatch.setattr(simulated._Simulated, "run", slow)
+            await verb(app, uuid, "active")
+            async with asyncio.timeout(30):
+                await looking.wait()
+            assert (await app.node(uuid)).provision_state == "wait call-back"
+            await verb(app, uuid, "abort")
+            seen.set()
+            node = await until(app, uuid, "deploy failed", "active")
+            assert "aborted by request" in (node.last_error or ""), node.provision_state
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("ends", ["failed", "aborted"])
+def test_the_password_of_a_rescue_that_failed_is_forgotten(tmp_path, ends):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage", "provide", "active")
+            if ends == "failed":
+                script(app, f"node:{uuid}", fail={"rescue": "no way in"})
+            else:
+                script(app, f"node:{uuid}", latency_s={"*": 3600}, ramdisk=True)
+            await verb(app, uuid, "rescue", rescue_password="hunter2")
+            if ends == "aborted":
+                await until(app, uuid, "rescue wait")
+                await verb(app, uuid, "abort")
+            node = await until(app, uuid, "rescue failed")
+            assert "rescue_password" not in node.instance_info
 
     asyncio.run(story())
 

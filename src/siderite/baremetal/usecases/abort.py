@@ -75,11 +75,22 @@ def _later(ctx: Context, change: Change, node: Node, held: Work, job: Job) -> No
     field = STEP_FIELDS[Family(held.kind)]
     after = node.changed(change.now, {field: {**getattr(node, field), "abort_after": True}})
     change.put(NODES.swap(node, after))
-    change.put(
-        work.keep(held, kind=held.kind, job=job_text(job.with_(abort=True)), deadline=held.deadline,
-                  reason="to be aborted when the current step ends")
+    # Anew: whoever looks at the step just now does not know of this, and must not write over it.
+    change.work(
+        work.add(node.uuid, held.lane, held.kind, job=job_text(job.with_(abort=True)),
+                 now=change.now, due=held.due, deadline=held.deadline,
+                 reason="to be aborted when the current step ends", request_id=held.request_id,
+                 pool=held.pool)
     )  # fmt: skip
     return after
+
+
+def without_password(node: Node) -> dict[str, Any]:
+    """The node's field without the password of a rescue that has ended, if there is one."""
+    if "rescue_password" not in node.instance_info:
+        return {}
+    kept = {key: value for key, value in node.instance_info.items() if key != "rescue_password"}
+    return {"instance_info": kept}
 
 
 def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job | None) -> Node:
@@ -87,6 +98,7 @@ def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job |
     doing = f" during step {step.interface}.{step.step}" if step is not None else ""
     what = node.provision_state
     changes: dict[str, Any] = {"last_error": f"Aborted by request in state {what}{doing}."}
+    changes |= without_password(node)
     for field in STEP_FIELDS.values():
         if getattr(node, field):
             changes[field] = {}

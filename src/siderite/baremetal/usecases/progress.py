@@ -23,6 +23,7 @@ from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import tell_compute
 from siderite.baremetal.usecases.abort import STEP_FIELDS
+from siderite.baremetal.usecases.abort import without_password
 from siderite.baremetal.usecases.context import Context
 from siderite.core import work
 from siderite.core.fact import Fact
@@ -91,7 +92,9 @@ def shown_step(family: Family, job: Job, node: Node) -> dict[str, Any]:
 
 
 def cleared_step(family: Family, node: Node) -> dict[str, Any]:
-    """The same fields when the work is over."""
+    """The same fields when the work is over; a rescue's password goes with it."""
+    if family in (Family.RESCUE, Family.UNRESCUE):
+        return without_password(node)
     field = STEP_FIELDS.get(family)
     if field is None:
         return {}

@@ -108,9 +108,6 @@ def _memories(family: Family, node: Node, now: float) -> dict[str, Any]:
     """What the node remembers of work that went well."""
     if family is Family.INSPECT:
         return {"inspection_finished_at": iso(now)}
-    if family is Family.RESCUE:
-        kept = {k: v for k, v in node.instance_info.items() if k != "rescue_password"}
-        return {"instance_info": kept}
     return {}
 
 
