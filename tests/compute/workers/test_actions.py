@@ -1,6 +1,7 @@
 """Every action of a server, on simulated hosts: where it leads, what it leaves on record."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -79,6 +80,22 @@ def test_a_server_is_rebuilt_from_another_image(both: Cloud) -> None:
     assert answer.headers["location"].endswith(uuid)
     seen = both.until(uuid, "ACTIVE")
     assert (seen["image"]["id"], seen["name"]) == (image, "anew")
+
+
+def test_an_ephemeral_disk_is_kept_or_the_rebuild_refused(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = lite.boot(flavorRef=lite.make_flavor(**{"OS-FLV-EXT-DATA:ephemeral": 1}))
+    wish = {"imageRef": lite.image, "preserve_ephemeral": True}
+    assert lite.act(uuid, "rebuild", wish).status == 202
+    lite.until(uuid, "ACTIVE")
+    cards = lite.app.app.program.compute.context.cards
+    card = cards["simulated"]
+    unable = replace(card, abilities=card.abilities - {"preserve_ephemeral"})
+    monkeypatch.setitem(cards, "simulated", unable)  # type: ignore[arg-type] # a dict underneath
+    assert lite.act(uuid, "rebuild", wish).status == 501
+    assert lite.act(uuid, "rebuild", {**wish, "preserve_ephemeral": False}).status == 202
+    assert lite.act(lite.boot(), "rebuild", wish).status == 202, "it has none to be kept"
 
 
 def test_a_stopped_server_stays_stopped_when_rebuilt(lite: Cloud) -> None:

@@ -88,6 +88,8 @@ class Guest:
     config_drive: bool = True
     is_running: bool = True
     """Whether it should run when the call is done (spawn, resize, rebuild)."""
+    keeps_ephemeral: bool = False
+    """Whether a rebuild leaves its ephemeral disk as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
 
+KEEPS = "preserve_ephemeral"
+"""Of a rebuild's work: whether the further disk keeps what is on it; a driver's ability too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
@@ -29,6 +32,7 @@ class Rebuild:
     sets_key: bool = False
     key_name: str | None = None
     is_hard: bool = False
+    keeps_ephemeral: bool = False
 
 
 async def rebuild(
@@ -40,22 +44,33 @@ async def rebuild(
     async def decide(change: Change) -> Server:
         server = await find.server(ctx, uuid, who)
         acting.check_lock(server, who)
-        hard = Ask("rebuild", is_hard=wish.is_hard)
+        hard = Ask("rebuild", {KEEPS: wish.keeps_ephemeral}, is_hard=wish.is_hard)
         if acting.hurries(server, hard):
             check(server)
+            _check_ephemeral(ctx, server, wish)
             return await acting.hurry(ctx, change, server, hard, await _changes(ctx, server, wish))
         acting.check_state(server, "rebuild", "rebuild")
         # One that is PENDING was never made: it gets another try at being placed.
         kind = "build" if server.vm_state == V.PENDING else "rebuild"
         acting.check_place(ctx, server, KINDS[kind])
         check(server)
+        _check_ephemeral(ctx, server, wish)
         if kind == "build":
             change.put(await quota.still(ctx, server))
         changes = await _changes(ctx, server, wish)
-        ask = Ask(kind, prepare=lambda *_: (changes, {}, []), is_hard=wish.is_hard)
+        args = {KEEPS: True} if wish.keeps_ephemeral else {}
+        ask = Ask(kind, args, lambda *_: (changes, {}, []), wish.is_hard)
         return acting.begin(ctx, change, server, ask)
 
     return await ctx.door.attempt(cause, uuid, decide)
+
+
+def _check_ephemeral(ctx: Context, server: Server, wish: Rebuild) -> None:
+    card = ctx.cards.get(server.driver or "")
+    if not wish.keeps_ephemeral or not server.flavor.ephemeral_gib or card is None:
+        return
+    if not card.can(KEEPS):
+        raise acting.Unsupported(f"Driver {card.name} cannot keep the ephemeral disk in a rebuild.")
 
 
 async def _changes(ctx: Context, server: Server, wish: Rebuild) -> dict[str, Any]:

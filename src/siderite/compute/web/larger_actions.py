@@ -88,6 +88,7 @@ async def rebuild(service: "Service", request: Request, value: Any) -> Response:
     wish = rebuilding.Rebuild(
         changes, kept, "key_name" in asked, asked.get("key_name"),
         is_hard=asked.get("shutdown_type", False),
+        keeps_ephemeral=asked.get("preserve_ephemeral", False),
     )  # fmt: skip
 
     def check(server: Server) -> None:

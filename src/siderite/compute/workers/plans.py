@@ -14,6 +14,7 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
+from siderite.compute.usecases import rebuilding
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
 from siderite.compute.workers import building
@@ -98,7 +99,10 @@ async def _anew(hands: Hands, run: Run) -> Told:
     place = await place_of(hands, run.server.host)
     if isinstance(place, Failed):
         return place
-    outcome = await place.driver.life.rebuild(place.at, guest_of(hands, run.server), run.job.token)
+    guest = replace(
+        guest_of(hands, run.server), keeps_ephemeral=bool(run.job.args.get(rebuilding.KEEPS))
+    )
+    outcome = await place.driver.life.rebuild(place.at, guest, run.job.token)
     return Report(changes=dict(outcome.found)) if isinstance(outcome, Done) else outcome
 
 

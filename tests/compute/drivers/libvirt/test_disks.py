@@ -91,7 +91,9 @@ def test_a_resize_on_one_host_can_be_reverted_and_confirmed(
     assert list(_pool(lab).glob(f"{small.uuid}*")) == []
 
 
-def test_a_snapshot_is_a_bootable_image_of_a_guest_on_or_off(at: At, world: World) -> None:
+def test_a_snapshot_is_a_bootable_image_of_a_guest_on_or_off(
+    lab: LabHost, at: At, world: World
+) -> None:
     snapshot = world.driver.snapshot
     assert snapshot is not None
     guest = world.spawn(at)
@@ -108,6 +110,9 @@ def test_a_snapshot_is_a_bootable_image_of_a_guest_on_or_off(at: At, world: Worl
         world.wait_for_words(at, again, "TINY GUEST ready tiny")
         world.done(world.driver.life.destroy, at, again)
         world.done(world.driver.power.off, at, guest)
+    world.images.is_full = True
+    assert isinstance(world.outcome(snapshot.snapshot, at, guest, image), Failed)
+    assert list(_pool(lab).glob(f"{guest.uuid}*snapshot*")) == [], "a copy that nobody has"
     world.done(world.driver.life.destroy, at, guest)
 
 

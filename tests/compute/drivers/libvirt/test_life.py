@@ -78,11 +78,19 @@ def test_an_image_is_sent_to_a_host_once(lab: LabHost, at: At, world: World) -> 
         world.done(world.driver.life.destroy, at, guest)
 
 
-def test_a_rebuilt_guest_has_the_new_image_and_a_new_disk(at: At, world: World) -> None:
-    guest = world.spawn(at)
+def test_a_rebuilt_guest_has_the_new_image_and_a_new_disk(
+    lab: LabHost, at: At, world: World
+) -> None:
+    guest = world.spawn(at, ephemeral_gib=1)
     world.done(world.driver.power.off, at, guest)
-    after = replace(guest, image=world.tiny_image(tag="second"))
+    (further,) = (lab.folder / "lib" / "siderite").glob(f"{guest.uuid}*ephemeral*")
+    further.write_bytes(b"its own")
+    after = replace(guest, image=world.tiny_image(tag="second"), is_running=False)
+    world.done(world.driver.life.rebuild, at, replace(after, keeps_ephemeral=True))
+    assert further.read_bytes() == b"its own"
+    after = replace(after, is_running=True)
     world.done(world.driver.life.rebuild, at, after)
+    assert further.read_bytes() != b"its own"
     world.wait_for_words(at, guest, "TINY GUEST ready second")
     world.done(world.driver.life.destroy, at, after)
 

@@ -37,6 +37,7 @@ class FolderOfImages:
 
     folder: Path
     stored: dict[str, Path] = field(default_factory=dict)
+    is_full: bool = False
 
     def add(self, source: Path) -> str:
         """Take a file; its id."""
@@ -56,6 +57,8 @@ class FolderOfImages:
 
     async def store(self, image: str, source: Path, disk_format: str) -> Outcome:
         assert disk_format == "qcow2"
+        if self.is_full:
+            return Failed("there is no room for it")
         self.stored[image] = Path(shutil.copy(source, self.folder / image))
         return Done()
 

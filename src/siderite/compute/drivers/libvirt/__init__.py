@@ -37,7 +37,7 @@ CARD = DriverCard(
         {
             "pause", "suspend", "rescue", "resize", "live_migrate", "snapshot", "console_log",
             "console", "interfaces", "password", "crash_dump",
-            "diagnostics",
+            "diagnostics", "preserve_ephemeral",
         }
     ),
     frozenset(

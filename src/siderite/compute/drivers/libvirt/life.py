@@ -149,8 +149,11 @@ def _rebuild(connection: Any, host: Host, guest: Guest, base: Base, token: str) 
     if known is None or known.token != token:
         domains.remove(connection, host, guest.uuid, keep_disks=True)
         pool = Pool(connection, host.options)
+        kept = {names.console(guest.uuid)}
+        if guest.keeps_ephemeral:
+            kept.add(names.further_disk(guest.uuid, "ephemeral"))
         for name in pool.names():
-            if name.startswith(f"{guest.uuid}.") and name != names.console(guest.uuid):
+            if name.startswith(f"{guest.uuid}.") and name not in kept:
                 pool.delete(name)
         domain = _make(connection, host, guest, base, token)
     if guest.is_running:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.drivers.contract import At
@@ -51,8 +50,7 @@ class LibvirtSnapshot:
                     outcome = await self._site.images.store(image, file, "qcow2")
             finally:
                 file.unlink(missing_ok=True)
-            if isinstance(outcome, Done):
-                await host.call(_tidy, host, guest)
+            await host.call(_tidy, host, guest)  # also of one that nobody wants any more
             return outcome
 
         return await self._site.outcome(at, token, f"copying the disk of {guest.name}", work)

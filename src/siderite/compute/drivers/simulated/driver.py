@@ -30,6 +30,7 @@ from siderite.compute.drivers.simulated.scripts import Script
 ABILITIES = frozenset({
     "pause", "suspend", "rescue", "resize", "live_migrate", "snapshot", "console_log",
     "interfaces", "password", "crash_dump", "power_update", "diagnostics",
+    "preserve_ephemeral",
 })  # fmt: skip
 _OPTIONS = frozenset({"vcpus", "ram_mib", "disk_gib", "traits", "resource_class"})
 _UNREACHABLE_S = 2.0
