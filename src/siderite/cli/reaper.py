@@ -49,7 +49,7 @@ async def _reap(auth: dict[str, str], rules: Rules, *, once: bool) -> None:
         reaper = Reaper(api, rules)
         if once:
             count = await reaper.round()
-            print(f"{count} servers were pending.")
+            print(f"{count} {'server was' if count == 1 else 'servers were'} pending.")
             return
         print(f"{rules.name} frees room for PENDING servers ({rules.strategy}).", flush=True)
         work = asyncio.create_task(reaper.run())

@@ -166,6 +166,10 @@ def test_a_host_with_an_option_that_its_driver_does_not_know_is_refused(tell_onc
         assert answer.status == 400, answer
         said = answer.json["badRequest"]["message"]
         assert "have no option 'keyfle'; they have: address, keyfile, known_hosts" in said
+        answer = await here.ask(
+            "POST", "/hosts", {"host": {"name": "h", "uri": "kvm://h"}}, version=900
+        )
+        assert (answer.status, "such as qemu:///system" in str(answer.json)) == (400, True), answer
 
     tell_once(story)
 

@@ -54,12 +54,19 @@ def _form() -> shape.Json:
 
 
 def _driver_of(uri: str) -> str:
-    """The driver that a URI speaks of: `simulated:`, `baremetal:` or that of a bare metal API, else
-    libvirt's.
+    """The driver that a URI speaks of: `simulated:`, `baremetal:` or that of a bare metal API, or
+    one of libvirt's.
     """
     if uri.startswith(("baremetal:", "http:", "https:")):
         return "baremetal"
-    return "simulated" if uri.startswith("simulated:") or not uri else "libvirt"
+    if uri.startswith("simulated:") or not uri:
+        return "simulated"
+    if uri.startswith(("qemu:", "qemu+")):
+        return "libvirt"
+    known = (
+        "qemu:///system, qemu+ssh://HOST/system, qemu+tls://HOST/system, baremetal:, https://IRONIC"
+    )
+    raise forms.wrong("uri", uri, f"it must be one such as {known}, or simulated:")
 
 
 async def index(service: "Service", request: Request) -> Response:
