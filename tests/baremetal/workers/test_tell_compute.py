@@ -8,6 +8,8 @@ from siderite.baremetal.workers import compute_api
 from siderite.baremetal.workers import tell_compute
 from siderite.core.ids import new_uuid
 from tests.baremetal.workers.lives import facts
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import verb
 from tests.baremetal.workers.receiver import Receiver
 from tests.baremetal.workers.receiver import receiving
 from tests.baremetal.workers.receiver import wait_for
@@ -92,6 +94,23 @@ def test_changes_are_told_in_the_words_of_the_external_events_api(tmp_path, db, 
             assert [(status, d["tag"], d["code"]) for status, d in said] == [
                 ("end", "POWER_ON", 200), ("end", "POWER_OFF", 200),
             ]  # fmt: skip
+
+    asyncio.run(story())
+
+
+def test_the_end_of_a_server_is_told_of_too(tmp_path, receiver):
+    """The node goes off while it is still the server's."""
+
+    async def story():
+        options = {**QUIET, "compute_endpoint": receiver.url}
+        async with running(tmp_path, work=True, **options) as app:
+            server = new_uuid()
+            uuid = await carrier(app, server)
+            await power(app, uuid, "power on")
+            await verb(app, uuid, "deleted")
+            await until(app, uuid, "available")
+            assert await taken(receiver, 2) == [(server, "POWER_ON"), (server, "POWER_OFF")]
+            await nothing_left(app)
 
     asyncio.run(story())
 

@@ -49,8 +49,10 @@ class Answer:
 
 
 def note(ctx: Context, change: Change, before: Node, after: Node) -> None:
-    """If the node's power has changed and it carries a server, that is to be told."""
-    server, power = after.instance_uuid, after.power_state
+    """If the node's power has changed and it carries a server, or did until this change, that is to
+    be told.
+    """
+    server, power = after.instance_uuid or before.instance_uuid, after.power_state
     if not ctx.settings.tells_compute or server is None or power is None:
         return
     if power == known_power(before):
