@@ -204,6 +204,25 @@ def test_a_project_finds_its_own_things_only(run):
     run(story)
 
 
+def test_a_field_that_only_some_have_can_be_asked_for(run):
+    """The newest of its type was never told of its power."""
+
+    async def story(app):
+        told = {"nova_object.data": {"name": "old", "to_power": "power on"}}
+        kind = "baremetal.node.power_set.end"
+        await tell(app, Fact(kind, "ironic-api", "node", NODE, json.dumps(told)))
+        new = {"nova_object.data": {"name": "new"}}
+        kind = "baremetal.node.create.end"
+        await tell(app, Fact(kind, "ironic-api", "node", OTHER, json.dumps(new)))
+        await current(app)
+        assert await found(app, "to_power=power%20on") == ["old"]
+        for slip in ("to%25power", "toXpower"):
+            answer = await app.ask("GET", f"{ADDRESS}?{slip}=power%20on")
+            assert (answer.status, "Nothing has a field" in answer.sentence) == (400, True)
+
+    run(story)
+
+
 def test_what_cannot_be_is_said(run):
     async def story(app):
         await app.make_node(name="n1")

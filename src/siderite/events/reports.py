@@ -20,6 +20,7 @@ from siderite.events.search import Search
 
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 _OPERATION = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+\Z")
+_FIELD = re.compile(r"[A-Za-z0-9_:-]{1,80}\Z")
 _LONGEST = 400
 _MOST_FIELDS = 20
 
@@ -107,11 +108,13 @@ async def _check_fields(home: Home, fields: list[tuple[str, str]]) -> None:
     """A field that nothing has is a slip, and would otherwise just find nothing."""
     if len(fields) > _MOST_FIELDS:
         raise Invalid(f"At most {_MOST_FIELDS} fields can be asked for.")
-    known = await home.search.names()
+    known, has = await home.search.names(), home.search.has
     for name, text in fields:
         if len(text) > _LONGEST:
             raise Invalid(f"The value of {name[:40]!r} is over {_LONGEST} characters long.")
-        if known and name.split(".", maxsplit=1)[0] not in known:
+        field = name.split(".", maxsplit=1)[0]
+        # Not all of a type have all fields: what only some were told of is looked for in all.
+        if known and field not in known and not (_FIELD.match(field) and await has(field)):
             raise Invalid(
                 f"Nothing has a field {name[:40]!r}; there are {', '.join(sorted(known))},"
                 " and the fields inside them with a dot (properties.cpu_arch)."

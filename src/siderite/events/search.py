@@ -238,6 +238,14 @@ class Search:
         )
         return {name for row in rows for name in msgspec.json.decode(str(row[0]))}
 
+    async def has(self, name: str) -> bool:
+        """Whether any document has a field of this name: a look at all of them."""
+        mark = name.replace("!", "!!").replace("_", "!_").replace("%", "!%")
+        rows = await self._store.fetch(
+            "SELECT 1 FROM search_docs WHERE doc LIKE ? ESCAPE '!' LIMIT 1", (f'%"{mark}":%',)
+        )
+        return bool(rows)
+
     async def rebuild(self) -> None:
         """Read the whole log again; what it no longer holds stays as it is."""
         forgiven = Op("UPDATE search_owed SET known_to = 0, owed = 0")

@@ -283,3 +283,27 @@ def test_a_failed_evacuation_leaves_nothing_behind(lite: Cloud) -> None:
     finally:
         lite.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)
     _in_one_place(lite, uuid, home, used)
+
+
+@pytest.mark.parametrize(("action", "value"), [("createImage", {"name": "i"}), ("shelve", None)])
+def test_an_image_of_a_server_that_goes_while_it_is_asked_for_goes_too(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch, action: str, value: Any
+) -> None:
+    uuid = lite.boot()
+    images = lite.app.app.program.app._services["compute"].images
+    make, made = images.make, list[str]()
+
+    async def made_too_late(*asked: Any, **how: Any) -> str:
+        made.append(await make(*asked, **how))
+        gone = await lite.app.app.ask("DELETE", f"/compute/v2.1/servers/{uuid}", version=None)
+        assert gone.status == 204
+        async with asyncio.timeout(30):
+            while gone.status != 404:
+                gone = await lite.app.app.ask("GET", f"/compute/v2.1/servers/{uuid}", version=None)
+                await asyncio.sleep(0.01)
+        return made[0]
+
+    monkeypatch.setattr(images, "make", made_too_late)
+    assert lite.act(uuid, action, value).status == 404
+    left = lite.app.ask("GET", f"/image/v2/images/{made[0]}", version=None)
+    assert left.status == 404

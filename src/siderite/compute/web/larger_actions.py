@@ -25,6 +25,7 @@ from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
+from siderite.core.errors import SideriteError
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
@@ -189,7 +190,7 @@ async def _snapshot(
     )  # fmt: skip
     try:
         await _ask(service, request, Ask(kind, {**asked, "image": image}))
-    except Conflict:
+    except SideriteError:  # another may have been faster, to delete it for one
         await service.images.discard(image)
         raise
     where = f"{request.base}/image/v2/images/{image}".encode()
@@ -234,7 +235,7 @@ async def shelve(service: "Service", request: Request, value: Any) -> Response:
     )  # fmt: skip
     try:
         await _ask(service, request, Ask("shelve", {"image": image}, is_hard=is_hard))
-    except Conflict:
+    except SideriteError:  # another may have been faster, to delete it for one
         await service.images.discard(image)
         raise
     return Response(status=202)
