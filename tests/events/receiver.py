@@ -50,11 +50,13 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving():
+async def receiving(ssl=None):
     """A receiver that listens."""
     receiver = Receiver()
-    server = await asyncio.start_server(receiver._serve, "127.0.0.1", 0)
-    receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook?a=b"
+    server = await asyncio.start_server(receiver._serve, "127.0.0.1", 0, ssl=ssl)
+    receiver.url = (
+        f"http{'s' if ssl else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook?a=b"
+    )
     try:
         yield receiver
     finally:

@@ -141,6 +141,23 @@ def test_what_a_webhook_has_been_dealt_but_not_delivered_stays(run):
     run(story)
 
 
+def test_what_was_tried_and_is_to_be_tried_again_is_not_forgotten_with_the_past(run):
+    async def story(app):
+        await tell(app, fact(1))
+        made = await app.ask("POST", "/events/v1/webhooks", {"url": "https://192.0.2.1/"})
+        store, hook = app.program.store, made.json["id"]
+        entries = await eventlog.those(store, [1])
+        await store.commit([deliveries.add(store.dialect, hook, entries, 0.0)])
+        (first,) = await deliveries.due(store, hook, now=1.0, limit=9)
+        tried = deliveries.failed(first, status=500, error="no", now=1.0, due=2.0)
+        await store.commit([tried])
+        await later(app, 8).prune()
+        left = await deliveries.one(store, hook, first.id)
+        assert (left.state, left.attempts) == ("pending", 1)
+
+    run(story)
+
+
 def test_a_webhook_that_lost_something_goes_on_and_says_so(run):
     async def story(app):
         await tell(app, *(fact(n) for n in range(1, 6)))

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import ipaddress
+import ssl
+import subprocess
 
 import pytest
 
@@ -12,6 +14,7 @@ from siderite.events.webhooks.guard import networks
 from tests.events.hooking import ADDRESS
 from tests.events.hooking import runner
 from tests.events.hooking import subscribed
+from tests.events.receiver import receiving
 
 
 @pytest.fixture
@@ -81,8 +84,11 @@ def test_other_addresses_may_be_called(address):
 
 @pytest.mark.parametrize(
     "address",
-    ["127.0.0.1", "::", "224.0.0.1", "2002:7f00:1::", "64:ff9b::a9fe:a9fe", "fd00:ec2::254"],
-)
+    [
+        "127.0.0.1", "::", "224.0.0.1", "2002:7f00:1::", "64:ff9b::a9fe:a9fe", "fd00:ec2::254",
+        "240.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1", "100.100.100.200", "168.63.129.16",
+    ],
+)  # fmt: skip
 def test_hidden_forms_of_forbidden_addresses_are_seen_through(address):
     with pytest.raises(Refused):
         Guard().check(ipaddress.ip_address(address))
@@ -113,3 +119,81 @@ def test_an_answer_that_trickles_is_not_waited_for(run):
         assert answer["error"] == "No answer within 0.3 s."
 
     run(story, webhook_timeout_s=0.3)
+
+
+def test_where_one_address_of_a_name_is_down_the_next_is_called(run, monkeypatch):
+    async def look_up(host, port):
+        return [ipaddress.ip_address(text) for text in ("127.0.0.2", "127.0.0.1")]
+
+    monkeypatch.setattr("siderite.events.webhooks.guard._look_up", look_up)
+
+    async def story(app, receiver):
+        receiver.url = receiver.url.replace("127.0.0.1", "hooks.example")
+        hook = await subscribed(app, receiver)
+        answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
+        assert answer["delivered"] is True, answer
+        assert len(receiver.got) == 1
+
+    run(story)
+
+
+_SELF_SIGNED = (
+    "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+    "-subj", "/CN=hooks", "-addext", "subjectAltName=DNS:hooks.example",
+)  # fmt: skip
+
+
+def test_over_tls_the_certificate_must_be_for_the_name_and_trusted(run, monkeypatch, tmp_path):
+    """The name, though the connection goes to an address."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    words = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*_SELF_SIGNED, *words], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    async def look_up(host, port):
+        return [ipaddress.ip_address("127.0.0.1")]
+
+    monkeypatch.setattr("siderite.events.webhooks.guard._look_up", look_up)
+
+    async def story(app, plain):
+        async with receiving(ssl=context) as receiver:
+            for name, trusted, words in (
+                ("hooks.example", True, None),
+                ("others.example", True, "certificate verify failed"),
+                ("hooks.example", False, "certificate verify failed"),
+            ):
+                monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+                if not trusted:
+                    monkeypatch.delenv("SSL_CERT_FILE")
+                url = receiver.url.replace("127.0.0.1", name)
+                hook = (await app.ask("POST", ADDRESS, {"url": url})).json
+                answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
+                assert answer["delivered"] is (words is None), answer
+                assert words is None or words in answer["error"], answer
+            assert len(receiver.got) == 1
+
+    run(story)
+
+
+def test_of_a_huge_answer_only_the_beginning_is_read(run):
+    async def story(app, receiver):
+        sent = 0
+
+        async def flood(reader, writer):
+            nonlocal sent
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 999999999\r\n\r\n")
+            with contextlib.suppress(ConnectionError), contextlib.closing(writer):
+                while sent < 999999999:
+                    writer.write(b"x" * 65536)
+                    await writer.drain()
+                    sent += 65536
+
+        async with await asyncio.start_server(flood, "127.0.0.1", 0) as server:
+            receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+            hook = await subscribed(app, receiver)
+            answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
+        assert (answer["delivered"], answer["status"]) == (True, 200), answer
+        assert sent < 99999999
+
+    run(story, webhook_timeout_s=30.0)

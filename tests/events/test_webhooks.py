@@ -5,6 +5,7 @@ import base64
 import hashlib
 import hmac
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -259,6 +260,27 @@ def test_a_webhook_that_is_off_goes_on_where_it_was(run):
         assert (await app.ask("DELETE", path)).status == 204
         assert (await app.ask("GET", path)).status == 404
         assert (await app.ask("GET", ADDRESS)).json == {"webhooks": []}
+
+    run(story)
+
+
+def test_a_webhook_whose_task_ended_in_a_mishap_is_served_again(run, monkeypatch):
+    """The database was away in the moment when it began."""
+    mishaps = [OSError("away"), OSError("away")]
+
+    async def get(store, uuid):
+        if mishaps:
+            raise mishaps.pop()
+        return await WEBHOOKS.get(store, uuid)
+
+    monkeypatch.setattr(sender_module, "WEBHOOKS", SimpleNamespace(get=get))
+    monkeypatch.setattr(sender_module, "LOOK_S", 0.02)
+
+    async def story(app, receiver):
+        await subscribed(app, receiver)
+        await tell(app, fact(1))
+        assert numbers(await receiver.until(bool)) == [1]
+        assert not mishaps
 
     run(story)
 

@@ -46,12 +46,12 @@ class Guard:
             if is_so:
                 raise Refused(f"{bare} is {what}, which webhooks may not call")
 
-    async def resolve(self, host: str, port: int) -> str:
-        """An address of a host that may be called; Refused if one of them may not be."""
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """The addresses of a host that may be called; Refused if one of them may not be."""
         found = await _look_up(host, port)
         for address in found:
             self.check(address)
-        return str(found[0])
+        return list(dict.fromkeys(map(str, found)))
 
 
 def networks(text: str) -> list[Network]:

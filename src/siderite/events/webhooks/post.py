@@ -30,9 +30,16 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         host = request.url.host
         port = request.url.port or (443 if request.url.scheme == "https" else 80)
-        address = await self._guard.resolve(host, port)
-        request.url = request.url.copy_with(host=address)
+        *others, last = await self._guard.resolve(host, port)
         request.extensions = {**request.extensions, "sni_hostname": host}
+        asked = request.url
+        for address in others:
+            request.url = asked.copy_with(host=address)
+            try:
+                return await self._inner.handle_async_request(request)
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                continue  # nothing was sent: another may be up
+        request.url = asked.copy_with(host=last)
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:
