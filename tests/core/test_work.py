@@ -27,7 +27,7 @@ def job(machine, lane="provision", *, now=0.0, due=None, deadline=1000.0, kind="
 
 
 async def claim(store, owner="w1", *, now=1.0, lease_s=10.0, limit=100):
-    found = await work.claim(store, owner, now=now, lease_s=lease_s, limit=limit)
+    found, _ = await work.claim(store, owner, now=now, lease_s=lease_s, limit=limit)
     return sorted(found, key=lambda item: item.machine)
 
 
@@ -172,7 +172,11 @@ def test_parked_work_comes_back_when_due_or_at_its_deadline_or_when_woken(databa
             await store.commit([work.park(b, due=20.0, deadline=1000.0, **park)])
             assert await claim(store, now=10.0) == []
             assert await work.next_due(store) == 20.0
-            assert [item.machine for item in await claim(store, now=21.0)] == ["b"]
+            most = {"lease_s": 10.0, "limit": 5}
+            assert await work.claim(store, "w", now=9.0, **most) == ([], 20.0)
+            assert await work.claim(store, "w", now=21.0, waited_s=2.0, **most) == ([], 20.0)
+            [taken], due = await work.claim(store, "w", now=21.0, waited_s=1.0, **most)
+            assert (taken.machine, due) == ("b", 30.0)
             [late] = await claim(store, "w2", now=30.0)
             assert (late.machine, late.reason) == ("a", "the ramdisk boots")
             await store.commit([work.park(late, due=500.0, deadline=900.0, **park)])

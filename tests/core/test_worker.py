@@ -31,7 +31,7 @@ def job(machine, kind="count"):
 
 
 async def empty(store):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while (await work.depth(store))[0]:
             await asyncio.sleep(0.005)
 
@@ -211,7 +211,7 @@ def test_a_machine_leased_elsewhere_is_not_begun_here(database_url):
         await migrate(store)
         elsewhere = work.add("m", "power", "count", job="{}", now=0.0, deadline=work.FAR)
         await store.commit([elsewhere])
-        assert await work.claim(store, "another", now=1.0, lease_s=1e10, limit=1)
+        assert (await work.claim(store, "another", now=1.0, lease_s=1e10, limit=1))[0]
         worker = Worker(store, {}, owner="me", slots=10)
         task = asyncio.create_task(worker.run())
         await asyncio.sleep(0.05)
@@ -225,6 +225,58 @@ def test_a_machine_leased_elsewhere_is_not_begun_here(database_url):
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await store.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("is_known_here", [True, False])
+def test_who_found_nothing_leaves_to_others_what_is_new_but_not_what_nobody_takes(
+    postgres_url, is_known_here
+):
+    now = 1000.0
+    looks = []
+
+    async def story():
+        store = await open_store(postgres_url)
+        await migrate(store)
+        write = store.write
+
+        async def looked(sql, args=()):
+            answer = await write(sql, args)
+            looks.append(sql)
+            return answer
+
+        store.write = looked
+        worker = Worker(
+            store, {"count": lambda item: store.commit([work.done(item)])},
+            owner="me", slots=10, clock=lambda: now,
+        )  # fmt: skip
+        task = asyncio.create_task(worker.run())
+        try:
+            await hears(worker, times=3)  # the others were quicker, it seems
+            await store.commit([work.add("m", "a", "count", job="{}", now=now, deadline=9e9)])
+            if is_known_here:
+                worker.kick()
+            else:
+                await hears(worker, times=3)
+                assert not (await work.of_machine(store, "m"))[0].is_leased
+                later()
+            await empty(store)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await store.close()
+
+    async def hears(worker, times):
+        before = len(looks)
+        async with asyncio.timeout(30):
+            while len(looks) < before + times:
+                worker.hear()
+                await asyncio.sleep(0.005)
+
+    def later():
+        nonlocal now
+        now += 1.0
 
     asyncio.run(story())
 

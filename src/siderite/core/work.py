@@ -270,9 +270,16 @@ UPDATE work SET owner = ?, lease_until = ?, fence = fence + ? WHERE id IN (
     AND NOT EXISTS (SELECT 1 FROM work x WHERE x.machine = w.machine AND x.id <> w.id
       AND (x.owner IS NOT NULL OR (x.due <= ? AND x.id < w.id)))
   ORDER BY w.due LIMIT ?%s
-) RETURNING {_COLUMNS}
+) RETURNING {_COLUMNS}, id
 """
 _LOCKED = {"sqlite": "", "postgresql": " FOR UPDATE OF w SKIP LOCKED"}
+_NEXT = "SELECT min(due) FROM work WHERE owner IS NULL"
+_CLAIM_AND_NEXT = """
+WITH claimed AS (%s)
+SELECT claimed.*, (SELECT due FROM work WHERE owner IS NULL
+  AND id <> ALL (ARRAY(SELECT id FROM claimed)) ORDER BY due LIMIT 1)
+FROM (VALUES (0)) AS one LEFT JOIN claimed ON true
+"""
 
 
 async def claim(
@@ -283,11 +290,14 @@ async def claim(
     lease_s: float,
     limit: int,
     pools: Sequence[str] = (),
-) -> list[Work]:
-    """Take up to `limit` due jobs, oldest first, one per machine.
+    waited_s: float = 0.0,
+) -> tuple[list[Work], float | None]:
+    """Take up to `limit` due jobs, oldest first, one per machine; and say when the next of those
+    without a lease is due.
 
     `pools` are the groups that the worker serves; none is all. A job past its deadline is
-    anybody's: somebody must say that it failed.
+    anybody's: somebody must say that it failed. `waited_s` is for how long jobs must have been due:
+    younger ones are left to others.
     """
     ours = ""
     if pools:
@@ -295,12 +305,18 @@ async def claim(
         ours = f" AND (w.pool IS NULL OR w.pool IN ({marks}) OR w.deadline < ?)"
     sql = _CLAIM % (ours, _LOCKED[store.dialect])
     mine: tuple[Value, ...] = (*pools, now) if pools else ()
-    args = (owner, now + lease_s, _step(), now, now - GRACE_S, *mine, now, limit)
+    due_by = now - waited_s
+    args = (owner, now + lease_s, _step(), due_by, now - GRACE_S, *mine, due_by, limit)
     try:
+        if store.dialect == "postgresql":
+            rows = await store.write(_CLAIM_AND_NEXT % sql, args)
+            claimed = [Work(*row[:-2]) for row in rows if row[0] is not None]  # type: ignore[arg-type]
+            return claimed, rows[0][-1]  # type: ignore[return-value]
         rows = await store.write(sql, args)
     except Duplicate:
-        return []  # another worker took another lane of one of the machines just now
-    return [Work(*row) for row in rows]  # type: ignore[arg-type]
+        rows = []  # another worker took another lane of one of the machines just now
+    claimed = [Work(*row[:-1]) for row in rows]  # type: ignore[arg-type]
+    return claimed, None if len(claimed) == limit else await next_due(store)
 
 
 async def renew(store: Store, owner: str, *, now: float, lease_s: float) -> dict[int, str]:
@@ -336,7 +352,7 @@ async def forget_leases(store: Store, owner: str | None = None) -> None:
 
 async def next_due(store: Store) -> float | None:
     """When the next job without a lease is due."""
-    rows = await store.fetch("SELECT min(due) FROM work WHERE owner IS NULL")
+    rows = await store.fetch(_NEXT)
     return rows[0][0]  # type: ignore[return-value]
 
 

@@ -7,6 +7,7 @@ it.
 
 import asyncio
 import contextlib
+import math
 import time
 from collections import Counter
 from collections.abc import Awaitable
@@ -33,6 +34,10 @@ HELD: ContextVar[int] = ContextVar("held", default=0)
 LEASE_S = 10.0
 RENEW_S = LEASE_S / 4
 POLL_S = 0.5
+STAND_BACK_S = (0.025, 0.2)
+"""How long a worker leaves due jobs to others that were quicker than it, at first and at most."""
+FEW = 32
+"""Jobs under way, from which on a worker lets others go first."""
 BACK_OFF_S = 60.0
 
 
@@ -61,6 +66,9 @@ class Worker:
         self._running: dict[int, asyncio.Task[None]] = {}  # by fence
         self._busy: Counter[str] = Counter()  # machines with jobs under way here
         self._next = 0.0  # when something may be due
+        self._own = math.inf  # when something is that this process knows of by itself
+        self._expects = False  # something should be found then
+        self._back_s = 0.0  # for how long others go first, where there are any
         self._left_behind = False  # something is due that could not be claimed yet
         self._open = False
         self._sure_until = 0.0  # leases that are ours now are so until then
@@ -77,6 +85,17 @@ class Worker:
 
     def due(self, at: float) -> None:
         """Something is due at this time."""
+        self._own = min(self._own, at)
+        self._look_at(at)
+
+    def hear(self) -> None:
+        """Another process says that something is due. All workers hear it: those that found nothing
+        the last time leave it to the others for a moment, so that few look and find much.
+        """
+        self._expects = True
+        self._look_at(self._clock() + self._stand_back())
+
+    def _look_at(self, at: float) -> None:
         if at < self._next:
             self._next = at
             self._wake.set()
@@ -113,16 +132,12 @@ class Worker:
         self._open = True
         try:
             while True:
-                self._wake.clear()
                 try:
-                    pause = await self._claim()
+                    await self._claim()
                 except Exception as why:
                     log.error("cannot claim work", error=repr(why))
-                    pause = POLL_S
-                if pause > 0:
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(pause):
-                            await self._wake.wait()
+                    self._next = self._clock() + POLL_S
+                await self._rest()
         finally:
             await self._drain()
             for task in keeping:
@@ -141,30 +156,47 @@ class Worker:
             log.info("finishing steps that are under way", jobs=len(self._running))
             await asyncio.wait(list(self._running.values()), timeout=self._drain_s)
 
-    async def _claim(self) -> float:
-        """Start what is due; seconds until it is worth looking again."""
-        free = self._slots - self._busy.total()
+    async def _rest(self) -> None:
+        """Until it is worth looking again."""
+        with contextlib.suppress(TimeoutError):
+            while (pause := self._next - self._clock()) > 0:
+                self._wake.clear()
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+
+    async def _claim(self) -> None:
+        """Start what is due, and know when to look again."""
+        now = self._clock()
+        free, self._next = self._slots - self._busy.total(), now + POLL_S
         self._left_behind = free <= 0
         if free <= 0:
-            return POLL_S
-        now = self._clock()
-        self._next = now + POLL_S
-        limit = min(free, 100)
-        claimed = await work.claim(
-            self._store, self._owner, now=now, lease_s=LEASE_S, limit=limit, pools=self._pools
-        )
+            return
+        back_s = 0.0 if self._own <= now else self._stand_back()
+        limit, self._own = min(free, 100), math.inf if self._own <= now else self._own
+        expected, self._expects = self._expects, False
+        claimed, due = await work.claim(
+            self._store, self._owner, now=now, lease_s=LEASE_S, limit=limit, pools=self._pools,
+            waited_s=back_s,
+        )  # fmt: skip
         for item in claimed:
             self._busy[item.machine] += 1
             self.begin(item, now + LEASE_S)
+        first, most = STAND_BACK_S
+        self._back_s = min(2 * self._back_s or first, most) if expected and not claimed else 0.0
         if len(claimed) == limit:
-            return 0.0
-        due = await work.next_due(self._store)
-        if due is not None and due <= now:
+            self._next = 0.0
+        elif due is not None and due <= now - back_s:
             # Its machine has another job under way, here or elsewhere.
             self._left_behind = True
         elif due is not None:
-            self._next = min(self._next, due)
-        return max(0.0, self._next - self._clock())
+            self._expects = True
+            self._look_at(due + self._stand_back())
+
+    def _stand_back(self) -> float:
+        """For how long others may have what is due before this worker takes it."""
+        if self._store.dialect == "sqlite":
+            return 0.0  # there are none
+        return max(STAND_BACK_S) if self._busy.total() >= FEW else self._back_s
 
     def _ended(self, item: Work, task: asyncio.Task[None]) -> None:
         if self._running.get(item.fence) is task:

@@ -151,7 +151,7 @@ def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
 def _jobs(base: Base, worker: Worker, parts: tuple[Part, ...]) -> Iterator[Job]:
     heard = {FACTS: base.hub.wake}
     if base.role.works:
-        heard[WORK] = worker.kick
+        heard[WORK] = worker.hear
         yield worker.run
         yield from (job for part in parts for job in part.jobs)
     if base.keystone is not None:
