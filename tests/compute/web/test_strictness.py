@@ -238,3 +238,39 @@ def test_numbers_are_no_names_where_uuids_are(one: tuple[Cloud, str], path: str)
     verb, body = ("GET", {}) if "hyper" in path else ("PUT", {"status": "enabled"})
     assert cloud.ask(verb, path, body).status == 400
     assert cloud.ask("DELETE", "/os-services/1").status == 400
+
+
+ROOT = {"boot_index": 0, "source_type": "image", "destination_type": "local"}
+BLANK = {"boot_index": -1, "source_type": "blank", "destination_type": "local"}
+SWAP = {**BLANK, "guest_format": "swap"}
+
+
+@pytest.mark.parametrize(
+    ("devices", "status"),
+    [
+        ([{**BLANK, "volume_size": 2}], 202),
+        ([{**BLANK, "volume_size": "1"}, {**SWAP, "volume_size": 64}], 202),
+        ([BLANK, SWAP], 202),
+        ([{**BLANK, "volume_size": 3}], 400),
+        ([BLANK, BLANK], 400),
+        ([{**BLANK, "volume_size": "x"}], 400),
+        ([{**BLANK, "volume_size": []}], 400),
+        ([{**SWAP, "volume_size": 65}], 400),
+        ([ROOT], 400),
+    ],
+)
+def test_disks_that_the_flavor_does_not_have_are_not_promised(
+    one: tuple[Cloud, str], devices: list[dict[str, Any]], status: int
+) -> None:
+    cloud, _ = one
+    flavor = cloud.make_flavor(**{"swap": 64, "OS-FLV-EXT-DATA:ephemeral": 2})
+    both = [{"uuid": cloud.image, **device} for device in (ROOT, *devices)]
+    for other in both[1:]:
+        if other["source_type"] == "blank":
+            del other["uuid"]
+    body = {"name": "n", "flavorRef": flavor, "networks": "none", "block_device_mapping_v2": both}
+    made = cloud.ask("POST", "/servers", {"server": body})
+    assert made.status == status, made
+    if status == 202 and devices:
+        body["flavorRef"] = cloud.flavor
+        assert cloud.ask("POST", "/servers", {"server": body}).status == 400

@@ -1,6 +1,7 @@
 """New servers: checked, counted against the quota, recorded with all that it takes to make them."""
 
 import re
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
@@ -72,6 +73,7 @@ async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[
         usable(wish.image, flavor.ram_mib, flavor.disk_gib)
     if flavor.resource_class is not None and wish.request.personality:
         raise Invalid("Files cannot be put into a bare metal server; use user_data.")
+    _check_disks(wish.request.block_devices, flavor)
     quota.check_files(wish.request.personality)
     await quota.check_metadata(ctx, who.project_id or "", wish.fields.get("metadata", {}))
     await _check_group(ctx, wish, who)
@@ -107,6 +109,24 @@ class _Batch:
     reservation: str
     count: int
     who: Who
+
+
+def _check_disks(devices: Sequence[Mapping[str, Any]], flavor: Flavor) -> None:
+    """Further disks are those of the flavor: refuse what asks for more of them."""
+    if sum(str(device.get("boot_index")) == "0" for device in devices) > 1:
+        raise Invalid("Block Device Mapping is Invalid: only one disk can be booted from.")
+    blank = [device for device in devices if device.get("source_type") == "blank"]
+    swap = [device for device in blank if device.get("guest_format") == "swap"]
+    others = [device for device in blank if device.get("guest_format") != "swap"]
+    for name, found, most, unit in (
+        ("swap", swap, flavor.swap_mib, "MiB"), ("ephemeral", others, flavor.ephemeral_gib, "GiB")
+    ):  # fmt: skip
+        size = sum(int(device.get("volume_size") or most or 1) for device in found)
+        if len(found) > 1 or size > most:
+            raise Invalid(
+                f"Block Device Mapping is Invalid: the flavor gives one {name} disk of {most}"
+                f" {unit}, or none if that is 0; choose another flavor."
+            )
 
 
 async def _check_group(ctx: Context, wish: Create, who: Who) -> None:

@@ -76,7 +76,7 @@ _DEVICE = {
     "image_id": Key(forms.uuid),
     "volume_id": Key(forms.uuid),
     "snapshot_id": Key(forms.uuid),
-    "volume_size": Key(forms.anything),
+    "volume_size": Key(forms.nullable(forms.whole(1))),
     "boot_index": Key(forms.nullable(forms.whole(-1))),
     "device_name": Key(forms.nullable(forms.text(1, 255, r"[a-zA-Z0-9._/-]+"))),
     "delete_on_termination": Key(forms.flag),
