@@ -187,6 +187,20 @@ def test_a_server_is_shelved_and_comes_back(both: Cloud) -> None:
     assert both.claimed() != before
 
 
+def test_a_place_to_come_back_to_must_be_there_and_allowed(lite: Cloud) -> None:
+    _, token, _ = lite.app.person("member")
+    uuid = lite.boot(token=token)
+    home = lite.show(uuid)["OS-EXT-SRV-ATTR:host"]
+    assert lite.act(uuid, "migrate", {"host": home}).status == 400
+    assert lite.act(uuid, "shelve").status == 202
+    lite.until(uuid, "SHELVED_OFFLOADED")
+    assert lite.act(uuid, "unshelve", {"host": home}, token=token).status == 403
+    assert lite.act(uuid, "unshelve", {"availability_zone": "nowhere"}).status == 400
+    assert lite.show(uuid)["pinned_availability_zone"] is None
+    assert lite.act(uuid, "unshelve", {"availability_zone": "nova"}, token=token).status == 202
+    lite.until(uuid, "ACTIVE")
+
+
 def test_a_server_becomes_an_image(both: Cloud) -> None:
     uuid = both.boot()
     answer = both.act(uuid, "createImage", {"name": "copy", "metadata": {"k": "v"}})

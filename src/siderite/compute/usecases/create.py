@@ -78,7 +78,7 @@ async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[
     await quota.check_metadata(ctx, who.project_id or "", wish.fields.get("metadata", {}))
     await _check_group(ctx, wish, who)
     await _check_host(ctx, wish.request)
-    await _check_zone(ctx, wish)
+    await check_zone(ctx, wish.fields.get("pinned_zone"))
     wish = await _with_key(ctx, wish, who)
     count = await quota.how_many(
         ctx, who.project_id or "", flavor, least=wish.min_count, most=wish.max_count
@@ -147,8 +147,8 @@ async def _join(ctx: Context, wish: Create, project: str, count: int) -> list[Op
     return await ctx.groups.join(group, count, limits.server_group_members)
 
 
-async def _check_zone(ctx: Context, wish: Create) -> None:
-    zone = wish.fields.get("pinned_zone")
+async def check_zone(ctx: Context, zone: str | None) -> None:
+    """A zone that is asked for must be there."""
     if zone in (None, DEFAULT_ZONE):
         return
     places = await ctx.places.of_hosts()

@@ -10,6 +10,7 @@ from siderite.compute.domain.image import Image
 from siderite.compute.domain.image import usable
 from siderite.compute.domain.server import Server
 from siderite.compute.usecases import acting
+from siderite.compute.usecases import create
 from siderite.compute.usecases import find
 from siderite.compute.usecases import rebuilding
 from siderite.compute.usecases import resizing
@@ -18,6 +19,7 @@ from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.kinds import KINDS
 from siderite.compute.web import action_keys
 from siderite.compute.web import forms
+from siderite.compute.web import policy
 from siderite.compute.web import servers
 from siderite.compute.web import shutdown_type
 from siderite.compute.web import views
@@ -135,7 +137,12 @@ async def migrate(service: "Service", request: Request, value: Any) -> Response:
         host, is_hard = asked.get("host"), asked.get("shutdown_type", False)
     await resizing.check_host(service.ctx, host)
     args = {} if host is None else {"host": host}
-    await _ask(service, request, Ask("migrate", args, is_hard=is_hard))
+
+    def check(server: Server) -> None:
+        if host is not None and host == server.host:
+            raise Invalid(f"Cannot migrate to the host where the server is: {host}.")
+
+    await _ask(service, request, Ask("migrate", args, is_hard=is_hard, check=check))
     return Response(status=202)
 
 
@@ -254,7 +261,10 @@ async def unshelve(service: "Service", request: Request, value: Any) -> Response
         asked = forms.take(value, "unshelve", action_keys.unshelve(version), version)
         if not asked:
             raise Invalid("Invalid input for field/attribute unshelve. {} is not valid")
+    if "host" in asked:
+        policy.check("servers:unshelve_to_host", request.who)
     await resizing.check_host(service.ctx, asked.get("host"))
+    await create.check_zone(service.ctx, asked.get("availability_zone"))
 
     def prepare(server: Server, change: Any) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
         pinned = {"pinned_zone": asked["availability_zone"]} if "availability_zone" in asked else {}

@@ -15,6 +15,7 @@ RULES = {
     "servers:delete": "member",
     "servers:action": "member",
     "servers:admin_action": "admin",
+    "servers:unshelve_to_host": "admin",
     "servers:all_projects": "admin",
     "servers:attributes": "admin",
     "servers:external_events": "service",
