@@ -115,9 +115,9 @@ async def test_a_good_password_is_hashed_once_a_minute(here: World) -> None:
     passwords = here.identity._passwords
     real = passwords.matches
 
-    async def counted(password: str, stored: str | None) -> bool:
+    async def counted(password: str, stored: str | None, name: str) -> bool:
         hashed.append(here.now)
-        return await real(password, stored)
+        return await real(password, stored, name)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "matches", counted)

@@ -1,6 +1,9 @@
 """The HTTP server: requests that do not end."""
 
 import asyncio
+from contextlib import AsyncExitStack
+from contextlib import asynccontextmanager
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -23,31 +26,40 @@ async def small(scope, receive, send):
     await send({"type": "http.response.body", "body": b""})
 
 
+@asynccontextmanager
+async def serving(most=100):
+    """A server, and where it listens."""
+    options = uvicorn.Config(
+        small, http=partial(server._Http, most=most), lifespan="off", log_config=None,
+        access_log=False,
+    )  # fmt: skip
+    made = server._Server(options, asyncio.Event(), SimpleNamespace(close=lambda: None))
+    options.load()
+    made.lifespan = options.lifespan_class(options)
+    listener = server.listen(SimpleNamespace(listen="127.0.0.1:0"))
+    await made.startup([listener])
+    try:
+        yield made, listener.getsockname()
+    finally:
+        await made.shutdown([listener])
+
+
 def told(*pieces):
     """What the server answers to these bytes, and closes with or when it looks."""
 
     async def story():
-        options = uvicorn.Config(
-            small, http=server._Http, lifespan="off", log_config=None, access_log=False
-        )
-        hub = SimpleNamespace(close=lambda: None)
-        serving = server._Server(options, asyncio.Event(), hub)
-        options.load()
-        serving.lifespan = options.lifespan_class(options)
-        listener = server.listen(SimpleNamespace(listen="127.0.0.1:0"))
-        await serving.startup([listener])
-        reader, writer = await asyncio.open_connection(*listener.getsockname())
-        try:
-            for piece in pieces:
-                writer.write(piece)
-                await writer.drain()
-                await asyncio.sleep(0.02)
-            serving._cut()
-            async with asyncio.timeout(20):
-                return await reader.read()
-        finally:
-            writer.close()
-            await serving.shutdown([listener])
+        async with serving() as (made, address):
+            reader, writer = await asyncio.open_connection(*address)
+            try:
+                for piece in pieces:
+                    writer.write(piece)
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
+                made._cut()
+                async with asyncio.timeout(20):
+                    return await reader.read()
+            finally:
+                writer.close()
 
     return asyncio.run(story())
 
@@ -59,11 +71,61 @@ def test_a_head_without_end_is_refused(limits):
 
 def test_a_head_that_does_not_come_is_not_waited_for_for_ever(limits):
     assert told() == b""
-    assert told(b"GET / HTTP/1.1\r\nx: ") == b""
+    assert told(b"GET / HTTP/1.1\r\nx: ").startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_client_that_falls_silent_within_a_body_is_let_go_of(limits):
-    assert told(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nabc") == b""
+    answer = told(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nabc")
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize(("sent", "is_late"), [(1, True), (100_000, False)])
+def test_a_body_that_trickles_is_not_waited_for_though_it_never_falls_silent(sent, is_late):
+    async def story():
+        async with serving() as (made, address):
+            _, writer = await asyncio.open_connection(*address)
+            writer.write(b"POST / HTTP/1.1\r\ncontent-length: 999999\r\n\r\n" + b"x" * sent)
+            async with asyncio.timeout(30):
+                while not any(one._body_bytes >= sent for one in made.server_state.connections):
+                    await asyncio.sleep(0.01)
+            [connection] = made.server_state.connections
+            now = connection._body_since + server.SILENCE_S + 1
+            connection._heard_at = now - 1  # the last byte has only just come
+            assert connection.is_late(now) is is_late
+            assert (connection.waited_for_since(now) is not None) is is_late
+            writer.close()
+
+    asyncio.run(story())
+
+
+def test_a_newcomer_takes_the_place_of_who_has_asked_nothing_for_longest():
+    async def story():
+        async with serving(most=2) as (made, address), AsyncExitStack() as stack:
+
+            async def client(text, is_seen=bool):
+                reader, writer = await asyncio.open_connection(*address)
+                stack.callback(writer.close)
+                writer.write(text)
+                while not is_seen([one._in_body for one in made.server_state.connections]):
+                    await asyncio.sleep(0.01)
+                return reader, writer
+
+            head = b"POST / HTTP/1.1\r\ncontent-length: 1\r\n\r\n"
+            async with asyncio.timeout(30):
+                slow, _ = await client(b"GET / HTTP/1.1\r\nx: ")
+                busy, more = await client(head, any)
+                third, _ = await client(head + b"x")
+                assert await third.readuntil(b"\r\n") == b"HTTP/1.1 204 No Content\r\n"
+                assert await slow.read() == b"", "it was let go of"
+                await client(
+                    head, lambda seen: seen == [True, True]
+                )  # in the place of the third, which is answered
+                refused, _ = await client(head)
+                assert (await refused.read()).startswith(b"HTTP/1.1 503 ")
+                more.write(b"x")
+                assert await busy.readuntil(b"\r\n") == b"HTTP/1.1 204 No Content\r\n"
+
+    asyncio.run(story())
 
 
 def test_large_bodies_and_many_requests_at_once_are_no_large_heads(limits):

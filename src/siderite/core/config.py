@@ -68,6 +68,9 @@ class Config:
     baremetal_auth: str = _option(
         "token", "token (HTTP basic is taken too), or none: no auth, only when bound to loopback."
     )
+    max_connections: int = _option(
+        10000, "Connections at once; beyond, idle ones are closed, and if there are none, new ones."
+    )
     max_limit: int = _option(1000, "Largest page of a list.")
     worker_slots: int = _option(500, "Jobs that one process carries at once.")
     worker_groups: str = _option(
@@ -306,7 +309,7 @@ _KINDS = {str: "text", bool: "true or false", int: "a whole number", float: "a n
 _AT_LEAST_1 = (
     "power_watch_in_flight", "sync_power_state_in_flight", "power_unknown_after",
     "power_failure_after", "shutdown_retry_interval_s", "max_limit", "worker_slots", "bmc_calls",
-    "token_ttl_s",
+    "token_ttl_s", "max_connections",
 )  # fmt: skip
 
 

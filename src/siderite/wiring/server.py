@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import resource
 import signal
 import socket
 from collections.abc import Iterator
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import uvicorn
@@ -24,10 +26,18 @@ HEAD_S = 60.0
 """How long a client may take to send them."""
 SILENCE_S = 60.0
 """How long it may be silent in the middle of a body: by then it is likely to be gone."""
-_TOO_LARGE = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\n"
-    b"content-length: %d\r\nconnection: close\r\n\r\n%s"
+BODY_BYTES_PER_S = 1024
+"""How fast a body has to come, after such a time: of an image, too."""
+SLOW_S = 5.0
+"""After what time it has to where connections are scarce."""
+SPARE_FILES = 256
+"""That are left to the database, to images and to machines when clients have all the others."""
+_REFUSAL = (
+    b"HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n"
+    b"retry-after: 2\r\n\r\n%s"
 )
+_FULL = b"This server has as many connections as it may have (max_connections); try again later."
+_LATE = b"The request took too long to arrive."
 
 
 class _Joining:
@@ -65,9 +75,13 @@ class _Joining:
 
 
 class _Http(HttpToolsProtocol):
-    """The server's protocol over such a transport, of which the application is told; it takes heads
-    of requests that are neither endless nor everlasting.
+    """The server's protocol over such a transport, of which the application is told; it takes
+    requests that are neither endless nor everlasting, on at most so many connections.
     """
+
+    def __init__(self, *args: Any, most: int, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._most = most
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         joining: Any = _Joining(transport)
@@ -75,27 +89,59 @@ class _Http(HttpToolsProtocol):
         self._heads = 0  # that are complete
         self._head_bytes = 0  # of the one that is not
         self._in_body = False
-        self._heard_at = self.loop.time()
-        self._head_since: float | None = self.loop.time()
+        self._body_bytes = 0
+        self._heard_at = self._body_since = self.loop.time()
+        self._head_since: float | None = self._heard_at
         super().connection_made(joining)
+        if len(self.connections) > self._most and not self._make_room():
+            self._refuse(b"503 Service Unavailable", _FULL)
+
+    def _make_room(self) -> bool:
+        """Close the connections that have been without a whole request for longest: a client that
+        keeps one for later opens another, and who sends bit by bit should not keep others out.
+        """
+        now, waited_for = self.loop.time(), []
+        for one in list[Any](self.connections):
+            since = one.waited_for_since(now) if isinstance(one, _Http) else None
+            if since is not None and one is not self:
+                waited_for.append((since, one))
+        waited_for.sort(key=itemgetter(0))
+        for _, one in waited_for[: max(1, self._most // 50)]:
+            one.transport.close()
+        return bool(waited_for)
+
+    def waited_for_since(self, now: float) -> float | None:
+        """Since when we wait for a request, or the rest of one that comes slowly; None if not."""
+        if self._in_body:
+            took = now - self._body_since
+            is_slow = took > SLOW_S and self._body_bytes < took * BODY_BYTES_PER_S
+            return self._body_since if is_slow and not self.flow.read_paused else None
+        if self.cycle is None or self.cycle.response_complete:
+            return self._heard_at if self._head_since is None else self._head_since
+        return None
+
+    def _refuse(self, status: bytes, why: bytes) -> None:
+        self.transport.write(_REFUSAL % (status, len(why), why))
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         heads, was_in_body = self._heads, self._in_body
         self._heard_at = self.loop.time()
         super().data_received(data)
         if was_in_body or self._in_body or self._heads != heads:
+            self._body_bytes += len(data)
             return
         if self._head_since is None:
             self._head_since = self._heard_at
         self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
             why = b"The request line and its headers are over %d KiB." % (HEAD_BYTES // 1024)
-            self.transport.write(_TOO_LARGE % (len(why), why))
-            self.transport.close()
+            self._refuse(b"431 Request Header Fields Too Large", why)
 
     def on_headers_complete(self) -> None:
         self._heads += 1
         self._head_bytes, self._head_since, self._in_body = 0, None, True
+        self._body_bytes, self._body_since = 0, self._heard_at
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -105,10 +151,20 @@ class _Http(HttpToolsProtocol):
     def is_late(self, now: float) -> bool:
         """Whether a request has been on its way for too long; what we do not read is not late."""
         if self.flow.read_paused:
-            self._heard_at = now
+            self._heard_at = self._body_since = now
+            self._body_bytes = 0
         if self._in_body:
-            return now - self._heard_at > SILENCE_S
+            may_take = SILENCE_S + self._body_bytes / BODY_BYTES_PER_S
+            return now - self._heard_at > SILENCE_S or now - self._body_since > may_take
         return self._head_since is not None and now - self._head_since > HEAD_S
+
+    def let_go(self) -> None:
+        """Close what is late, with a word if it has begun to ask and was not answered yet."""
+        has_begun = self._in_body or self._head_bytes > 0
+        cycle = self.cycle
+        if has_begun and (cycle is None or cycle.response_complete or not cycle.response_started):
+            self._refuse(b"408 Request Timeout", _LATE)
+        self.transport.close()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -146,7 +202,7 @@ class _Server(uvicorn.Server):
         now = asyncio.get_running_loop().time()
         for connection in list[Any](self.server_state.connections):
             if isinstance(connection, _Http) and connection.is_late(now):
-                connection.transport.close()
+                connection.let_go()
             cycle = getattr(connection, "cycle", None)  # a WebSocket has none
             if cycle is None or cycle.response_complete or not cycle.response_started:
                 continue
@@ -178,10 +234,22 @@ def listen(config: Config) -> socket.socket:
         ) from why
 
 
+def most_connections(config: Config) -> int:
+    """How many there may be: as many as the option says, and there are file descriptors for."""
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        files = most
+    if files == resource.RLIM_INFINITY:
+        return config.max_connections
+    return max(1, min(config.max_connections, files - SPARE_FILES))
+
+
 async def serve(program: Program, listener: socket.socket, ready: asyncio.Event) -> None:
     """Answer requests until told to stop."""
     options = uvicorn.Config(
-        with_sockets(program.app, program.sockets), loop="uvloop", http=_Http,
+        with_sockets(program.app, program.sockets), loop="uvloop",
+        http=partial(_Http, most=most_connections(program.config)),  # type: ignore[arg-type]
         ws="websockets-sansio", ws_max_size=WS_MESSAGE_BYTES, ws_per_message_deflate=False,
         lifespan="off", access_log=False, log_config=None, server_header=False,
         proxy_headers=False, date_header=False,

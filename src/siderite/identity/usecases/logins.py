@@ -122,8 +122,8 @@ class Logins:
         """The credential and its user. Refusals take the same work, whatever was wrong."""
         found = await self._claimed_credential(claim)
         user = await rows.USERS.get(self._store, found.user_id) if found else None
-        right = await self._passwords.matches(claim.secret, found.secret if found else None)
         name = claim.id or claim.name or ""
+        right = await self._passwords.matches(claim.secret, found.secret if found else None, name)
         is_over = found is not None and (found.expires_at or float("inf")) <= self._clock()
         if found is None or user is None or not right or not user.enabled or is_over:
             log.info("login refused", credential=found.uuid if found else None)
@@ -150,8 +150,8 @@ class Logins:
         """The user whose password it is. Refusals take the same work, whatever was wrong."""
         user = await self._claimed(proof)
         stored = user.password if user is not None else None
-        right = await self._passwords.matches(proof.password, stored)
         name = proof.id or proof.name or ""
+        right = await self._passwords.matches(proof.password, stored, name)
         if user is None or not right or not user.enabled:
             # The name is not logged: people type passwords into the wrong field.
             log.info("login refused", user_id=user.uuid if user else None)
