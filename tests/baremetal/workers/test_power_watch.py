@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases import power_watch
 from siderite.core import eventlog
 from tests.baremetal.workers.lives import facts
@@ -78,6 +80,22 @@ def test_hardware_is_right_by_default_and_the_record_follows(tmp_path, db):
             [(status, data)] = (await facts(app, uuid, "power_state_corrected"))[1:]
             assert (status, data["from_power"]) == ("success", "power on")
             assert asked(app) == ["power on"], "only what was asked for"
+
+    asyncio.run(story())
+
+
+def test_a_node_is_watched_from_when_it_is_verified(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db, work=True, **OFTEN) as app:
+            uuid = await app.make_node()
+            ctx = app.program.baremetal
+            assert await power_schedule.due(ctx, ctx.door.clock(), 10) == []
+            await lead(app, uuid, "manage")
+            app.program.machines.set_power(Endpoint(uuid, {}, {}, {}), "power on")
+            await seen(app, uuid, power_state="power on")
+            body = {"driver": "fake-hardware"}
+            old = await app.ask("POST", "/v1/nodes", body, version=10)  # it starts available
+            await seen(app, old.json["uuid"], power_state="power off")
 
     asyncio.run(story())
 

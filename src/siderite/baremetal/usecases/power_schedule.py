@@ -22,13 +22,13 @@ class Plan:
     """
 
 
-def begin(node: str, now: float) -> Op:
-    """A new node is watched from now on."""
+def begin(node: str, at: float) -> Op:
+    """A new node is watched from a time on."""
     return Op(
         "INSERT INTO power_watch (node, due, pause, failures) VALUES (?, ?, 0, 0)"
         # A node that is there already is the node's own clash to tell of.
         " ON CONFLICT (node) DO UPDATE SET node = excluded.node",
-        (node, now),
+        (node, at),
         1,
     )
 

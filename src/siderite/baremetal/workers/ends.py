@@ -18,6 +18,7 @@ from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import console
 from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import inspection_rules
+from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases import vifs
 from siderite.baremetal.usecases.context import Context
@@ -46,6 +47,7 @@ async def verified(
 
     async def kept(change: Change, node: Node) -> None:
         await details.put(ctx, change, node.uuid, found)
+        change.put(power_schedule.look_soon(node.uuid, change.now))
 
     def told(node: Node) -> list[Fact]:
         if run.node.power_state == power.wire:
