@@ -8,7 +8,6 @@ secrets are masked.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,6 +17,7 @@ from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.record import Record
 from siderite.baremetal.domain.secrets import mask
+from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.core.fact import Fact
 
 API = "ironic-api"
@@ -39,13 +39,17 @@ _TIMES = (
     "created_at", "inspection_finished_at", "inspection_started_at", "provision_updated_at",
     "updated_at",
 )  # fmt: skip
-_plain = attrgetter(*_PLAIN)
-_times = attrgetter(*_TIMES)
-_encode = msgspec.json.Encoder().encode
+_TIMES_AT = slice(len(_PLAIN), len(_PLAIN) + len(_TIMES))
+_encoder = msgspec.json.Encoder()
+_encode, _encode_lines = _encoder.encode, _encoder.encode_lines
 
 
 def _time(text: str | None) -> str | None:
     return None if text is None else text[:19] + "Z"
+
+
+def _encoded_time(text: str) -> str:
+    return text if text == "null" else text[:20] + 'Z"'
 
 
 def _head(name: str, version: str, namespace: str = "ironic") -> str:
@@ -56,23 +60,42 @@ def _head(name: str, version: str, namespace: str = "ironic") -> str:
 
 
 class _Form:
-    """How a payload about a node is written: the fields of `NodePayload`, and more."""
+    """How a payload about a node is written: the fields of `NodePayload`, other `fields` of the
+    node, and more. The node's are taken from where they are encoded for its row.
+    """
 
-    def __init__(self, name: str, version: str, *more: str, namespace: str = "ironic") -> None:
-        self._data = msgspec.defstruct(name, [*_PLAIN, *_TIMES, *more])
-        self._begin = _head(name, version, namespace)
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        *more: str,
+        fields: tuple[str, ...] = (),
+        namespace: str = "ironic",
+    ) -> None:
+        names = (*_PLAIN, *_TIMES, *fields)
+        self._pick = NODE_FIELDS.picker(names)
+        begin = _head(name, version, namespace) + "{"
+        frame = [text for name in (*names, *more) for text in (f',"{name}":', "")]
+        # Each name with a place for its value, and the end with one for nothing.
+        self._frame = [begin + frame[0][1:], *frame[1:], "}}", ""]
 
     def payload(self, node: Node, *more: Any) -> str:
         """The text, with what else it tells in the order of its names."""
-        data = self._data(*_plain(node), *map(_time, _times(node)), *more)
-        return f"{self._begin}{_encode(data).decode()}}}"
+        texts = list(self._pick(NODE_FIELDS.encoded(node)))
+        texts[_TIMES_AT] = map(_encoded_time, texts[_TIMES_AT])
+        texts += _encode_lines(more).decode().split("\n")
+        text = list(self._frame)
+        text[1::2] = texts
+        return "".join(text)
 
 
 _NODE = _Form("NodePayload", "1.17")
-_CRUD = _Form("NodeCRUDPayload", "1.15", "chassis_uuid", "instance_info", "driver_info")
+_CRUD = _Form(
+    "NodeCRUDPayload", "1.15", fields=("chassis_uuid", "instance_info", "driver_info")
+)  # fmt: skip
 _PROVISION = _Form(
-    "NodeSetProvisionStatePayload", "1.18", "instance_info", "driver_internal_info", "event",
-    "previous_provision_state", "previous_target_provision_state",
+    "NodeSetProvisionStatePayload", "1.18", "event", "previous_provision_state",
+    "previous_target_provision_state", fields=("instance_info", "driver_internal_info"),
 )  # fmt: skip
 _POWER = _Form("NodeSetPowerStatePayload", "1.17", "to_power")
 _CORRECTED = _Form("NodeCorrectedPowerStatePayload", "1.17", "from_power")
@@ -188,7 +211,7 @@ def record_crud(
 
 
 def _crud_payload(node: Node) -> str:
-    return _CRUD.payload(node, node.chassis_uuid, mask(node.instance_info), mask(node.driver_info))
+    return _CRUD.payload(node)
 
 
 def maintenance_set(status: str, node: Node) -> Fact:
@@ -196,6 +219,7 @@ def maintenance_set(status: str, node: Node) -> Fact:
     return _fact("maintenance_set", status, node, _NODE.payload(node), API)
 
 
+@lru_cache(256)
 def provision_status(before: str, after: str, event: str) -> str:
     """Which of start, end, error, success a move of the machine is announced as."""
     if event == Event.FAIL:
@@ -212,12 +236,7 @@ def provision_status(before: str, after: str, event: str) -> str:
 def provision_set(before: Node, after: Node, event: str) -> Fact:
     """The machine moved."""
     payload = _PROVISION.payload(
-        after,
-        mask(after.instance_info),
-        mask(after.driver_internal_info),
-        event,
-        before.provision_state,
-        before.target_provision_state,
+        after, event, before.provision_state, before.target_provision_state
     )
     status = provision_status(before.provision_state, after.provision_state, event)
     return _fact("provision_set", status, after, payload, CONDUCTOR)

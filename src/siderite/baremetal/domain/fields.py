@@ -7,9 +7,11 @@ up to its newline, without parsing (`cut`). Secrets are masked on the way.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from operator import attrgetter
+from operator import itemgetter
 from typing import Generic
 from typing import Protocol
 from typing import TypeVar
@@ -68,12 +70,13 @@ class Fields(Generic[T]):
         self.brief = tuple(brief)
         self.links = frozenset(links)
         self.masked = frozenset(masked)
-        plain = [name for name, _ in table if name not in self.links]
-        self._values = attrgetter(*plain)
-        self._masked_at = tuple(plain.index(name) for name in masked)
+        self._plain = [name for name, _ in table if name not in self.links]
+        self._values = attrgetter(*self._plain)
+        self._masked_at = tuple(self._plain.index(name) for name in masked)
         self._steps_at = sorted(set(self.since.values()))
         self._frame = tuple(self._framed(frozenset(wrapped)))
-        # The last few with their text: what is stored is often answered with right after.
+        # The last few with their text: what is stored is often announced and answered with too.
+        self._encoded: dict[str, tuple[T, list[str]]] = {}
         self._rendered: dict[str, tuple[T, str]] = {}
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
@@ -108,13 +111,28 @@ class Fields(Generic[T]):
         return text
 
     def _text(self, value: T) -> str:
+        text = list(self._frame)
+        text[1::2] = self.encoded(value)
+        return "".join(text).replace(_UUID, value.uuid)
+
+    def encoded(self, value: T) -> list[str]:
+        """All fields but links, each as JSON text with its secrets masked; and an empty text."""
+        known = self._encoded.get(value.uuid)
+        if known is not None and known[0] is value:
+            return known[1]
+        if len(self._encoded) >= _KEPT:
+            self._encoded.clear()
         values = list(self._values(value))
         for at in self._masked_at:
             if values[at]:
                 values[at] = mask(values[at])
-        text = list(self._frame)
-        text[1::2] = _encode_lines(values).decode().split("\n")
-        return "".join(text).replace(_UUID, value.uuid)
+        texts = _encode_lines(values).decode().split("\n")
+        self._encoded[value.uuid] = (value, texts)
+        return texts
+
+    def picker(self, names: Sequence[str]) -> Callable[[Sequence[str]], tuple[str, ...]]:
+        """What picks these fields of those that are encoded."""
+        return itemgetter(*map(self._plain.index, names))
 
     def cut(self, body: str, version: int) -> str:
         """What a version shows of a rendered value, as JSON text; the URL is still to be put in."""

@@ -77,11 +77,11 @@ async def update(
         if node.allocation_uuid is not None:
             changes |= await _check_allocated(ctx, change, node, changes)
         after = node.changed(change.now, changes)
+        change.tell(facts.node_crud("update", "start", node))
         change.put(NODES.swap(node, after))
+        change.tell(facts.node_crud("update", "end", after))
         if _READ_AGAIN & set(changes):
             change.put(power_schedule.look_soon(node.uuid, change.now))
-        change.tell(facts.node_crud("update", "start", node))
-        change.tell(facts.node_crud("update", "end", after))
         return after
 
     try:
