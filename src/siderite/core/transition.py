@@ -16,6 +16,8 @@ from typing import Generic
 from typing import Protocol
 from typing import TypeVar
 
+import msgspec
+
 from siderite.core import eventlog
 from siderite.core import metrics
 from siderite.core import work
@@ -45,8 +47,7 @@ WORK = "siderite_work"
 """The signal to other processes that something is due."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """Who or what made a change: on every fact and log line that follows from it."""
 
     request_id: str | None = None
@@ -105,8 +106,7 @@ class Rules(Protocol[R]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Applied(Generic[R]):
+class Applied(msgspec.Struct, Generic[R], frozen=True):
     """What `apply` did: the new value, and the state row it is in."""
 
     value: R

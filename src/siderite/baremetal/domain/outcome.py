@@ -1,27 +1,25 @@
 """What a driver answers: done, waiting for something, or failed. Values, not exceptions."""
 
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.domain.hardware import Found
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """Finished; `changes` are the node's fields that follow, such as inspected properties.
 
     `remember` goes into the node's `driver_internal_info`; None forgets a key. `found` is kept
     beside the node, such as its inventory.
     """
 
-    changes: dict[str, Any] = field(default_factory=dict)
-    remember: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, Any] = {}
+    remember: dict[str, Any] = {}
     found: Found | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """Not finished: why, and in how many seconds it is worth asking again.
 
     `callback` says that the node's ramdisk will call; the node then shows its wait state.
@@ -32,11 +30,10 @@ class Wait:
     reason: str
     again_in: float
     callback: bool = False
-    remember: dict[str, Any] = field(default_factory=dict)
+    remember: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """It cannot be done; the reason is for the operator, with the remedy if there is one."""
 
     reason: str

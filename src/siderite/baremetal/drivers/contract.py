@@ -13,11 +13,12 @@ from requests too, so each takes one round trip and may be given up half-way.
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import field
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 from typing import Protocol
+
+import msgspec
 
 from siderite.baremetal.domain.driver_card import DriverCard
 from siderite.baremetal.domain.hardware import BiosSetting
@@ -47,26 +48,25 @@ def _by_kind(names: tuple[str | None, ...]) -> Mapping[str, str]:
     return {kind: name or "" for kind, name in zip(INTERFACES, names, strict=True)}
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True):
     """All that a driver needs to know of a node."""
 
     node: str
     driver_info: Mapping[str, Any]
     properties: Mapping[str, Any]
     instance_info: Mapping[str, Any]
-    driver_internal_info: Mapping[str, Any] = field(default_factory=dict)
+    driver_internal_info: Mapping[str, Any] = {}
     """What drivers, and the ramdisk's calls, have left there."""
-    interfaces: Mapping[str, str] = field(default_factory=dict)
+    interfaces: Mapping[str, str] = {}
     """The node's interface of each kind, by name."""
-    target_raid_config: Mapping[str, Any] = field(default_factory=dict)
+    target_raid_config: Mapping[str, Any] = {}
     project: str | None = None
     """Whose images the node may be given, beside public ones."""
     boot_mode: str | None = None
     """What the BMC last said of it."""
     stays_on: bool = False
     """It must not be switched off, ever: it is reset instead."""
-    network_data: Mapping[str, Any] = field(default_factory=dict)
+    network_data: Mapping[str, Any] = {}
     """The network of its ramdisk, where there is no DHCP."""
 
     @classmethod

@@ -6,7 +6,6 @@ from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -39,8 +38,7 @@ Decide = Callable[[Change, Node], Awaitable[Node]]
 _FAMILIES = {family.value: family for family in Family}
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """What a worker knows of its work: the lease, the node and the job as last committed."""
 
     held: Work

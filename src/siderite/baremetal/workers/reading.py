@@ -1,7 +1,8 @@
 """A reading of a machine's power: what its BMC says, or why nothing can be said."""
 
 import asyncio
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
@@ -15,8 +16,7 @@ log = get_logger("reading")
 SILENT = "the BMC does not answer: check its address, credentials and network"
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """UNKNOWN has a reason."""
 
     power: PowerState

@@ -8,8 +8,9 @@ from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from siderite.compute.usecases import power_truth
 from siderite.compute.usecases.context import Context
@@ -38,7 +39,9 @@ async def take(ctx: Context, events: Sequence[dict[str, Any]], *, cause: Cause) 
     async def some(uuid: str, numbers: list[int]) -> None:
         for number in numbers:
             # Each is an action of its own, and an action is found by its request.
-            known = cause if number == numbers[0] else replace(cause, request_id=new_request_id())
+            known = cause
+            if number != numbers[0]:
+                known = msgspec.structs.replace(cause, request_id=new_request_id())
             codes[number] = await _one(ctx, uuid, hosts, events[number], known)
 
     await asyncio.gather(*(some(uuid, numbers) for uuid, numbers in by_server.items()))

@@ -10,7 +10,6 @@ import heapq
 import random
 from collections.abc import Awaitable
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -49,8 +48,7 @@ _TIDY = 0.02
 """How often a new run is an occasion to forget old ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """One run of a step on a machine."""
 
     token: str
