@@ -61,6 +61,9 @@ _NETWORK = {
 _ENVELOPES = {"baremetal": "WrappedError", "compute": "Fault", "network": "NeutronError"}
 
 
+_ACTIONS = "/v2.1/servers/{id}/action"
+
+
 def document(
     services: Mapping[str, Service],
     *,
@@ -186,6 +189,10 @@ def _responses(service: str, route: Route, taken: Callable[[Json], Any]) -> Json
     """One line per status: success by its class, each refusal by its number."""
     envelope = _ENVELOPES.get(service, "Error")
     found: Json = {"2XX": {"description": "Done, or under way."}}
+    if route.gives is None and route.media == _JSON:
+        some = "Some actions answer with a body, most do not."
+        more = some if route.path == _ACTIONS else "There is no body."
+        found["2XX"]["description"] += f" {more}"
     if route.gives is not None:
         found["2XX"]["content"] = {route.media: {"schema": taken(route.gives())}}
     elif route.media != _JSON:

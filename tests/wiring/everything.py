@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import httpx
+
 from tests.support.server import Server
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl me"
@@ -12,9 +14,12 @@ IRON = ("X-OpenStack-Ironic-API-Version", "1.900")
 NOVA = ("OpenStack-API-Version", "compute 2.901")
 
 
-class _Maker:
+class Maker:
+    """Asks for things, and keeps what was answered to who changed something."""
+
     def __init__(self, server: Server) -> None:
         self.server = server
+        self.heard: list[httpx.Response] = []
 
     def ask(
         self, method: str, path: str, body: Any = None, version: Any = ("Accept", "*/*")
@@ -22,6 +27,8 @@ class _Maker:
         headers = {**self.server.headers(), version[0]: version[1]}
         answer = self.server.api.request(method, path, json=body, headers=headers)
         assert answer.status_code < 300, (method, path, answer.text)
+        if method != "GET":
+            self.heard.append(answer)
         return answer.json() if answer.content else {}
 
     def until(self, path: str, right: Callable[[Any], bool]) -> None:
@@ -38,13 +45,12 @@ class _Maker:
         return self.ask("POST", f"/compute/v2.1/{path}", body, NOVA)
 
 
-def everything(server: Server) -> dict[str, str]:
+def everything(make: Maker) -> dict[str, str]:
     """What there is then: ids by the word of the address that they stand behind."""
-    make = _Maker(server)
     return {**_iron(make), **_servers(make), **_people(make)}
 
 
-def _iron(make: _Maker) -> dict[str, str]:
+def _iron(make: Maker) -> dict[str, str]:
     record = make.record
     chassis = record("chassis", description="row 1")
     node = record(
@@ -76,7 +82,7 @@ def _iron(make: _Maker) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _worked(make: _Maker, node: str) -> None:
+def _worked(make: Maker, node: str) -> None:
     """A machine that was inspected, and is held at a hook while it is cleaned."""
     make.server.script(f"node:{node}", latency_s={"*": 0})
     at = f"/baremetal/v1/nodes/{node}"
@@ -88,7 +94,7 @@ def _worked(make: _Maker, node: str) -> None:
     make.until(f"{at}/states", lambda said: said["provision_state"] == "clean hold")
 
 
-def _found_out(make: _Maker, node: str) -> dict[str, str]:
+def _found_out(make: Maker, node: str) -> dict[str, str]:
     def first(path: str, name: str) -> str:
         noun = path.rpartition("/")[2]
         [one, *_] = make.ask("GET", f"/baremetal/v1/{path}", version=IRON)[noun]
@@ -102,7 +108,7 @@ def _found_out(make: _Maker, node: str) -> dict[str, str]:
     }
 
 
-def _servers(make: _Maker) -> dict[str, str]:
+def _servers(make: Maker) -> dict[str, str]:
     blank = {"name": "told", "disk_format": "raw", "container_format": "bare", "os_type": "none"}
     image = make.ask("POST", "/image/v2/images", {**blank, "visibility": "shared"})["id"]
     make.ask("POST", f"/image/v2/images/{image}/members", {"member": "told"})
@@ -130,7 +136,7 @@ def _servers(make: _Maker) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _plugged(make: _Maker, server: str) -> dict[str, str]:
+def _plugged(make: Maker, server: str) -> dict[str, str]:
     """What belongs to a server: its port, its network, what was done to it."""
     make.until(f"/compute/v2.1/servers/{server}", lambda said: bool(said["server"]["addresses"]))
 
@@ -151,7 +157,7 @@ def _plugged(make: _Maker, server: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _people(make: _Maker) -> dict[str, str]:
+def _people(make: Maker) -> dict[str, str]:
     def first(word: str) -> str:
         return str(make.ask("GET", f"/identity/v3/{word}")[word][0]["id"])
 

@@ -5,8 +5,10 @@ body of another form than it tells.
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterator
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck
@@ -20,9 +22,28 @@ from schemathesis.specs.openapi.checks import status_code_conformance
 
 from tests.support.server import Server
 from tests.support.server import running_server
+from tests.wiring.everything import IRON
+from tests.wiring.everything import NOVA
+from tests.wiring.everything import Maker
 from tests.wiring.everything import everything
 
-CHECKS = (not_a_server_error, status_code_conformance, response_schema_conformance)
+
+@schemathesis.check
+def has_a_body_only_if_told(
+    ctx: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case
+) -> None:
+    """A success that the document gives no form has no body."""
+    told = case.operation.definition.raw["responses"]["2XX"]
+    if response.status_code < 300 and "There is no body." in told["description"]:
+        assert not response.content, f"{response.status_code} {response.text[:80]}"
+
+
+CHECKS = (
+    has_a_body_only_if_told,
+    not_a_server_error,
+    status_code_conformance,
+    response_schema_conformance,
+)
 SPARED = {"identity:DELETE /v3/auth/tokens"}
 """It would end the session that all requests share."""
 EXAMPLES = int(os.environ.get("SIDERITE_EXAMPLES", "2"))
@@ -105,7 +126,9 @@ def _none(wrong: list[str], tried: int) -> None:
 def test_what_is_there_is_shown_in_the_forms_that_the_document_tells(
     server: Server, schema: BaseSchema
 ) -> None:
-    known = everything(server)
+    make = Maker(server)
+    known = everything(make)
+    _none(list(_unlike(_written(make, known), schema)), len(make.heard))
     shown = 0
     wrong: list[str] = []
     for found in schema.get_all_operations():
@@ -131,6 +154,40 @@ def test_what_is_there_is_shown_in_the_forms_that_the_document_tells(
             wrong.append(f"{operation.label}: nothing of it could be seen: {answers}")
     _none(wrong, shown)
     assert shown > 200, shown
+
+
+def _written(make: Maker, known: dict[str, str]) -> list[httpx.Response]:
+    """Answers to requests that change something."""
+    ask, iron = make.ask, "/baremetal/v1/nodes/told"
+    ask("PUT", f"{iron}/states/power", {"target": "power on"}, IRON)
+    ask("DELETE", f"{iron}/maintenance", version=IRON)
+    ask("PUT", "/simulator/v1/scripts/rack:told", {"silent": True})
+    ask("POST", f"/events/v1/webhooks/{known['webhooks']}/replay", {"after": 0})
+    locked = f"/compute/v2.1/servers/{known['servers']}"
+    ask("PUT", f"{locked}/tags/more", version=NOVA)
+    ask("POST", f"{locked}/action", {"lock": None}, NOVA)
+    return make.heard
+
+
+def _unlike(answers: list[httpx.Response], schema: BaseSchema) -> Iterator[str]:
+    """Those that are not as the document tells."""
+    operations = [found.ok() for found in schema.get_all_operations()]
+    for answer in answers:
+        asked = answer.request
+        for operation in operations:
+            place = re.sub(r"{[^}]*}", "[^/]+", operation.path)
+            if operation.method == asked.method.lower() and re.fullmatch(place, asked.url.path):
+                break
+        else:
+            yield f"{asked.method} {asked.url.path} is not told of"
+            continue
+        told = operation.definition.raw["responses"]["2XX"]
+        if "There is no body." in told["description"] and answer.content:
+            yield f"{operation.label}: a body that is not told of: {answer.text[:200]}"
+        try:
+            operation.validate_response(answer)
+        except (Exception, BaseExceptionGroup) as why:
+            yield f"{operation.label}: {_first(why)}"
 
 
 def _parameters(path: str) -> list[str]:

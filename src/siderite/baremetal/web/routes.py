@@ -113,7 +113,7 @@ def v1_form() -> shape.Json:
 _AGENT = (
     Route("GET", "/lookup", agent.lookup, since=22, gives=agent.found_form),
     Route("POST", "/heartbeat/{node}", agent.heartbeat, since=22, takes=agent.HEARTBEAT.form),
-    Route("POST", "/continue_inspection", agent.continue_inspection),
+    Route("POST", "/continue_inspection", agent.continue_inspection, gives=agent.inspected_form),
 )
 _READ, _WRITE = "node:management:read", "node:management"
 _BOOT_DEVICE = "/nodes/{node}/management/boot_device"

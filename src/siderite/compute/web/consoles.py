@@ -52,6 +52,12 @@ async def open_remote(service: "Service", request: Request) -> Response:
 
 ROUTES = (
     Route(
-        "POST", "/v2.1/servers/{id}/remote-consoles", open_remote, "servers:action", 6, takes=form
+        "POST",
+        "/v2.1/servers/{id}/remote-consoles",
+        open_remote,
+        "servers:action",
+        6,
+        takes=form,
+        gives=lambda: shape.wire({"remote_console": {"protocol": "", "type": "", "url": ""}}),
     ),
 )

@@ -183,6 +183,14 @@ async def test(home: Home, request: Request) -> Response:
     return reply({"delivered": answer.error is None, **said})
 
 
+def tested_form() -> shape.Json:
+    """The form of what came of it."""
+    return shape.wire(
+        {"delivered": True, "status": 204, "error": None, "ms": 1.5},
+        {"delivered": False, "status": None, "error": "", "ms": 1},
+    )
+
+
 async def replay(home: Home, request: Request) -> Response:
     """POST /v1/webhooks/{id}/replay: send again all that came after a number."""
     hooks = home.webhooks
@@ -251,6 +259,14 @@ async def retry(home: Home, request: Request) -> Response:
     return reply(deliveries.shown(delivery) | {"state": "pending", "attempts": 0}, 202)
 
 
+def retried_form() -> shape.Json:
+    """The form of a delivery."""
+    pending = shape.made_up(deliveries.Delivery, state="pending")
+    return shape.wire(
+        *(deliveries.shown(one) for one in (*shape.both(deliveries.Delivery), pending))
+    )
+
+
 def _no_arguments(request: Request) -> None:
     query.arguments(request, ())
 
@@ -268,8 +284,8 @@ ROUTES = (
     Route("GET", _ONE, show, "reader", gives=shown_form),
     Route("PATCH", _ONE, update, "member", takes=asked.change, gives=shown_form),
     Route("DELETE", _ONE, delete, "member"),
-    Route("POST", _ONE + "/test", test, "member"),
-    Route("POST", _ONE + "/replay", replay, "member", takes=asked.place),
+    Route("POST", _ONE + "/test", test, "member", gives=tested_form),
+    Route("POST", _ONE + "/replay", replay, "member", takes=asked.place, gives=shown_form),
     Route("GET", _ONE + "/deliveries", history, "reader", gives=history_form),
-    Route("POST", _ONE + "/deliveries/{n}/retry", retry, "member"),
+    Route("POST", _ONE + "/deliveries/{n}/retry", retry, "member", gives=retried_form),
 )

@@ -40,6 +40,11 @@ _USERS = listed("users", views.user, User)
 _ROLE = shown("role", views.role, Role)
 _ROLES = listed("roles", views.role, Role)
 _CREDENTIAL = shown("application_credential", views.credential, Credential)
+_NEW_CREDENTIAL = shown(
+    "application_credential",
+    lambda v3, one: {**views.credential(v3, one), "secret": ""},
+    Credential,
+)
 _CREDENTIALS = listed("application_credentials", views.credential, Credential)
 _DOMAIN = shown("domain", views.domain, Domain)
 _DOMAINS = listed("domains", views.domain, Domain)
@@ -102,7 +107,8 @@ ROUTES = (
         takes=partial(typed, PasswordBody),
     ),
     Route("GET", CREDENTIALS, credentials.list_all, "self_or_reader", gives=_CREDENTIALS),
-    Route("POST", CREDENTIALS, credentials.create, "self", takes=partial(typed, credentials.Body)),
+    Route("POST", CREDENTIALS, credentials.create, "self", takes=partial(typed, credentials.Body),
+          gives=_NEW_CREDENTIAL),
     Route(
         "GET",
         CREDENTIALS + "/{credential_id}",

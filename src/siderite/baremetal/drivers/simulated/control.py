@@ -27,6 +27,12 @@ def _scripts_form() -> shape.Json:
     return shape.under("scripts", shape.record({}, others=shape.typed(Script)))
 
 
+def _script_form() -> shape.Json:
+    """The form of one that was set."""
+    told = {"scope": shape.text(), "script": shape.typed(Script)}
+    return shape.record(told, list(told))
+
+
 class SimulatorService:
     """The service at `/simulator`."""
 
@@ -38,7 +44,7 @@ class SimulatorService:
         self.routes = Routes(
             [
                 Route("GET", "/v1/scripts", SimulatorService.show, gives=_scripts_form),
-                Route("PUT", "/v1/scripts/{scope}", SimulatorService.put),
+                Route("PUT", "/v1/scripts/{scope}", SimulatorService.put, gives=_script_form),
                 Route("DELETE", "/v1/scripts/{scope}", SimulatorService.remove),
                 Route("POST", "/v1/racks/{rack}/power-cut", SimulatorService.power_cut),
             ]

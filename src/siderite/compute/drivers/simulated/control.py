@@ -29,6 +29,12 @@ def _scripts_form() -> shape.Json:
     return shape.under("scripts", shape.record({}, others=shape.typed(Script)))
 
 
+def _script_form() -> shape.Json:
+    """The form of one that was set."""
+    told = {"scope": shape.text(), "script": shape.typed(Script)}
+    return shape.record(told, list(told))
+
+
 class SimulatedHostsService:
     """The service at `/simulated-hosts`."""
 
@@ -40,7 +46,7 @@ class SimulatedHostsService:
         self.routes = Routes(
             [
                 Route("GET", "/v1/scripts", SimulatedHostsService.show, gives=_scripts_form),
-                Route("PUT", "/v1/scripts/{scope}", SimulatedHostsService.put),
+                Route("PUT", "/v1/scripts/{scope}", SimulatedHostsService.put, gives=_script_form),
                 Route("DELETE", "/v1/scripts/{scope}", SimulatedHostsService.remove),
                 Route("POST", "/v1/guests/{server}/power", SimulatedHostsService.power),
             ]
