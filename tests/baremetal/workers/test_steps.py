@@ -166,7 +166,11 @@ def test_manual_cleaning_runs_exactly_what_was_asked_in_order(tmp_path):
             await lead(app, uuid, "manage")
             steps = [
                 {"interface": "raid", "step": "delete_configuration"},
-                {"interface": "raid", "step": "create_configuration", "args": {"x": 1}},
+                {
+                    "interface": "raid",
+                    "step": "create_configuration",
+                    "args": {"delete_existing": True},
+                },
                 {"interface": "power", "step": "power_on"},
             ]
             await verb(app, uuid, "clean", clean_steps=steps)
@@ -194,6 +198,33 @@ def test_an_unknown_step_fails_before_anything_is_done_and_names_the_known_ones(
             assert "has no step bios.dance; it has: bios.apply_configuration" in node.last_error
             assert not node.maintenance
             await lead(app, uuid, "manage")
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("step", "args", "known"),
+    [
+        ("bios.apply_configuration", {"setings": []}, "settings"),
+        ("raid.create_configuration", {"create_root": True}, "create_root_volume"),
+        ("power.wait", {"minutes": 1}, "seconds"),
+        ("power.power_off", {"soft": True}, "none"),
+    ],
+)
+def test_a_step_with_an_argument_it_does_not_take_fails_before_anything_is_done(
+    tmp_path, step, args, known
+):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            interface, _, name = step.partition(".")
+            steps = [{"interface": interface, "step": name, "args": args}]
+            await verb(app, uuid, "clean", clean_steps=steps)
+            node = await until(app, uuid, "clean failed", "manageable")
+            assert f"step {step} has no argument {next(iter(args))!r}" in (node.last_error or "")
+            assert f"it takes: {known}" in node.last_error
+            assert not node.maintenance
 
     asyncio.run(story())
 

@@ -36,6 +36,19 @@ NOT_ON_CHILDREN = frozenset({"hold", "wait"})
 RESERVED = frozenset({"power_on", "power_off", "reboot"}) | NOT_ON_CHILDREN
 """Steps that Siderite itself carries out, whatever the interface."""
 
+_TAKES: dict[str, tuple[str, ...]] = {
+    "bios.apply_configuration": ("settings",),
+    "bios.factory_reset": (),
+    "firmware.update": ("settings",),
+    "raid.create_configuration": (
+        "create_root_volume", "create_nonroot_volumes", "delete_existing",
+    ),
+    "raid.delete_configuration": (),
+    **dict.fromkeys(RESERVED, ()),
+    "wait": ("seconds",),
+}  # fmt: skip
+"""The arguments of steps that do not run in a ramdisk; one with another does not what was meant."""
+
 ORDER = ("vendor", "power", "management", "firmware", "deploy", "bios", "raid")
 """Ties of priority go by interface, in this order."""
 
@@ -157,7 +170,30 @@ class UnknownStep:
         return f"the driver has no step {self.step}; it has: {known}"
 
 
-def asked_for(known: list[Step], asked: list[Json], *, merge: bool) -> list[Step] | UnknownStep:
+@dataclass(frozen=True, slots=True)
+class UnknownArgument:
+    """A step was asked for with an argument that it does not take."""
+
+    step: str
+    argument: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        known = ", ".join(self.known) or "none"
+        return f"step {self.step} has no argument {self.argument[:80]!r}; it takes: {known}"
+
+
+def unexpected(wish: Json) -> UnknownArgument | None:
+    """The argument, if any, that a step as a client writes it does not take."""
+    name = f"{wish['interface']}.{wish['step']}"
+    takes = _TAKES.get(wish["step"] if wish["step"] in RESERVED else name)
+    extra = sorted(set(wish.get("args") or {}) - set(takes)) if takes is not None else []
+    return UnknownArgument(name, extra[0], takes or ()) if extra else None
+
+
+def asked_for(
+    known: list[Step], asked: list[Json], *, merge: bool
+) -> list[Step] | UnknownStep | UnknownArgument:
     """The list to run for what the client asked.
 
     Cleaning and servicing run exactly what was asked, in that order. A deploy merges it into the
@@ -172,6 +208,9 @@ def asked_for(known: list[Step], asked: list[Json], *, merge: bool) -> list[Step
         own = by_name.get(key) if children is None else Step(*key)
         if own is None and wish["step"] not in RESERVED:
             return UnknownStep(".".join(key), tuple(sorted(".".join(k) for k in by_name)))
+        odd = unexpected(wish)
+        if odd is not None:
+            return odd
         own = own or Step(*key, abortable=True)
         chosen.append(
             msgspec.structs.replace(

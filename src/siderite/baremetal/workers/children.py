@@ -9,6 +9,7 @@ from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.domain.steps import UnknownArgument
 from siderite.baremetal.domain.steps import UnknownStep
 from siderite.baremetal.domain.steps import asked_for
 from siderite.baremetal.drivers.contract import Driver
@@ -109,7 +110,7 @@ async def _run(driver: Driver, at: Endpoint, job: ChildJob) -> Outcome:
     known = await driver.steps.steps(at, job.family)
     wish = {"interface": job.step.interface, "step": job.step.step, "args": job.step.args}
     chosen = asked_for(known, [wish], merge=False)
-    if isinstance(chosen, UnknownStep):
+    if isinstance(chosen, UnknownStep | UnknownArgument):
         return Failed(str(chosen))
     if chosen[0].in_band:
         return Failed("the step runs in a ramdisk, and child nodes are not booted into one")

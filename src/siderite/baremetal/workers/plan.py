@@ -5,6 +5,7 @@ from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.domain.steps import UnknownArgument
 from siderite.baremetal.domain.steps import UnknownStep
 from siderite.baremetal.domain.steps import asked_for
 from siderite.baremetal.domain.steps import in_order
@@ -27,7 +28,7 @@ async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:
     if asked is None:
         return await driver.steps.frame(at, run.family, in_order(known))
     chosen = asked_for(known, asked, merge=run.family is Family.DEPLOY)
-    if isinstance(chosen, UnknownStep):
+    if isinstance(chosen, UnknownStep | UnknownArgument):
         return Failed(str(chosen))
     needy = next((step for step in chosen if step.in_band), None)
     if needy is not None and run.job.args.get("disable_ramdisk"):
