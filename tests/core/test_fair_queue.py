@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from siderite.core import fair_queue
 from siderite.core.errors import Unavailable
 from siderite.core.fair_queue import FairQueue
 
@@ -27,6 +30,21 @@ def test_names_are_served_in_turn_and_the_one_who_asks_most_is_refused_first():
         await asyncio.gather(*tasks)
         assert served == ["flood", "flood", "me", "you", "flood"]
         assert sorted(refused) == [*[("flood", "full")] * 4, ("me", "full")]
+
+    asyncio.run(story())
+
+
+def test_nobody_waits_for_ever(monkeypatch):
+    monkeypatch.setattr(fair_queue, "WAIT_S", 0.0)
+
+    async def story():
+        queue = FairQueue(1, 4, "full")
+        async with queue.turn("a"):
+            with pytest.raises(Unavailable, match="full"):
+                async with queue.turn("b"):
+                    pass
+        async with asyncio.timeout(10), queue.turn("c"):
+            pass
 
     asyncio.run(story())
 

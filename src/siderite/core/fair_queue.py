@@ -1,7 +1,8 @@
 """A bounded queue before something costly, in which nobody can keep others out by asking often.
 
 Whoever waits does so under a name. Names are served in turn, so that a thousand who ask under one
-name delay another by one place. When it is full, the name with the most waiting loses its newest.
+name delay another by one place. When it is full, the name with the most waiting loses its newest;
+and nobody waits for longer than a client would.
 """
 
 import asyncio
@@ -10,6 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from siderite.core.errors import Unavailable
+
+WAIT_S = 20.0
 
 
 class FairQueue:
@@ -38,6 +41,13 @@ class FairQueue:
         self._make_room(name)
         mine = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(name, deque()).append(mine)
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await self._called(mine)
+        except TimeoutError as why:
+            raise Unavailable(self._full) from why
+
+    async def _called(self, mine: asyncio.Future[None]) -> None:
         try:
             await mine
         except asyncio.CancelledError:
