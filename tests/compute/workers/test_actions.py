@@ -252,6 +252,34 @@ def test_an_image_that_is_protected_holds_up_nothing(lite: Cloud) -> None:
     lite.wait(uuid, lambda seen: seen["status"] == "GONE")
 
 
+def test_owners_are_not_told_which_host_it_is(lite: Cloud) -> None:
+    _, token, _ = lite.app.person("member")
+    uuid = lite.boot(token=token)
+    home = lite.show(uuid)["OS-EXT-SRV-ATTR:host"]
+    lite.script(f"server:{uuid}", latency_s={"pause": 3600.0})
+    lite.act(uuid, "pause", token=token)
+    busy = f"host {home} is busy with pause"
+    lite.wait(uuid, lambda seen: seen["wait_reason"] == busy)
+    for path in (f"/servers/{uuid}", "/servers/detail"):
+        seen = lite.ask("GET", path, version=900, token=token).json
+        shown = seen["server"] if "server" in seen else seen["servers"][0]
+        assert shown["wait_reason"] == "its host is busy with pause"
+    lite.act(uuid, "os-resetState", {"state": "active"})
+    why = f"host {home} (qemu+ssh://me@192.0.2.1/system): its disk is full."
+    lite.script(f"server:{uuid}", fail={"rescue": why})
+    lite.act(uuid, "rescue", token=token)
+    assert home in lite.until(uuid, "ERROR")["fault"]["message"]
+    last = lite.actions(uuid)[0]["request_id"]
+    for path in (
+        f"/servers/{uuid}", "/servers/detail", f"/servers/{uuid}/os-instance-actions/{last}",
+    ):  # fmt: skip
+        for version in (104, 901):
+            answer = lite.ask("GET", path, token=token, version=version)
+            assert "its host: its disk is full" in str(answer.json)
+            assert home not in str(answer.json)
+            assert "192.0.2.1" not in str(answer.json)
+
+
 def test_a_password_is_changed(lite: Cloud) -> None:
     uuid = lite.boot()
     assert lite.act(uuid, "changePassword", {"adminPass": "new"}).status == 202

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.compute.domain.discreet import discreet
 from siderite.compute.domain.lines import Choice
 from siderite.compute.domain.lines import choice
 from siderite.compute.domain.lines import stored
@@ -127,10 +128,10 @@ def _fault(fault: Fault | None, *, admin: bool) -> str:
     shown: dict[str, Any] = {
         "code": fault.code,
         "created": _short(fault.created),
-        "message": fault.message,
+        "message": fault.message if admin else discreet(fault.message),
     }
     if fault.details is not None and (admin or fault.code != 500):  # noqa: PLR2004
-        shown["details"] = fault.details
+        shown["details"] = fault.details if admin else discreet(fault.details)
     return _json({"fault": shown})
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.compute.domain.discreet import discreet
 from siderite.compute.domain.job import ActionEvent
 from siderite.compute.usecases import history
 from siderite.compute.usecases.history import Recorded
@@ -60,7 +61,8 @@ def _event(event: ActionEvent, version: int, project: str, *, is_admin: bool) ->
         if is_admin:
             shown["host"] = event.host
     if version >= _DETAILS:
-        shown["details"] = event.details
+        told = event.details
+        shown["details"] = told if is_admin or told is None else discreet(told)
     return shown
 
 

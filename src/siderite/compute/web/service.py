@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from siderite.compute.domain.discreet import discreet
 from siderite.compute.domain.image import ImageSource
 from siderite.compute.domain.server_machine import V
 from siderite.compute.domain.talk import Consoles
@@ -139,7 +140,7 @@ class ComputeService:
             }
             uri = f'Keystone uri="{request.base}/identity"'.encode()
             return reply(body, status, [(b"www-authenticate", uri)])
-        sentence = error.sentence
+        sentence = error.sentence if request.who.is_admin else discreet(error.sentence)
         if request.version < versions.PENDING:
             sentence = sentence.replace(f"vm_state {V.PENDING}", f"vm_state {V.ERROR}")
         fault: dict[str, Any] = {"code": status, "message": sentence}

@@ -10,10 +10,12 @@ import msgspec
 
 from siderite.compute.domain import flavor_wire
 from siderite.compute.domain import wire
+from siderite.compute.domain.discreet import discreet
 from siderite.compute.domain.lines import cut
 from siderite.compute.domain.wire import HOST
 from siderite.compute.domain.wire import URL
 from siderite.core.http import Request
+from siderite.core.microversion import OURS
 from siderite.core.store import Line
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _PROJECT = re.compile(r"v2\.1/([0-9a-f-]{32,36})/")
 encode = msgspec.json.Encoder().encode
 HOST_STATUS = 16
+_REASON = re.compile(r'"wait_reason":"(?:[^"\\]|\\.)*"')
 
 
 def linked(text: str, service: "Service", request: Request) -> str:
@@ -66,7 +69,19 @@ def server(service: "Service", request: Request, body: str, statuses: Mapping[st
     text = cut(body, wire.chosen(request.version, admin=request.who.is_admin, alone=True))
     if HOST in text:
         text = _with_hosts(text, statuses)
+    text = _discreet(text, request.version, is_admin=request.who.is_admin)
     return linked(text, service, request)
+
+
+def _discreet(text: str, version: int, *, is_admin: bool) -> str:
+    """Owners are not told which host a server waits for. (Nothing after the reason can look like
+    it: quotes within texts are escaped.)
+    """
+    at = -1 if is_admin or version < OURS else text.rfind('"wait_reason":"')
+    found = None if at < 0 else _REASON.match(text, at)
+    if found is None:
+        return text
+    return f"{text[:at]}{discreet(found[0])}{text[found.end() :]}"
 
 
 Reader = tuple[int, bool, str, str | None]
@@ -84,6 +99,7 @@ def listed(body: str, who: Reader, statuses: Mapping[str, str]) -> str:
     """An item of a detailed list."""
     version, is_admin, base, project = who
     text = cut(body, wire.chosen(version, admin=is_admin, alone=False))
+    text = _discreet(text, version, is_admin=is_admin)
     return _linked(_with_hosts(text, statuses) if HOST in text else text, base, project)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as Xml
 
+from siderite.compute.domain.discreet import discreet
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import ConsoleAddress
@@ -37,9 +38,9 @@ class LibvirtConsole:
             async with asyncio.timeout(_TIMEOUT_S):
                 text = await host.call(_tail, host, guest)
         except (Unreachable, HostError, Refused) as why:
-            return f"[the console log cannot be read now: {why}]"
+            return f"[the console log cannot be read now: {discreet(str(why))}]"
         except TimeoutError:
-            return f"[the console log cannot be read now: host {host.name} does not answer]"
+            return "[the console log cannot be read now: its host does not answer]"
         if lines is None or lines < 0:
             return text
         kept = text.splitlines(keepends=True)
