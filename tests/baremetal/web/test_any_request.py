@@ -34,6 +34,7 @@ IDENTITY = [("/identity" + route.path, route.method) for route in IDENTITY_ROUTE
 OTHERS = [
     ("/", "GET"),
     ("/healthz", "GET"),
+    ("/livez", "GET"),
     ("/openapi.json", "GET"),
     ("/metrics", "GET"),
     ("/simulator/v1/scripts", "GET"),

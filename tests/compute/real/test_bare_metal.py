@@ -5,6 +5,7 @@ import itertools
 import time
 from collections.abc import Callable
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,21 @@ class Metal:
             self.wait(lambda: self.node(uuid), lambda n, s=state: n["provision_state"] == s)
         return uuid
 
+    @contextmanager
+    def nodes(self, count: int) -> Iterator[list[str]]:
+        """So many available nodes, for servers; afterwards there are none, neither of these."""
+        made = [self.available_node() for _ in range(count)]
+        host = {"host": {"name": "metal", "uri": "baremetal:"}}
+        assert self.nova("POST", "/hosts", host)["host"]["problem"] is None
+        yield made
+        for server in self.nova("GET", "/servers")["servers"]:
+            self.nova("DELETE", f"/servers/{server['id']}")
+        self.wait(lambda: self.nova("GET", "/servers")["servers"], lambda left: left == [])
+        for uuid in made:
+            self.wait(lambda n=uuid: self.node(n)["provision_state"], lambda s: s == "available")
+            self.ironic("DELETE", f"/nodes/{uuid}")
+        self.nova("DELETE", "/hosts/metal")
+
     def settle(self, servers: list[str]) -> bool:
         """Until all of them run."""
         return all(self.until(server, "ACTIVE") for server in servers)
@@ -124,67 +140,52 @@ def metal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metal]:
 
 def test_the_power_of_a_node_in_maintenance_says_nothing_of_its_server(metal: Metal) -> None:
     """Somebody works on the machine; what it does then is not what its owner asked for."""
-    nodes = [metal.available_node() for _ in range(2)]
-    metal.nova("POST", "/hosts", {"host": {"name": "metal", "uri": "baremetal:"}})
-    image_id, flavor = metal.image(), metal.flavor("CUSTOM_BAREMETAL_GOLD")
-    servers = [metal.boot(flavor, image_id) for _ in nodes]
-    where = {metal.node(node)["instance_uuid"]: node for node in nodes if metal.settle(servers)}
-    server, other = servers
-    metal.ironic("PUT", f"/nodes/{where[server]}/maintenance", {"reason": "a new fan"})
-    for uuid in servers:
-        metal.ironic("PUT", f"/nodes/{where[uuid]}/states/power", {"target": "power off"})
-        metal.wait(lambda n=where[uuid]: metal.node(n)["power_state"], lambda p: p == "power off")
-    for target, status in (("power on", "ACTIVE"), ("power off", "SHUTOFF")):
-        metal.until(other, "SHUTOFF" if status == "ACTIVE" else "ACTIVE")  # they were compared
-        metal.ironic("PUT", f"/nodes/{where[other]}/states/power", {"target": target})
-        metal.until(other, status)
-    assert metal.until(server, "ACTIVE")["OS-EXT-STS:power_state"] == 1
-    metal.ironic("DELETE", f"/nodes/{where[server]}/maintenance")
-    assert metal.until(server, "SHUTOFF")["OS-EXT-STS:power_state"] == 4
-    for uuid in servers:
-        metal.nova("DELETE", f"/servers/{uuid}")
-    metal.wait(lambda: metal.nova("GET", "/servers")["servers"], lambda left: left == [])
-    for node in nodes:
-        metal.wait(lambda n=node: metal.node(n)["provision_state"], lambda s: s == "available")
-        metal.ironic("DELETE", f"/nodes/{node}")
-    metal.nova("DELETE", "/hosts/metal")
+    with metal.nodes(2) as nodes:
+        image_id, flavor = metal.image(), metal.flavor("CUSTOM_BAREMETAL_GOLD")
+        servers = [metal.boot(flavor, image_id) for _ in nodes]
+        where = {metal.node(node)["instance_uuid"]: node for node in nodes if metal.settle(servers)}
+        server, other = servers
+        metal.ironic("PUT", f"/nodes/{where[server]}/maintenance", {"reason": "a new fan"})
+        for uuid in servers:
+            metal.ironic("PUT", f"/nodes/{where[uuid]}/states/power", {"target": "power off"})
+            metal.wait(
+                lambda n=where[uuid]: metal.node(n)["power_state"], lambda p: p == "power off"
+            )
+        for target, status in (("power on", "ACTIVE"), ("power off", "SHUTOFF")):
+            metal.until(other, "SHUTOFF" if status == "ACTIVE" else "ACTIVE")  # they were compared
+            metal.ironic("PUT", f"/nodes/{where[other]}/states/power", {"target": target})
+            metal.until(other, status)
+        assert metal.until(server, "ACTIVE")["OS-EXT-STS:power_state"] == 1
+        metal.ironic("DELETE", f"/nodes/{where[server]}/maintenance")
+        assert metal.until(server, "SHUTOFF")["OS-EXT-STS:power_state"] == 4
 
 
 def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> None:
-    node = metal.available_node()
-    host = {"host": {"name": "metal", "uri": "baremetal:"}}
-    assert metal.nova("POST", "/hosts", host)["host"]["problem"] is None
-    image_id = metal.image()
-    server = metal.boot(metal.flavor("CUSTOM_BAREMETAL_GOLD"), image_id)
-    shown = metal.until(server, "ACTIVE")
-    assert shown["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
-    seen = metal.node(node)
-    assert seen["provision_state"] == "active"
-    assert seen["instance_uuid"] == server
-    assert seen["instance_info"]["image_source"] == image_id
-    metal.do(server, {"os-stop": None}, "SHUTOFF")
-    assert metal.node(node)["power_state"] == "power off"
-    metal.do(server, {"os-start": None}, "ACTIVE")
-    assert metal.node(node)["power_state"] == "power on"
-    metal.do(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
-    metal.do(server, {"rescue": {}}, "RESCUE")
-    assert metal.node(node)["provision_state"] == "rescue"
-    metal.do(server, {"unrescue": None}, "ACTIVE")
-    metal.do(server, {"rebuild": {"imageRef": image_id}}, "ACTIVE")
-    assert metal.node(node)["provision_state"] == "active"
-    metal.nova("DELETE", f"/servers/{server}")
-    freed = metal.wait(lambda: metal.node(node), lambda n: n["provision_state"] == "available")
-    assert freed["instance_uuid"] is None
+    with metal.nodes(1) as [node]:
+        image_id = metal.image()
+        server = metal.boot(metal.flavor("CUSTOM_BAREMETAL_GOLD"), image_id)
+        shown = metal.until(server, "ACTIVE")
+        assert shown["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
+        seen = metal.node(node)
+        assert seen["provision_state"] == "active"
+        assert seen["instance_uuid"] == server
+        assert seen["instance_info"]["image_source"] == image_id
+        metal.do(server, {"os-stop": None}, "SHUTOFF")
+        assert metal.node(node)["power_state"] == "power off"
+        metal.do(server, {"os-start": None}, "ACTIVE")
+        assert metal.node(node)["power_state"] == "power on"
+        metal.do(server, {"reboot": {"type": "HARD"}}, "ACTIVE")
+        metal.do(server, {"rescue": {}}, "RESCUE")
+        assert metal.node(node)["provision_state"] == "rescue"
+        metal.do(server, {"unrescue": None}, "ACTIVE")
+        metal.do(server, {"rebuild": {"imageRef": image_id}}, "ACTIVE")
+        assert metal.node(node)["provision_state"] == "active"
+        metal.nova("DELETE", f"/servers/{server}")
+        freed = metal.wait(lambda: metal.node(node), lambda n: n["provision_state"] == "available")
+        assert freed["instance_uuid"] is None
 
 
 def test_a_preemptible_server_leaves_its_node_to_a_paying_one(metal: Metal) -> None:
-    metal.wait(lambda: metal.nova("GET", "/servers")["servers"], lambda left: left == [])
-    flavor, image_id = metal.flavor("CUSTOM_BAREMETAL_GOLD"), metal.image()
-    cheap = metal.boot(flavor, image_id, metadata={"preemptible": "true"})
-    node = metal.until(cheap, "ACTIVE")["OS-EXT-SRV-ATTR:hypervisor_hostname"]
-    paying = metal.boot(flavor, image_id)
-    assert metal.until(paying, "PENDING")["refusals"].keys() == {node}
-
     async def reap() -> None:
         auth = read_cloud(str(metal.server.data))["auth"]
         api = Api(auth["auth_url"], auth["username"], auth["password"], auth["project_name"])
@@ -192,15 +193,21 @@ def test_a_preemptible_server_leaves_its_node_to_a_paying_one(metal: Metal) -> N
         await Reaper(api, Rules("reaper")).round()
         await api.close()
 
-    asyncio.run(reap())
-    assert metal.until(paying, "ACTIVE")["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
-    assert metal.node(node)["instance_uuid"] == paying
-    metal.nova("DELETE", f"/servers/{paying}")
+    with metal.nodes(1) as [node]:
+        flavor, image_id = metal.flavor("CUSTOM_BAREMETAL_GOLD"), metal.image()
+        cheap = metal.boot(flavor, image_id, metadata={"preemptible": "true"})
+        assert metal.until(cheap, "ACTIVE")["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
+        paying = metal.boot(flavor, image_id)
+        assert metal.until(paying, "PENDING")["refusals"].keys() == {node}
+        asyncio.run(reap())
+        assert metal.until(paying, "ACTIVE")["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
+        assert metal.node(node)["instance_uuid"] == paying
 
 
 def test_no_node_of_the_class_says_why(metal: Metal) -> None:
     server = metal.boot(metal.flavor("CUSTOM_TIN"), metal.image())
     assert "fault" in metal.until(server, "PENDING")
+    metal.nova("DELETE", f"/servers/{server}")
 
 
 def test_a_server_is_deployed_on_a_real_machine_behind_a_redfish_bmc(
