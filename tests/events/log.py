@@ -1,6 +1,7 @@
 """Putting facts into the log of a program in this process, and reading its answers."""
 
 import asyncio
+import base64
 from contextlib import aclosing
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -60,11 +61,18 @@ class Parser:
         return Event(int(fields["id"]), fields.get("event", ""), fields.get("data", ""))
 
 
+def _proof(token):
+    """The header that a token, or a name with a password, comes in."""
+    if isinstance(token, tuple):
+        return b"authorization", b"Basic " + base64.b64encode(":".join(token).encode())
+    return b"x-auth-token", token.encode()
+
+
 class Stream:
     """A stream of a program in this process, read when the test says so."""
 
     def __init__(self, app, query, *, token, last):
-        sent = [(b"accept", b"text/event-stream"), (b"x-auth-token", (token or app.token).encode())]
+        sent = [(b"accept", b"text/event-stream"), _proof(token or app.token)]
         if last is not None:
             sent.append((b"last-event-id", b"%d" % last))
         self._scope = scope("GET", ADDRESS + query, sent)

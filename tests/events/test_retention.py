@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from siderite.core import eventlog
+from siderite.core.store import Lost
+from siderite.events import follower as following
 from siderite.events import place
 from siderite.events.follower import Follower
 from siderite.events.retention import Retention
@@ -74,6 +76,7 @@ def test_what_a_reader_has_not_had_stays_up_to_a_limit_and_that_is_told(run):
         assert (pruned.removed, pruned.unread) == (2, 0)
         assert await numbers(app) == [3, 4, 5]
         assert (await later(app, 9999, unread=0.0).prune()).removed == 0
+        assert (await later(app, 91, keep=100.0).prune()).removed == 0, "nothing goes before that"
         pruned = await later(app, 91).prune()
         assert (pruned.removed, pruned.unread) == (2, 2)
         assert await numbers(app) == [5]
@@ -102,6 +105,63 @@ def test_a_reader_that_lost_something_goes_on_and_says_so(run):
         (bus,) = report["readers"]
         assert (bus["name"], bus["at"], bus["behind"], bus["lost"]) == ("bus", 5, 0, 2)
         assert (report["oldest"], report["newest"]) == (5, 5)
+
+    run(story)
+
+
+def test_of_two_that_follow_by_one_name_one_loses(run):
+    async def story(app):
+        await tell(app, fact(1), fact(2))
+        await at(app, "bus", 1)
+        store = app.program.store
+        with pytest.raises(Lost):
+            await store.commit([place.moved("bus", before=0, after=2, now=0.0)])
+        assert await place.seq_of(store, "bus") == 1
+
+    run(story)
+
+
+def test_one_that_got_on_again_begins_with_short_pauses_again(run, monkeypatch):
+    monkeypatch.setattr(following, "BACK_OFF_S", (0.0, 0.0, 3600.0))
+
+    async def story(app):
+        mishaps = [OSError(), OSError()]
+
+        async def deal(entries):
+            if mishaps:
+                raise mishaps.pop()
+            return []
+
+        follower = Follower(app.program.store, "bus", deal)
+        task = asyncio.create_task(follower.run())
+        try:
+            async with asyncio.timeout(30):
+                for n in (1, 2):
+                    mishaps[:] = [OSError(), OSError()]
+                    await tell(app, fact(n))
+                    while await place.seq_of(app.program.store, "bus") != n:
+                        follower.wake()
+                        await asyncio.sleep(0.01)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    run(story)
+
+
+def test_what_left_the_log_unsent_cannot_be_sent_again_and_that_is_said(run):
+    async def story(app):
+        await tell(app, fact(1))
+        made = await app.ask("POST", "/events/v1/webhooks", {"url": "https://192.0.2.1/"})
+        store, hook = app.program.store, made.json["id"]
+        entries = await eventlog.those(store, [1])
+        await store.commit([deliveries.add(store.dialect, hook, entries, 0.0)])
+        (first,) = await deliveries.due(store, hook, now=1.0, limit=9)
+        gone = deliveries.given_up(first, status=None, error="gone", now=1.0, event=None)
+        await store.commit([gone])
+        path = f"/events/v1/webhooks/{hook}/deliveries/{first.id}/retry"
+        answer = await app.ask("POST", path)
+        assert (answer.status, "left the log" in answer.sentence) == (409, True)
 
     run(story)
 

@@ -21,6 +21,7 @@ from tests.events.log import PATIENCE_S
 from tests.events.log import Stream
 from tests.events.log import fact
 from tests.events.log import tell
+from tests.support.app import PASSWORD
 from tests.support.app import running
 
 
@@ -115,6 +116,44 @@ def test_readers_at_different_places_of_a_long_log_all_get_it_whole(run, monkeyp
     run(story)
 
 
+def test_a_flood_between_two_looks_is_read_from_the_log_and_not_mixed_up_with_what_is_kept(
+    run, monkeypatch
+):
+    monkeypatch.setattr(hub_module, "BATCH", 7)
+    monkeypatch.setattr(hub_module, "KEPT", 20)
+
+    async def story(app):
+        async with Stream.open(app) as stream:
+            await tell(app, *(fact(n) for n in range(5)))
+            assert await stream.numbers(5) == [1, 2, 3, 4, 5]
+            await tell(app, *(fact(n) for n in range(30)))
+            assert await stream.numbers(30) == list(range(6, 36))
+
+    run(story)
+
+
+def test_a_look_that_failed_is_made_again(run, monkeypatch):
+    """Nobody else would wake the hub: the next fact may be hours away."""
+    monkeypatch.setattr(hub_module, "POLL_S", 0.01)
+
+    async def story(app):
+        hub, mishaps = app.program.hub, [OSError("away"), OSError("away")]
+        look = hub._look
+
+        async def flaky():
+            if mishaps:
+                raise mishaps.pop()
+            await look()
+
+        monkeypatch.setattr(hub, "_look", flaky)
+        async with Stream.open(app) as stream:
+            await tell(app, fact(1))
+            assert await stream.numbers(1) == [1]
+            assert not mishaps
+
+    run(story)
+
+
 def test_a_quiet_stream_gives_signs_of_life_with_the_number_reached(run):
     async def story(app):
         impatient(app, 0.02)
@@ -139,6 +178,28 @@ def test_a_stream_ends_when_its_token_does(run):
             answer = await app.ask("DELETE", "/identity/v3/auth/tokens", headers=gone)
             assert answer.status == 204
             assert await stream.event() is None
+
+    run(story)
+
+
+def test_a_stream_ends_when_its_reader_may_no_longer_see_what_is_in_it(run):
+    """Who was an administrator and is a member now comes again, and sees less."""
+
+    async def story(app):
+        name, _, project = await app.person("member")
+        roles = (await app.ask("GET", "/identity/v3/roles?name=admin")).json["roles"]
+        user = (await app.ask("GET", f"/identity/v3/users?name={name}")).json["users"][0]
+        grant = f"/identity/v3/projects/{project}/users/{user['id']}/roles/{roles[0]['id']}"
+        assert (await app.ask("PUT", grant)).status == 204
+        impatient(app, 0.02)
+        async with Stream.open(app, token=(name, PASSWORD)) as stream:
+            for _ in range(5):
+                assert await stream.sign() is not None
+            assert (await app.ask("DELETE", grant)).status == 204
+            assert await stream.event() is None
+        async with Stream.open(app, token=(name, PASSWORD)) as own:
+            for _ in range(5):
+                assert await own.sign() is not None
 
     run(story)
 

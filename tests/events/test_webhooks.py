@@ -12,6 +12,7 @@ import pytest
 from siderite.core import eventlog
 from siderite.events.webhooks import deliveries
 from siderite.events.webhooks import sender as sender_module
+from siderite.events.webhooks import web
 from siderite.events.webhooks.post import Answer
 from siderite.events.webhooks.sender import _pause as pause
 from siderite.events.webhooks.webhook import WEBHOOKS
@@ -363,6 +364,16 @@ def test_what_cannot_be_is_said(one_fact, body, words):
     answer = one_fact.ask("POST", ADDRESS, body)
     assert (answer.status, words in answer.sentence) == (400, True), answer
     assert one_fact.ask("GET", ADDRESS).json == {"webhooks": []}
+
+
+def test_there_are_only_so_many(one_fact, monkeypatch):
+    monkeypatch.setattr(web, "MOST", 1)
+    made = one_fact.ask("POST", ADDRESS, {"url": "https://192.0.2.1/"})
+    try:
+        answer = one_fact.ask("POST", ADDRESS, {"url": "https://192.0.2.1/"})
+        assert (answer.status, "delete one first" in answer.sentence) == (409, True)
+    finally:
+        assert one_fact.ask("DELETE", f"{ADDRESS}/{made.json['id']}").status == 204
 
 
 def test_a_project_has_webhooks_of_its_own_for_its_own_events(run):

@@ -114,10 +114,11 @@ class EventsService:
 
         async def is_welcome() -> bool:
             try:
-                await identify(request, self._who, basic=True)
-            except Unauthorized:
+                now = await identify(request, self._who, basic=True)
+            except SideriteError:
                 return False
-            return True
+            is_whole = now.sees_all or asked.wanted.project == now.project_id
+            return is_whole and bool(now.roles & _READERS)
 
         headers = [
             (b"content-type", _STREAM.encode()),

@@ -252,8 +252,10 @@ async def retry(home: Home, request: Request) -> Response:
     )
     if delivery is None:
         raise NotFound(f"Delivery {number[:40]} could not be found.")
-    if delivery.state != "dead" or delivery.event is None:
+    if delivery.state != "dead":
         raise Conflict(f"Delivery {number} is {delivery.state}; only dead letters are sent again.")
+    if delivery.event is None:
+        raise Conflict(f"What delivery {number} would say left the log before it could be sent.")
     await hooks.store.commit([deliveries.revived(delivery, wall_clock())])
     hooks.sender.look()
     return reply(deliveries.shown(delivery) | {"state": "pending", "attempts": 0}, 202)
