@@ -140,6 +140,27 @@ def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path, capsys) -> Non
     assert "siderite restore" in said
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("clouds: [", "is not YAML: while parsing"),
+        ("clouds: {a: {}}", "names no cloud with an auth_url"),
+        (
+            "clouds: {a: {auth: {auth_url: 'http://127.0.0.1:9/identity/v3'}}}",
+            ": Connection refused;",
+        ),
+    ],
+)
+def test_what_keeps_one_from_the_service_is_said_in_plain_words(
+    tmp_path: Path, capsys, text: str, sentence: str
+) -> None:
+    (tmp_path / "clouds.yaml").write_text(text)
+    assert main(["node", "list", "--data", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert "<" not in said.replace("<stream end>", "").replace("<unicode string>", "")
+
+
 def test_a_cloud_that_is_not_there_is_never_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -82,8 +82,10 @@ def read_cloud(data: str | None) -> dict[str, Any]:
     except OSError as why:
         raise Refused(f"cannot read {path}: {why.strerror}; start `siderite up --demo` first,"
                       " or name its --data.") from why  # fmt: skip
-    except (KeyError, TypeError, StopIteration, yaml.YAMLError) as why:
-        raise Refused(f"{path} names no such cloud: {why!r}.") from why
+    except yaml.YAMLError as why:
+        raise Refused(f"{path} is not YAML: {' '.join(str(why).split())}.") from why
+    except (KeyError, TypeError, StopIteration) as why:
+        raise Refused(f"{path} names no cloud with an auth_url: {why!r}.") from why
     return found
 
 
@@ -164,7 +166,9 @@ class Cloud:
             raise self._away(why) from why
 
     def _away(self, why: OSError) -> Away:
-        return Away(f"cannot reach {self._base}: {why}; is `siderite up` running?")
+        reason = getattr(why, "reason", why)  # urllib wraps it
+        said = getattr(reason, "strerror", None) or reason
+        return Away(f"cannot reach {self._base}: {said}; is `siderite up` running?")
 
 
 def _credentials(auth: Mapping[str, str]) -> dict[str, Any]:
