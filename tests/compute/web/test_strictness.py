@@ -274,3 +274,27 @@ def test_disks_that_the_flavor_does_not_have_are_not_promised(
     if status == 202 and devices:
         body["flavorRef"] = cloud.flavor
         assert cloud.ask("POST", "/servers", {"server": body}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("trait:HW_CPU_X86_AVX2", "required", 200),
+        ("trait:HW_CPU_X86_AVX2", "require", 400),
+        ("trait:lower", "required", 400),
+        ("resources:CUSTOM_GOLD", "1", 200),
+        ("resources:CUSTOM_GOLD", "one", 400),
+        ("hw:cpu_policy", "nope", 400),
+        ("hw:mem_page_size", "2MB", 200),
+        ("anything:else", "goes", 200),
+    ],
+)
+def test_extra_specs_that_mean_nothing_are_refused(
+    lite: Cloud, name: str, value: str, status: int
+) -> None:
+    path = f"/flavors/{lite.make_flavor()}/os-extra_specs"
+    for version, wanted in ((86, status), (85, 200)):
+        for verb, where, body in (
+            ("POST", path, {"extra_specs": {name: value}}), ("PUT", f"{path}/{name}", {name: value})
+        ):  # fmt: skip
+            assert lite.ask(verb, where, body, version=version).status == wanted

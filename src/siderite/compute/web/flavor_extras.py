@@ -5,6 +5,7 @@ from typing import Any
 
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.usecases import flavors
+from siderite.compute.web import extra_specs
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
 from siderite.core import shape
@@ -65,6 +66,7 @@ async def _flavor(service: "Service", request: Request) -> Flavor:
 
 
 async def _set(service: "Service", request: Request, specs: dict[str, str]) -> None:
+    extra_specs.check(specs, request.version)
     await flavors.change(
         service.ctx, request.params[0], lambda f: {"extra_specs": {**f.extra_specs, **specs}},
         who=request.who, cause=service.cause(request),
