@@ -235,6 +235,18 @@ def test_a_field_named_twice_is_shown_once(app: Standing, fleet: list[Node]) -> 
     assert list(shown) == ["uuid", "links"]
 
 
+def test_fields_may_be_named_one_by_one(app: Standing, fleet: list[Node]) -> None:
+    for path in (f"/v1/nodes/{fleet[0].uuid}", "/v1/nodes"):
+        found = app.ask("GET", f"{path}?fields=uuid&fields=name,driver").json
+        one = found["nodes"][0] if "nodes" in found else found
+        assert set(one) == {"uuid", "name", "driver", "links"}
+
+
+def test_a_fault_that_there_is_not_is_refused(app: Standing) -> None:
+    assert app.ask("GET", "/v1/nodes?fault=clean%20failure").status == 200
+    refused(app.ask("GET", "/v1/nodes?fault=flat%20tyre"), 400, "power failure, clean failure")
+
+
 def test_fields_and_detail_exclude_each_other(app: Standing) -> None:
     refused(app.ask("GET", "/v1/nodes?fields=uuid&detail=true"), 400, "detail")
     refused(app.ask("GET", "/v1/nodes/detail?fields=uuid"), 400, "detail")

@@ -16,6 +16,9 @@ INTERFACES = (
 )  # fmt: skip
 """The kinds of interface that a node's driver is composed of."""
 
+FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
+"""What can be wrong with a node that was put into maintenance for it."""
+
 
 class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that is recorded of a node, secrets included."""

@@ -58,13 +58,14 @@ class Rules:
 
     def only_fields(self, request: Request) -> list[str] | None:
         """The query of a single resource, which can only choose fields."""
-        chosen, version = None, request.version
+        chosen: list[str] | None = None
+        version = request.version
         for key, value in request.query:
             if key != "fields":
                 raise Invalid(f"Unexpected arguments: {key[:80]}. One {self.noun} takes: fields.")
             if version < FIELDS_SINCE:
                 raise NotAcceptable(f"fields needs API version 1.8; this request has 1.{version}.")
-            chosen = self.chosen(value, version)
+            chosen = [*(chosen or ()), *self.chosen(value, version)]
         return chosen
 
     def sort_key(self, value: str, version: int) -> str:
@@ -138,7 +139,7 @@ def parse(rules: Rules, request: Request, *, detail: bool, max_limit: int) -> Li
         elif key == "sort_key":
             listing.sort = rules.sort_key(value, request.version)
         elif key == "fields":
-            listing.fields = rules.chosen(value, request.version)
+            listing.fields = [*(listing.fields or ()), *rules.chosen(value, request.version)]
         elif key == "detail":
             listing.detail = flag(key, value) or listing.detail
         else:

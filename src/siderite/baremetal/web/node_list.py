@@ -1,7 +1,9 @@
 """The query of a list of nodes: what its filters mean."""
 
+from siderite.baremetal.domain.node import FAULTS
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.wire import NODE_FIELDS
+from siderite.baremetal.web import forms
 from siderite.baremetal.web import listing
 from siderite.baremetal.web.listing import Listing
 from siderite.baremetal.web.versions import FILTER_SINCE
@@ -9,7 +11,7 @@ from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.store.table import Where
 
-_FEW = frozenset({"resource_class", "fault", "owner", "lessee", "instance_name"})
+_FEW = frozenset({"resource_class", "owner", "lessee", "instance_name"})
 _MANY = frozenset({"driver", "conductor_group", "conductor"})
 _UUIDS = frozenset({"instance_uuid", "chassis_uuid", "parent_node"})
 _FLAGS = frozenset({"associated", "maintenance", "retired", "sharded", "include_children"})
@@ -36,6 +38,8 @@ def parse(request: Request, *, detail: bool, max_limit: int) -> Listing:
         keys.add(key)
         if key in _FLAGS:
             flags[key] = listing.flag(key, value)
+        elif key == "fault":
+            ask.where.append(Where("fault = ?", (forms.one_of(*FAULTS)(key, value),)))
         elif key in _FEW:
             ask.where.append(Where(f"{key} = ?", (value,)))
         elif key in _MANY:
