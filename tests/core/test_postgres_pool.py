@@ -51,6 +51,23 @@ def test_who_finds_all_lent_waits_for_the_next_in_order(tell):
     tell(story)
 
 
+def test_a_statement_goes_to_an_idle_connection_that_knows_it(tell):
+    async def story(pool):
+        knows, other = await pool.take("SELECT 1"), await pool.take("SELECT 2")
+        pool.give_back(knows)
+        pool.give_back(other)
+        assert await pool.take("SELECT 1") is knows
+        assert await pool.take("SELECT 1") is other
+        pool.give_back(other)
+        pool.give_back(knows)
+        assert await pool.take("SELECT 1") is knows
+        assert await pool.take("SELECT 3") is other
+        pool.give_back(other)
+        pool.give_back(knows)
+
+    tell(story)
+
+
 def test_whoever_stops_waiting_takes_nothing_along(tell):
     async def story(pool):
         lent = [await pool.take(), await pool.take()]

@@ -113,7 +113,9 @@ class PostgresStore:
         marked = self._number(f"SELECT ?::int, rows.* FROM ({sql}) AS rows")
         questions = [(n, *args) for args, n in asked.items()]
         found: list[list[Line]] = [[] for _ in several]
-        for row in await self._use(lambda connection: connection.fetchmany(marked, questions)):
+        for row in await self._use(
+            marked, lambda connection: connection.fetchmany(marked, questions)
+        ):
             found[row[0]].append(row[1:])
         return [found[asked[tuple(args)]] for args in several]
 
@@ -131,9 +133,9 @@ class PostgresStore:
     async def _commit(self, sql: str, several: Sequence[Args]) -> Sequence[None]:
         try:
             if len(several) == 1:
-                await self._use(lambda connection: connection.fetch(sql, *several[0]))
+                await self._use(sql, lambda connection: connection.fetch(sql, *several[0]))
             else:
-                await self._use(lambda connection: connection.executemany(sql, several))
+                await self._use(sql, lambda connection: connection.executemany(sql, several))
             self.is_ailing = False
             return [None] * len(several)
         except asyncpg.UniqueViolationError as why:
@@ -187,13 +189,13 @@ class PostgresStore:
         await self.pool.close()
 
     async def _ask(self, sql: str, args: Sequence[Value | list[str]]) -> Sequence[Line]:
-        rows: Sequence[Line] = await self._use(lambda connection: connection.fetch(sql, *args))
+        rows: Sequence[Line] = await self._use(sql, lambda connection: connection.fetch(sql, *args))
         return rows
 
-    async def _use(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+    async def _use(self, sql: str, ask: Callable[[Any], Awaitable[Any]]) -> Any:
         """What a connection answers; an error that says so where there is none."""
         try:
-            connection = await self.pool.take()
+            connection = await self.pool.take(sql)
             is_broken = True
             try:
                 answer = await ask(connection)

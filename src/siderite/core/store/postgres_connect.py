@@ -37,6 +37,7 @@ class Connection(asyncpg.Connection):
 
     def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
+        self.asked: set[str] = set()  # statements that it was lent for, whose plans it has
         _stay_awake(transport.get_extra_info("socket"))
 
 

@@ -3,6 +3,10 @@
 The library's own pool wraps a connection each time it is lent and resets it afterwards, which takes
 longer than most of our statements. This one lends the connection itself: we set nothing on it, so
 that nothing has to be reset. One whose statement was broken off is not used again.
+
+PostgreSQL plans a statement on each connection anew, and several times before it keeps the plan:
+that takes longer than to carry it out. So a statement is given to a connection that knows it, if
+one is idle.
 """
 
 import asyncio
@@ -34,11 +38,11 @@ class Pool:
         self._calm = asyncio.Event()  # nothing is lent
         self._is_closed = False
 
-    async def take(self) -> Any:
-        """A connection, to be given back."""
+    async def take(self, sql: str = "") -> Any:
+        """A connection for a statement, to be given back."""
         while not self._is_closed:
             if self._idle:
-                connection = self._idle.pop()
+                connection = self._idle.pop(self._choose(sql))
                 if connection.is_closed():
                     self._count -= 1
                     continue
@@ -49,8 +53,17 @@ class Pool:
                 if connection is None:
                     continue
             self._lent.add(connection)
+            if sql:
+                connection.asked.add(sql)
             return connection
         raise asyncpg.InterfaceError("the pool is closed")
+
+    def _choose(self, sql: str) -> int:
+        """Which idle connection: one that knows the statement, or the one that was used last."""
+        for n in range(len(self._idle) - 1, -1, -1):
+            if sql in self._idle[n].asked:
+                return n
+        return -1
 
     async def _open(self) -> Any:
         self._count += 1
