@@ -5,9 +5,13 @@ a password that nobody has yet, and the next start writes another; never an acco
 is lost.
 """
 
+import asyncio
+import fcntl
 import json
 import os
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from siderite.core.config import Config
@@ -31,6 +35,7 @@ _AUTH_URL = re.compile(
     r"auth_url: http://(?:[0-9.]+|\[[0-9a-f:]+\]|localhost):[0-9]+/identity/v3\n"
 )
 """As we write it for a listener without a public URL."""
+_PASSWORD = re.compile(r"^ +password: (\".*\")$", re.MULTILINE)
 
 
 def path(config: Config) -> Path:
@@ -43,6 +48,31 @@ def write(config: Config, password: str) -> None:
     # JSON is YAML, whatever is in it.
     region = config.region if config.region.isidentifier() else json.dumps(config.region)
     _put(config, _TEXT.format(url=config.url, region=region, password=json.dumps(password)))
+
+
+@asynccontextmanager
+async def alone(config: Config) -> AsyncIterator[None]:
+    """While no other process with this data directory makes its first start."""
+    lock = os.open(path(config).parent, os.O_RDONLY)
+    try:
+        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def forget(config: Config) -> None:
+    """Remove what was written for an administrator whom another process made."""
+    path(config).unlink(missing_ok=True)
+
+
+def password(config: Config) -> str | None:
+    """The password in it, as we wrote it."""
+    try:
+        found = _PASSWORD.search(path(config).read_text())
+        return str(json.loads(found[1])) if found else None
+    except (OSError, ValueError):
+        return None
 
 
 def follow(config: Config) -> None:

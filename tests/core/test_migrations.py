@@ -29,6 +29,18 @@ def test_a_second_start_runs_none(bare_database_url):
     asyncio.run(story())
 
 
+def test_what_a_newer_version_did_is_seen(bare_database_url):
+    async def story():
+        store = await open_store(bare_database_url)
+        await migrate(store)
+        assert await migrations.of_the_future(store) == []
+        await store.commit([Op("INSERT INTO migrations VALUES ('compute/9999_x.sql')", (), 1)])
+        assert await migrations.of_the_future(store) == ["compute/9999_x.sql"]
+        await store.close()
+
+    asyncio.run(story())
+
+
 def test_nodes_without_a_state_become_available(bare_database_url):
     """Seed 004: NOSTATE was NULL in the database; it is AVAILABLE from now on."""
 

@@ -26,6 +26,7 @@ from siderite.core.store import Store
 from siderite.core.store import backup
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
+from siderite.core.store.migrations import of_the_future
 from siderite.core.transition import WORK
 from siderite.core.transition import Door
 from siderite.core.websocket import SocketHandler
@@ -103,7 +104,17 @@ async def build(config: Config, role: Role = Role.ALL) -> Program:
 
 def _data_directory(config: Config) -> Path:
     data = Path(config.data)
-    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as why:
+        raise RuntimeError(
+            f"cannot make the data directory {data}: {why.strerror}; name another with --data."
+        ) from why
+    if not os.access(data, os.R_OK | os.W_OK | os.X_OK):
+        raise RuntimeError(
+            f"cannot write to the data directory {data}: give this user the right to, or name"
+            " another with --data."
+        )
     backup.finish(data)
     return data
 
@@ -119,18 +130,47 @@ async def _base(config: Config, role: Role) -> Base:
     applied = await migrate(store)
     if applied:
         log.info("the database was brought up to date", migrations=len(applied), last=applied[-1])
+    newer = await of_the_future(store)
+    if newer:
+        log.warning(
+            "the database was brought up to date by a newer version: go on with that, or restore"
+            " a backup that this one made",
+            has=newer[0],
+        )
     if store.dialect == "sqlite":
         await work.forget_leases(store)
     door = Door(store, host=config.host)
     hub = Hub(store)
     door.on_facts(hub.wake)
     identity = Identity(store, token_ttl_s=config.token_ttl_s)
-    await identity.first_start(config.admin_password, partial(clouds.write, config))
-    clouds.restore(config)
+    await _first_start(config, identity)
     if role is Role.ALL:
         clouds.follow(config)
     other = keystone(config)
     return Base(config, data, store, door, hub, who_asks(identity, other), identity, other, role)
+
+
+async def _first_start(config: Config, identity: Identity) -> None:
+    """Make the administrator, once, and keep the password where clients on this machine look."""
+    kept: list[str] = []
+
+    def keep(password: str) -> None:
+        clouds.write(config, password)
+        kept.append(password)
+
+    async with clouds.alone(config):
+        made_up = await identity.first_start(config.admin_password, keep)
+        if kept and not config.admin_password and made_up is None:
+            clouds.forget(config)  # a process elsewhere was faster: its file has the password
+    if not config.admin_password or clouds.password(config) == config.admin_password:
+        return
+    if await identity.by_password("admin", config.admin_password) is None:
+        log.warning(
+            "admin_password is not the password of the user admin: it counts at the first start"
+            " only; change that user's password as any other's"
+        )
+        return
+    clouds.restore(config)
 
 
 def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:

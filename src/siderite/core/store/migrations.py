@@ -69,6 +69,13 @@ async def migrate(store: Store) -> list[str]:
     return await run(store)
 
 
+async def of_the_future(store: Store) -> list[str]:
+    """Migrations that have run here and that this program does not know."""
+    known = {name for name, _ in pending(set())}
+    rows = await store.fetch("SELECT name FROM migrations ORDER BY name")
+    return [str(row[0]) for row in rows if row[0] not in known]
+
+
 async def _migrate_sqlite(store: Any) -> list[str]:
     store.script(_MARK)
     done = {str(row[0]) for row in await store.fetch("SELECT name FROM migrations")}
