@@ -73,6 +73,20 @@ class Api:
         """Ask something of a server."""
         return await self.ask("POST", f"/servers/{server}/action", {action: value})
 
+    async def newest_event(self) -> int:
+        """The last number of the log."""
+        answer = await self._last_event()
+        if answer.status_code == _UNAUTHORIZED:
+            await self.login()
+            answer = await self._last_event()
+        if answer.is_error:
+            raise Refused(answer.status_code, _sentence(answer))
+        return int(answer.json()["next"])
+
+    async def _last_event(self) -> httpx.Response:
+        url = f"{self._root}/events/v1/events"
+        return await self._client.get(url, params={"last": "1"}, headers=self._headers())
+
     async def refused_placements(self, after: int) -> AsyncIterator[int]:
         """The numbers of events that tell of servers without a host, as they come."""
         url = f"{self._root}/events/v1/events"

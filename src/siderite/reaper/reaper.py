@@ -49,6 +49,7 @@ log = get_logger("reaper")
 
 CARE_S = 30
 LOOK_S = 15.0
+AGAIN_S = 1.0
 POLL_S = 0.2
 LONGEST_POLL_S = 5.0
 PATIENCE_S = 120.0
@@ -107,7 +108,7 @@ class Reaper:
                 except Exception as why:
                     log.warning("cannot look for pending servers", error=str(why) or repr(why))
                     look_again = 0.0
-                    await asyncio.sleep(1.0)
+                    await asyncio.sleep(AGAIN_S)
                 waiting = self._begin(waiting)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(max(0.0, look_again - time.monotonic())):
@@ -116,18 +117,24 @@ class Reaper:
             listening.cancel()
             await self._turns.end()
 
+    def _hear(self) -> None:
+        self._is_news = True
+        self.wake.set()
+
     async def _listen(self) -> None:
-        after = 0
+        after: int | None = None
         while True:
             try:
+                if after is None:  # who waits by now is in the list
+                    after = await self.api.newest_event()
+                    self._hear()
                 async for number in self.api.refused_placements(after):
                     after = number
-                    self._is_news = True
-                    self.wake.set()
+                    self._hear()
             except (Refused, httpx.HTTPError) as why:
                 log.info("lost the event stream", error=str(why) or repr(why))
-                after = 0 if isinstance(why, Refused) else after
-            await asyncio.sleep(1.0)
+                after = None if isinstance(why, Refused) else after
+            await asyncio.sleep(AGAIN_S)
 
     async def round(self) -> int:
         """Look after every PENDING server, oldest first; how many there were."""

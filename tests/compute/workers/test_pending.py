@@ -80,6 +80,33 @@ def test_if_that_is_wanted_it_is_built_when_room_appears_unless_somebody_cares_f
         assert made.show(kept, version=PENDING)["status"] == "PENDING"
 
 
+def test_care_ends_with_its_time_so_that_another_takes_over_from_one_that_died(
+    full: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid, door = waiting(full), full.app.app.program.compute.context.door
+
+    def claims(keeper: str) -> int:
+        care = {"keeper": keeper, "seconds": 30}
+        return full.act(uuid, "siderite-claimPending", care, version=PENDING).status
+
+    assert [claims("one"), claims("two"), claims("one")] == [200, 409, 200]
+    now = door.clock
+    monkeypatch.setattr(door, "clock", lambda: now() + 31)
+    assert [claims("two"), claims("one")] == [200, 409]
+
+
+def test_one_beyond_its_quota_is_not_woken(tmp_path: Path) -> None:
+    with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
+        uuid = waiting(made)
+        project = made.show(uuid)["tenant_id"]
+        limit = {"quota_set": {"instances": 0, "force": True}}
+        assert made.ask("PUT", f"/os-quota-sets/{project}", limit).status == 200
+        made.add_host()
+        tidy(made)
+        assert made.show(uuid, version=PENDING)["status"] == "PENDING"
+        assert len(made.actions(uuid)) == 1
+
+
 def test_each_has_its_turn_though_the_first_ones_never_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

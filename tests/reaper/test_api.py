@@ -1,0 +1,80 @@
+"""The reaper's session with the cloud: it outlives its token, and hears from where the log is."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from siderite.reaper import Api
+from siderite.reaper import Reaper
+from siderite.reaper import Refused
+from siderite.reaper import Rules
+from siderite.reaper import reaper as reaping
+from tests.support.app import PASSWORD
+from tests.support.app import running
+
+
+def test_a_token_that_ended_is_replaced_wherever_that_is_noticed(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with running(tmp_path) as app:
+            name, _, project = await app.person("admin")
+            found = await app.ask("GET", f"/identity/v3/projects/{project}")
+            named = found.json["project"]["name"]
+            api = Api("http://cloud.test/identity/v3", name, PASSWORD, named)
+            await api.close()
+            api._client = httpx.AsyncClient(transport=httpx.ASGITransport(app.program.app))
+            try:
+                for ask in (
+                    api.newest_event,
+                    lambda: api.pages("/servers/detail?all_tenants=1", "servers"),
+                ):
+                    api._token = "ended"
+                    await ask()
+                    assert api._token != "ended"
+                newest = (await app.ask("GET", "/events/v1/events?limit=1000")).json["next"]
+                assert await api.newest_event() == newest
+            finally:
+                await api.close()
+
+    asyncio.run(story())
+
+
+class Told(Api):
+    """Says what events there are, and notes what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    async def newest_event(self) -> int:
+        return 100 + len(self.asked)
+
+    async def refused_placements(self, after: int) -> AsyncIterator[int]:
+        self.asked.append(after)
+        if len(self.asked) == 1:
+            yield 105
+            raise httpx.ReadError("gone")
+        if len(self.asked) == 2:
+            raise Refused(410, "pruned")
+        await asyncio.Event().wait()
+
+
+def test_it_listens_from_the_end_of_the_log_and_begins_anew_where_its_place_is_gone(
+    monkeypatch: Any,
+) -> None:
+    monkeypatch.setattr(reaping, "AGAIN_S", 0.0)
+
+    async def story() -> None:
+        api = Told()
+        listening = asyncio.ensure_future(Reaper(api, Rules("one"))._listen())
+        try:
+            async with asyncio.timeout(30):
+                while len(api.asked) < 3:
+                    await asyncio.wait([listening], timeout=0.01)
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+        assert api.asked == [100, 105, 102]
+
+    asyncio.run(story())
