@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
@@ -31,6 +32,7 @@ from tests.support.server import running_server
 
 HOSTS = 5
 SCRIPT = {"latency_s": {"spawn": [0.0, 0.4], "*": [0.0, 0.15]}, "shutdown_s": 0.05}
+_MOVING = ("resize_", "migrating")
 VERSION = {"OpenStack-API-Version": "compute 2.901"}
 # What to ask in a status; of several, any.
 NEXT: dict[str, list[tuple[str, Any]]] = {
@@ -73,6 +75,8 @@ class Storm:
     hand: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     """Starts the process, and outlives it: the kernel ends a process with its starter."""
 
+    resets: float = 0.0
+    """How often an administrator loses patience with a move that is looked at."""
     is_stormy: bool = False
     """More kills are to come: nobody rests."""
 
@@ -97,7 +101,10 @@ async def lead(storm: Storm, life: Life, client: httpx.AsyncClient, rng: random.
             if seen["status"] == "ERROR":
                 storm.problems.append(f"{life.uuid}: {seen.get('fault')}")
                 return
-            if seen["OS-EXT-STS:task_state"] is not None:
+            task = seen["OS-EXT-STS:task_state"]
+            if task is not None:
+                if task.startswith(_MOVING) and rng.random() < storm.resets:
+                    await _act(storm, life, client, ("os-resetState", {"state": "active"}))
                 continue
             if life.left <= 0 and not storm.is_stormy:
                 if hash(life.uuid) % 3:
@@ -197,6 +204,19 @@ async def blow(storm: Storm, count: int, actions: int, kills: int, rng: random.R
         await kill(storm, kills, rng)
         async with asyncio.timeout(300):
             await leaders
+        if storm.resets:
+            await _settled(storm)
+
+
+async def _settled(storm: Storm) -> None:
+    """Wait until what moves left behind is removed."""
+    file = f"file:{storm.server.data}/siderite.db?mode=ro"
+    async with asyncio.timeout(60):
+        while True:
+            with closing(sqlite3.connect(file, uri=True)) as db:
+                if not db.execute("SELECT 1 FROM work WHERE kind = 'left'").fetchall():
+                    return
+            await asyncio.sleep(0.1)
 
 
 QUESTIONS = {
@@ -260,13 +280,13 @@ def records(found: Found, storm: Storm) -> list[str]:
 
 
 def storm(
-    data: Path, *, servers: int, actions: int, kills: int, seed: int
+    data: Path, *, servers: int, actions: int, kills: int, seed: int, resets: float = 0.0
 ) -> tuple[Storm, list[str]]:
     """A whole storm, and what does not add up after it."""
     rng = random.Random(seed)
     quota = {"quota_instances": "-1", "quota_cores": "-1", "quota_ram_mib": "-1"}
     with running_server(data, options=quota) as server:
-        run = Storm(server)
+        run = Storm(server, resets=resets)
         asyncio.run(blow(run, servers, actions, kills, rng))
         code = server.stop()
         problems = reckon(run)
@@ -282,12 +302,13 @@ def main() -> int:
     parser.add_argument("--actions", type=int, default=20)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--resets", type=float, default=0.1)
     said = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as data:
         run, problems = storm(
             Path(data), servers=said.servers, actions=said.actions, kills=said.kills,
-            seed=said.seed,
+            seed=said.seed, resets=said.resets,
         )  # fmt: skip
     what = (
         f"{said.servers} servers, {said.actions} actions or more each, {run.kills} kills,"
