@@ -65,6 +65,14 @@ def test_a_list_ends_where_the_terminal_does(monkeypatch, capsys) -> None:
     columns = (("name", lambda one: one["name"]), ("why", lambda one: one["why"]))
     show.rows([{"name": "n1", "why": "x" * 90}], columns, "table", name="name")
     assert [len(line) for line in capsys.readouterr().out.splitlines()] == [9, 60]
+    ident = ("uuid", lambda one: "u" * 36)
+    show.rows(
+        [{"name": "n" * 20, "why": "x"}], (columns[0], ident, columns[1]), "table", name="name"
+    )
+    assert "UUID" not in capsys.readouterr().out
+    monkeypatch.delenv("NO_COLOR")
+    show.rows([{"name": "n1", "why": "deploy failed"}], columns, "table", name="name")
+    assert "\x1b[31mdeploy failed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["up"], ["up", "--db", "mysql://u:SECRET@x/y"]])

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 from siderite import __version__
 from siderite.cli.words import machines
@@ -19,7 +18,9 @@ from siderite.cli.words import things
 class _Words(argparse.ArgumentParser):
     """What a word does not know is refused with that word's own usage, not the whole command's."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(  # type: ignore[override]  # its overloads need `typing`, which is slow to load
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
         said, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")

@@ -13,7 +13,7 @@ Record = Mapping[str, Any]
 Column = tuple[str, Callable[[Record], Any]]
 _PLAIN = "\x1b[0m"
 _COLOURS = (
-    ("\x1b[31m", ("fail", "error", "down", "wrong")),
+    ("\x1b[31m", ("failed", "error", "down", "wrong")),
     ("\x1b[33m", ("unknown", "pending", "wait", "ing", "maintenance", "caution")),
     ("\x1b[32m", ("active", "available", "up", "well")),
 )
@@ -85,15 +85,25 @@ _LEAST = 12
 
 
 def _fit(heads: list[str], cells: list[list[str]]) -> None:
-    """Where somebody looks, the last column of a list ends where the terminal does."""
+    """Where somebody looks, a list is no wider than the terminal, if it can be."""
     if not sys.stdout.isatty() or heads[-1] == "VALUE":
         return
-    others = [max(map(len, column)) for column in zip(heads, *cells, strict=True)][:-1]
-    room = shutil.get_terminal_size().columns - sum(width + 2 for width in others)
+    room = _room(heads, cells)
+    ident = next((at for at, head in enumerate(heads) if head in ("UUID", "ID")), None)
+    if room < _LEAST and ident and all(row[0] != "-" for row in cells):
+        for row in (heads, *cells):  # names will do where there is no room for both
+            del row[ident]
+        room = _room(heads, cells)
     room = max(room, _LEAST)
     for row in cells:
         if len(row[-1]) > room:
             row[-1] = row[-1][: room - 1] + "…"
+
+
+def _room(heads: list[str], cells: list[list[str]]) -> int:
+    """How much of the terminal is left for the last column."""
+    others = [max(map(len, column)) for column in zip(heads, *cells, strict=True)][:-1]
+    return shutil.get_terminal_size().columns - sum(width + 2 for width in others)
 
 
 def _coloured(cell: str) -> str:
@@ -101,7 +111,7 @@ def _coloured(cell: str) -> str:
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return cell
     word = cell.strip().lower()
-    if " " in word and word not in ("power on", "power off", "clean wait", "clean failed"):
+    if word.count(" ") > 1:  # a sentence, not a state
         return cell
     for colour, ends in _COLOURS:
         if word.endswith(ends):

@@ -76,7 +76,7 @@ function together(found) {
     const states = [...new Set(some.map(({ one }) => one.provision_state))];
     const powers = [...new Set(some.map(({ one }) => one.power_state))];
     const oldest = some.map(({ since }) => since).filter(Boolean).sort()[0];
-    return h("tr", {}, h("td", {}, h("details", { class: "many" }, h("summary", {}, `${some.length} nodes`), some.map(({ one }) => h("div", {}, node(one))))),
+    return h("tr", {}, h("td", {}, h("details", { class: "many" }, h("summary", {}, `${some.length < MOST ? some.length : `${MOST}+`} nodes`), some.map(({ one }) => h("div", {}, node(one))))),
       h("td", {}, states.length === 1 ? provision(some[0].one) : h("span", { class: "soft" }, `${states.length} states`)),
       h("td", {}, powers.length === 1 ? power(some[0].one) : h("span", { class: "soft" }, "various")), some[0].why, h("td", { class: "fit" }, ago(oldest)));
   });
