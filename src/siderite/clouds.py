@@ -5,13 +5,9 @@ a password that nobody has yet, and the next start writes another; never an acco
 is lost.
 """
 
-import asyncio
-import fcntl
 import json
 import os
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 from siderite.core.config import Config
@@ -48,22 +44,6 @@ def write(config: Config, password: str) -> None:
     # JSON is YAML, whatever is in it.
     region = config.region if config.region.isidentifier() else json.dumps(config.region)
     _put(config, _TEXT.format(url=config.url, region=region, password=json.dumps(password)))
-
-
-@asynccontextmanager
-async def alone(config: Config) -> AsyncIterator[None]:
-    """While no other process with this data directory makes its first start."""
-    lock = os.open(path(config).parent, os.O_RDONLY)
-    try:
-        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
-def forget(config: Config) -> None:
-    """Remove what was written for an administrator whom another process made."""
-    path(config).unlink(missing_ok=True)
 
 
 def password(config: Config) -> str | None:

@@ -152,16 +152,7 @@ async def _base(config: Config, role: Role) -> Base:
 
 async def _first_start(config: Config, identity: Identity) -> None:
     """Make the administrator, once, and keep the password where clients on this machine look."""
-    kept: list[str] = []
-
-    def keep(password: str) -> None:
-        clouds.write(config, password)
-        kept.append(password)
-
-    async with clouds.alone(config):
-        made_up = await identity.first_start(config.admin_password, keep)
-        if kept and not config.admin_password and made_up is None:
-            clouds.forget(config)  # a process elsewhere was faster: its file has the password
+    await identity.first_start(config.admin_password, partial(clouds.write, config))
     if not config.admin_password or clouds.password(config) == config.admin_password:
         return
     if await identity.by_password("admin", config.admin_password) is None:
