@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.shutdown import Down
 from siderite.compute.domain.shutdown import Look
@@ -22,6 +23,7 @@ from siderite.compute.domain.shutdown import PullPlug
 from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.domain.shutdown import Signal
 from siderite.compute.domain.shutdown import decide
+from siderite.compute.drivers.simulated import driver as simulated
 from siderite.core.config import Config
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
@@ -114,6 +116,44 @@ def test_a_guest_that_ignores_it_is_powered_off_at_the_timeout(hasty: Cloud) -> 
     assert told["how"] == "forced"
     assert told["signals"] in (1, 2)  # a machine that is slow may be late for the second
     assert told["seconds"] >= 2
+
+
+def test_the_time_of_a_guest_that_cannot_even_be_signalled_ends_too(
+    hasty: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its agent hangs, say, and its host waits for that."""
+    uuid = hasty.boot(imageRef=hasty.make_image(os_shutdown_timeout="1"))
+    driver = simulated._Simulated
+    signal = driver.signal
+
+    async def busy(its: Any, at: Any, guest: Any, token: str) -> Any:
+        if guest.uuid == uuid:
+            return Wait("its agent does not answer", 3600.0)
+        return await signal(its, at, guest, token)
+
+    monkeypatch.setattr(driver, "signal", busy)
+    hasty.act(uuid, "os-stop")
+    hasty.until(uuid, "SHUTOFF")
+    assert ended(hasty, uuid).startswith("powered off after 0 signals and")
+    told = [name for name, _ in hasty.facts(uuid) if name.startswith("instance.shutdown")]
+    assert told == ["instance.shutdown.start", "instance.shutdown.end"]
+
+
+def test_what_its_host_does_not_have_is_down(patient: Cloud) -> None:
+    uuid = deaf(patient)
+    patient.guests.remove(uuid, patient.show(uuid)["OS-EXT-SRV-ATTR:host"])
+    patient.act(uuid, "os-stop")
+    patient.until(uuid, "SHUTOFF")
+    assert ended(patient, uuid) == "nothing ran"
+
+
+def test_a_guest_whose_power_cannot_be_read_is_not_signalled(patient: Cloud) -> None:
+    uuid = patient.boot()
+    patient.script(f"server:{uuid}", unreachable=True)
+    patient.act(uuid, "os-stop")
+    patient.wait(uuid, lambda seen: "cannot be read" in str(seen["wait_reason"]))
+    told = [name for name, _ in patient.facts(uuid)]
+    assert "instance.shutdown.start" not in told
 
 
 def test_a_guest_that_is_not_ready_yet_stops_when_the_signal_comes_again(hasty: Cloud) -> None:

@@ -3,9 +3,15 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
+from siderite.compute.domain.job import Job
 from siderite.compute.domain.power import Power
+from siderite.compute.domain.shutdown import Shutdown
+from siderite.compute.usecases import acting
+from siderite.compute.usecases.acting import Ask
+from siderite.compute.usecases.kinds import KINDS
 from tests.compute.cloud import PATIENCE_S
 from tests.compute.cloud import Cloud
 
@@ -307,3 +313,25 @@ def test_an_image_of_a_server_that_goes_while_it_is_asked_for_goes_too(
     assert lite.act(uuid, action, value).status == 404
     left = lite.app.ask("GET", f"/image/v2/images/{made[0]}", version=None)
     assert left.status == 404
+
+
+def test_a_hard_rescue_that_overrides_a_soft_one_has_the_last_word_on_the_image(
+    lite: Cloud,
+) -> None:
+    uuid, image = lite.boot(), lite.make_image()
+    lite.script(f"server:{uuid}", guest="ignores")
+    assert lite.act(uuid, "rescue", {}, version=901).status == 200
+    lite.wait(uuid, lambda seen: "asked to shut down" in str(seen["wait_reason"]))
+    wish = {"rescue_image_ref": image, "shutdown_type": "HARD"}
+    assert lite.act(uuid, "rescue", wish, version=901).status == 200
+    lite.until(uuid, "RESCUE")
+    told = [data for kind, data in lite.facts(uuid) if kind == "instance.rescue.end"]
+    assert [one["rescue_image_ref"] for one in told] == [image]
+
+
+def test_a_hard_request_comes_too_late_once_the_guest_is_down() -> None:
+    job = Job(op="o", action="rescue", request_id="r", began="", shutdown=Shutdown())
+    wish = Ask("rescue", is_hard=True)
+    assert acting._is_still_asked(job, KINDS["rescue"], wish)
+    over = msgspec.structs.replace(job, shutdown=Shutdown(ended="clean"))
+    assert not acting._is_still_asked(over, KINDS["rescue"], wish)

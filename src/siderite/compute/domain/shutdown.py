@@ -70,6 +70,12 @@ def decide(shutdown: Shutdown, power: Power, now: float) -> Signal | PullPlug | 
     return Look(max(0.01, min(POLL_S, following - elapsed, shutdown.timeout_s - elapsed)))
 
 
+def left(shutdown: Shutdown, now: float) -> float:
+    """How long the guest still has."""
+    began = now if shutdown.began is None else shutdown.began
+    return max(0.01, began + shutdown.timeout_s - now)
+
+
 def rewound(shutdown: Shutdown, now: float) -> Shutdown:
     """The same if the clock was put back since it began: what is left of its time is what was left
     after the last signal.

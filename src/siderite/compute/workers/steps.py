@@ -118,14 +118,16 @@ async def shut_down(hands: Hands, run: Run) -> Told:
             case timing.Signal():
                 token = f"{run.job.token}/signal-{plan.signals}"
                 outcome = await driver.power.signal(at, guest, token)
-                if isinstance(outcome, Wait):
-                    return outcome
-                # A signal that could not be sent counts: the guest gets the next one, or the plug.
+                # The time begins with the first attempt: a host that is busy does not stop it.
                 plan = msgspec.structs.replace(
-                    plan,
-                    began=now if plan.began is None else plan.began,
-                    signals=plan.signals + 1,
+                    plan, began=now if plan.began is None else plan.began
                 )
+                if isinstance(outcome, Wait):
+                    job = msgspec.structs.replace(run.job, shutdown=plan)
+                    again_in = min(outcome.again_in, timing.left(plan, now))
+                    return Park(outcome.reason, again_in, job, _nothing if was_told else _begun)
+                # A signal that could not be sent counts: the guest gets the next one, or the plug.
+                plan = msgspec.structs.replace(plan, signals=plan.signals + 1)
 
 
 def _begun(server: Server) -> list[Fact]:
