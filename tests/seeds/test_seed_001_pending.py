@@ -159,7 +159,10 @@ def test_its_block_devices_hints_and_networks_are_kept_too(full: Cloud) -> None:
         {"source_type": "image", "destination_type": "local", "uuid": full.image, "boot_index": 0},
         {"source_type": "blank", "destination_type": "local", "volume_size": 1, "boot_index": -1},
     ]
-    uuid = waiting(full, block_device_mapping_v2=devices, hints={"reservation": "r1"})
+    flavor = full.make_flavor(**{"OS-FLV-EXT-DATA:ephemeral": 1})
+    uuid = waiting(
+        full, flavorRef=flavor, block_device_mapping_v2=devices, hints={"reservation": "r1"}
+    )
     host = full.add_host()
     try:
         full.act(uuid, "rebuild", {"imageRef": full.image}, version=PENDING)
