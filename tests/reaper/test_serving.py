@@ -284,6 +284,17 @@ def test_a_mark_that_a_dead_reaper_left_on_one_that_stays_does_not_count_for_lon
     assert full.run(reaper._may_free(pending, choice)) is True
 
 
+def test_a_mark_of_another_reaper_counts_while_it_is_new(full: Full) -> None:
+    """It is about to delete that server."""
+    cheap, uuid = full.fill(), full.pends()
+    reaper, pending = full.reaper(per_project_and_hour=1), full.show(uuid, version=PENDING)
+    choice, _ = full.run(reaper._choose(pending))
+    other = next(one for one in cheap if one != choice.victims[0].uuid)
+    mark = {"preempted_for": reaping.mark_of(full.show(uuid)["tenant_id"])}
+    assert full.ask("POST", f"/servers/{other}/metadata", {"metadata": mark}).status == 200
+    assert full.run(reaper._may_free(pending, choice)) is False
+
+
 def test_no_more_goes_than_is_needed_and_what_is_deleted_meanwhile_is_no_error(full: Full) -> None:
     cheap = full.fill()
     gone, stays = full.pends(), full.pends()

@@ -9,6 +9,8 @@ import pytest
 
 from siderite.reaper import turns as turning
 from siderite.reaper.reaper import Reaper
+from siderite.reaper.shown import wanted
+from siderite.reaper.turns import Turn
 from siderite.reaper.turns import Turns
 from tests.reaper.test_serving import CHEAP
 from tests.reaper.test_serving import ROOM
@@ -201,3 +203,44 @@ def test_who_wants_the_same_room_waits_and_is_not_built_before(full: Full) -> No
     assert tries.count("rebuild") == 2, (
         "once to see whether it may be, and once when there was room"
     )
+
+
+def test_who_began_too_early_is_not_tried_before_the_one_that_is_about_to_be_built(
+    full: Full,
+) -> None:
+    full.fill()
+    uuid = full.pends()
+    reaper, pending = full.reaper(), full.show(uuid, version=901)
+    wants = wanted(pending)
+    reaper._turns.taken |= {"before": Turn(wants, False), uuid: Turn(wants, False)}
+    reaper._is_news = False
+    full.run(reaper.serve(pending))
+    assert len(full.actions(uuid)) == 1
+    assert reaper._is_news, "it is looked at again as soon as it can be"
+
+
+def test_two_of_a_project_at_once_do_not_keep_each_other_from_what_the_limit_allows(
+    full: Full,
+) -> None:
+    hosts = [full.hosts[0], full.add_host(**ROOM)]
+    for host in hosts:
+        for _ in range(4):
+            full.boot(metadata=CHEAP, networks="none", availability_zone=f"nova:{host}")
+    both = [full.pends(availability_zone=f"nova:{host}") for host in hosts]
+    full.reap(per_project_and_hour=1)
+    assert sorted(full.status(uuid) for uuid in both) == ["ACTIVE", "PENDING"]
+
+
+def test_a_node_that_carries_somebody_elses_server_is_no_place(gold: Full) -> None:
+    """Not even an empty one, as far as compute knows."""
+    empty = gold.add_host(resource_class="CUSTOM_GOLD")
+    uuid = gold.boot(networks="none")
+    reaper, shown_ = gold.reaper(), gold.show(uuid, version=901)
+    assert shown_["OS-EXT-SRV-ATTR:host"] == empty
+    assert gold.ask("DELETE", f"/servers/{uuid}").status == 204
+    gold.wait(uuid, lambda server: server["status"] == "GONE")
+    carries = {empty: "not available: carries server 4711"}
+    _, places = gold.run(reaper._places(shown_, carries))
+    assert places == []
+    _, places = gold.run(reaper._places(shown_, {empty: "in use"}))
+    assert [place.node for place in places] == [empty]
