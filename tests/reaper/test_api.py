@@ -41,6 +41,24 @@ def test_a_token_that_ended_is_replaced_wherever_that_is_noticed(tmp_path: Path)
     asyncio.run(story())
 
 
+class Paged(Api):
+    """Has three servers, and shows two at a time."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def ask(self, method: str, path: str, body: Any = None) -> Any:
+        self.asked.append(path.rpartition("marker=")[2] if "marker=" in path else "")
+        pages = {"": ["a", "b"], "b": ["c"], "c": []}
+        return {"servers": [{"id": one} for one in pages[self.asked[-1]]]}
+
+
+def test_a_list_is_read_to_its_end() -> None:
+    api = Paged()
+    found = asyncio.run(api.pages("/servers/detail?all_tenants=1", "servers"))
+    assert [one["id"] for one in found] == ["a", "b", "c"]
+
+
 class Told(Api):
     """Says what events there are, and notes what it was asked for."""
 

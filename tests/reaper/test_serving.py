@@ -188,6 +188,18 @@ def test_what_takes_more_than_the_limit_ever_allows_is_given_up(full: Full) -> N
     assert {full.status(one) for one in cheap} == {"ACTIVE"}
 
 
+def test_where_a_strategy_takes_more_than_the_limit_the_fewest_go(full: Full) -> None:
+    """The two that came first would make room too."""
+    small, large = full.make_flavor(ram=256), full.make_flavor(ram=1536)
+    cheap = [
+        full.boot(metadata=CHEAP, networks="none", flavorRef=one) for one in (small, small, large)
+    ]
+    uuid = full.pends()
+    full.reap(strategy="oldest", per_project_and_hour=1)
+    assert full.status(uuid) == "ACTIVE"
+    assert [full.status(one) for one in cheap] == ["ACTIVE", "ACTIVE", "GONE"]
+
+
 def test_one_that_cannot_be_marked_in_its_state_may_go_within_the_limit(full: Full) -> None:
     cheap = full.fill()
     for one in cheap:
