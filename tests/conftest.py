@@ -1,6 +1,7 @@
 """Fixtures and settings for every test."""
 
 import asyncio
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tests.support.rabbitmq import running_rabbitmq
 from tests.support.scratch import keep_in_memory
 
 keep_in_memory()
+# A shell's background jobs ignore Ctrl-C, and so would all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long one example takes depends on the machine, so no deadline; a failure prints its recipe.
 hypothesis.settings.register_profile("siderite", deadline=None, print_blob=True)

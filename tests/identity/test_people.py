@@ -337,8 +337,8 @@ async def test_a_token_issued_while_the_password_changed_is_worthless(here: Worl
     passwords = here.identity._passwords
     real = passwords.matches
 
-    async def overtaken(password: str, stored: str | None) -> bool:
-        right = await real(password, stored)
+    async def overtaken(password: str, stored: str | None, name: str) -> bool:
+        right = await real(password, stored, name)
         await here.call("PATCH", f"/v3/users/{user}", {"user": {"password": "new"}})
         return right
 

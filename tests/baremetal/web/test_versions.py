@@ -161,6 +161,7 @@ def test_a_filter_newer_than_the_version_is_not_acceptable(lite: Standing, name:
     value = {
         "provision_state": "enroll",
         "fields": "uuid",
+        "fault": "power failure",
         "instance_uuid": "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",
         "chassis_uuid": "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",
         "parent_node": "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",

@@ -5,9 +5,10 @@ over LAN (IPMI) is carried by this process, with the Redfish account unless `dri
 another; SSH is the BMC's own, and its address is handed on.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.domain.hardware import ConsoleInfo
 from siderite.baremetal.domain.hardware import Refused
@@ -56,7 +57,7 @@ def _over_ipmi(at: Endpoint, host: str, port: int) -> Endpoint:
         "ipmi_password": at.driver_info.get("redfish_password"),
         **own,
     }
-    return dataclasses.replace(at, driver_info=info)
+    return msgspec.structs.replace(at, driver_info=info)
 
 
 def _ways(system: Any) -> dict[str, int]:
