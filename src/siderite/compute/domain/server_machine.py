@@ -45,7 +45,6 @@ class Event(StrEnum):
     RESCHEDULE = "reschedule"
     PEND = "pend"
     HURRY = "hurry"  # what is under way shall end sooner: a soft shutdown, a live migration
-    HARDER = "harder"  # a soft reboot is given up for a hard one
     OFFLOAD = "offload"
     POWERED_ON = "powered_on"  # by other hands than ours
     POWERED_OFF = "powered_off"
@@ -211,7 +210,6 @@ def _interruptions(table: _Table) -> None:
             vm, task = parted(name)
             if task in action.also and vm in action.allowed:
                 table.row(name, action.event, joined(vm, action.tasks[0]))
-    table.row("active/rebooting", Event.HARDER, "active/rebooting_hard")
 
 
 def _building(table: _Table) -> None:
