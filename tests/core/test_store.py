@@ -88,6 +88,32 @@ def test_what_is_on_its_way_to_the_disk_is_not_read_yet(tmp_path):
     asyncio.run(story())
 
 
+def test_many_are_answered_in_turns_and_what_they_hand_in_next_is_one_commit(tmp_path, monkeypatch):
+    begun = []
+    run_all = SqliteStore._run_all
+    monkeypatch.setattr(
+        SqliteStore,
+        "_run_all",
+        lambda store, queue: begun.append(len(queue)) or run_all(store, queue),
+    )
+
+    async def twice(store, number):
+        await store.commit([Op(INSERT, (number, str(number), 1), 1)])
+        await store.commit([Op(SWAP, (2, number, 1), 1)])
+
+    async def story():
+        async with things(f"sqlite:///{tmp_path}/things.db") as store:
+            others = [asyncio.create_task(twice(store, number)) for number in range(30)]
+            await store.commit([Op(INSERT, (99, "first", 1), 1)])
+            await asyncio.sleep(0)  # as one who asks just now
+            answered_meanwhile = len(store._queue)
+            await asyncio.gather(*others)
+        assert 0 < answered_meanwhile < 30
+        assert begun == [31, 30]
+
+    asyncio.run(story())
+
+
 def test_a_lost_swap_undoes_the_whole_commit(bare_database_url):
     async def story():
         async with things(bare_database_url) as store:

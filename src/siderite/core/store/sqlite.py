@@ -31,6 +31,7 @@ from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Value
 
+_TOLD_AT_ONCE = 8
 _HandedIn = tuple[Sequence[Op], "asyncio.Future[Any]", bool]
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
@@ -50,6 +51,7 @@ class SqliteStore:
         self._scans = ThreadPoolExecutor(1, "sqlite-scan")
         self._queue: list[_HandedIn] = []
         self._committing: asyncio.Future[None] | None = None
+        self._is_telling = False
         self.is_ailing = False
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
@@ -88,11 +90,12 @@ class SqliteStore:
         """There is nobody to hear."""
 
     async def close(self) -> None:
-        while self._queue or self._committing is not None:
-            if self._committing is None:
-                self._flush()
-            else:
+        while self._queue or self._committing is not None or self._is_telling:
+            if self._committing is not None:
                 await asyncio.wait([self._committing])
+            else:
+                self._flush()
+                await asyncio.sleep(0)
         self._thread.shutdown()
         self._scans.shutdown()
         self._reader.close()
@@ -107,14 +110,14 @@ class SqliteStore:
     def _hand_in(self, ops: Sequence[Op], *, returning: bool) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
-        if not self._queue and self._committing is None:
+        if not self._queue and self._committing is None and not self._is_telling:
             loop.call_soon(self._flush)
         self._queue.append((ops, done, returning))
         return done
 
     def _flush(self) -> None:
         """Begin one commit for all that was handed in; the disk is waited for in a thread."""
-        if self._committing is not None or not self._queue:
+        if self._committing is not None or self._is_telling or not self._queue:
             return
         queue, self._queue = self._queue, []
         try:
@@ -130,16 +133,28 @@ class SqliteStore:
         commit.add_done_callback(partial(self._committed, answers))
 
     def _committed(self, answers: list[_Answer], commit: asyncio.Future[None]) -> None:
-        self._committing = None
+        self._committing, self._is_telling = None, True
         why = commit.exception()
         if why is not None:
             self._undo()
             meaning = _meaning(why)
             answers = [(done, None, meaning) for done, _, _ in answers]
         self.is_ailing = all(isinstance(error, Unavailable) for _, _, error in answers)
-        _answer(answers)
-        # After those who were answered: what they hand in next is then in it too.
-        asyncio.get_running_loop().call_soon(self._flush)
+        self._tell(answers)
+
+    def _tell(self, answers: list[_Answer]) -> None:
+        """Answer a few in each turn of the loop: who asks meanwhile need not wait for all of it.
+
+        The next commit is begun after those who were answered: what they hand in next is then in it
+        too.
+        """
+        loop = asyncio.get_running_loop()
+        _answer(answers[:_TOLD_AT_ONCE])
+        if len(answers) > _TOLD_AT_ONCE:
+            loop.call_soon(self._tell, answers[_TOLD_AT_ONCE:])
+            return
+        self._is_telling = False
+        loop.call_soon(self._flush)
 
     def _undo(self) -> None:
         if self._writer.in_transaction:
