@@ -153,7 +153,8 @@ async def load(ground: Ground, *, nodes: int, kills: int, rng: random.Random) ->
         trust_env=False,
     ) as client:  # fmt: skip
         leaders = asyncio.gather(*(lead(storm, node, client) for node in storm.nodes[1:]))
-        writer = asyncio.create_task(_write(storm.nodes[0].uuid, client))
+        over = asyncio.Event()
+        writer = asyncio.create_task(_write(storm.nodes[0].uuid, client, over))
         for left in reversed(range(kills)):
             await asyncio.sleep(rng.uniform(0.3, 0.8))
             ground.server.kill()
@@ -164,15 +165,17 @@ async def load(ground: Ground, *, nodes: int, kills: int, rng: random.Random) ->
         storm.cycles = max(node.cycles for node in storm.nodes) + 1
         async with asyncio.timeout(PATIENCE_S):
             await leaders
-        writer.cancel()
-        await asyncio.gather(writer, return_exceptions=True)
+        over.set()
+        await writer  # with its last answer: what it asked for is in the log by then
     storm.hand.shutdown()
     return storm.problems
 
 
-async def _write(node: str, client: httpx.AsyncClient) -> None:
+async def _write(node: str, client: httpx.AsyncClient, over: asyncio.Event) -> None:
     """Change something small again and again."""
     for number in itertools.count():
+        if over.is_set():
+            return
         change = [{"op": "add", "path": "/extra/n", "value": number}]
         with contextlib.suppress(httpx.TransportError):
             await client.patch(f"/baremetal/v1/nodes/{node}", json=change)
