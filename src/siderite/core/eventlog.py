@@ -17,6 +17,7 @@ import msgspec
 
 from siderite.core.fact import Fact
 from siderite.core.ids import new_uuid
+from siderite.core.store import Append
 from siderite.core.store import Line
 from siderite.core.store import Op
 from siderite.core.store import Store
@@ -93,10 +94,8 @@ _EVER = (
 REMEMBERED = 300
 """How many facts of a resource are remembered that have left the log."""
 _ONE = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERTS = {
-    n: f"INSERT INTO events ({_COLUMNS}, {_ACTOR}) VALUES {', '.join([_ONE] * n)}"
-    for n in range(1, 9)
-}
+_INSERT = f"INSERT INTO events ({_COLUMNS}, {_ACTOR}) VALUES "
+_INSERTS = {n: _INSERT + ", ".join([_ONE] * n) for n in range(1, 9)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ def record(
     actor_project: str | None = None,
 ) -> list[Op]:
     """The ops that write these facts, in this order; `actor` is who asked, by name."""
-    ops = []
+    ops: list[Op] = []
     for start in range(0, len(facts), 8):
         some = facts[start : start + 8]
         args: list[Value] = []
@@ -137,7 +136,7 @@ def record(
                 actor,
                 actor_project,
             )
-        ops.append(Op(_INSERTS[len(some)], tuple(args), len(some)))
+        ops.append(Append(_INSERTS[len(some)], tuple(args), len(some), _INSERT))
     return ops
 
 

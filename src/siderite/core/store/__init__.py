@@ -29,6 +29,14 @@ class Op(msgspec.Struct, frozen=True):
     rows: int | None = None
 
 
+class Append(Op, frozen=True):
+    """New rows that cannot clash and that nothing else of the commit asks about: a store may write
+    those of several commits together, in their order. `head` is the statement up to its values.
+    """
+
+    head: str = ""
+
+
 class Lost(Exception):
     """A compare-and-swap found another version than the one that was read."""
 

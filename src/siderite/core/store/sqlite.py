@@ -1,8 +1,8 @@
 """SQLite in the event loop: WAL, durable commits, all that was handed in meanwhile in one commit.
 
-Statements are short and run straight in the loop (a thread hop costs more than they do); only the
-wait for the disk at a commit is spent in a thread, and what is handed in meanwhile forms the next
-commit. Reads see what is committed: while a commit is under way by a connection of their own, else
+Statements are short and run straight in the loop (a thread hop costs more than they do); only what
+nobody has to be told about, rows that are appended, is written where the disk is waited for: in a
+thread, and what is handed in meanwhile forms the next commit. Reads see what is committed: while a commit is under way by a connection of their own, else
 by the writer's, whose pages are at hand (another's are out of date after each commit). Only one
 process may have the file open: a lock beside it says so, and names the remedy.
 """
@@ -25,6 +25,7 @@ from typing import Any
 from siderite.core.errors import Unavailable
 from siderite.core.pattern import is_in
 from siderite.core.pattern import is_in_a_word
+from siderite.core.store import Append
 from siderite.core.store import Duplicate
 from siderite.core.store import Line
 from siderite.core.store import Lost
@@ -32,6 +33,7 @@ from siderite.core.store import Op
 from siderite.core.store import Value
 
 _TOLD_AT_ONCE = 8
+_APPENDED_AT_ONCE = 32
 _HandedIn = tuple[Sequence[Op], "asyncio.Future[Any]", bool]
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
@@ -121,16 +123,37 @@ class SqliteStore:
             return
         queue, self._queue = self._queue, []
         try:
-            answers = self._run_all(queue)
+            answers, appends = self._run_all(queue)
         except sqlite3.Error as why:
             self._undo()
             meaning = _meaning(why)
             self.is_ailing = isinstance(meaning, Unavailable)
             _answer([(done, None, meaning) for _, done, _ in queue])
             return
-        commit = asyncio.get_running_loop().run_in_executor(self._thread, self._writer.commit)
+        commit = asyncio.get_running_loop().run_in_executor(
+            self._thread, self._append_and_commit, appends
+        )
         self._committing = commit
         commit.add_done_callback(partial(self._committed, answers))
+
+    def _append_and_commit(self, appends: list[Append]) -> None:
+        """In a thread: few statements, as each gives the loop a turn before the next."""
+        some: list[Append] = []
+        rows = 0
+        for op in appends:
+            if some and (op.head != some[0].head or rows + (op.rows or 0) > _APPENDED_AT_ONCE):
+                self._append(some, rows)
+                some, rows = [], 0
+            some.append(op)
+            rows += op.rows or 0
+        if some:
+            self._append(some, rows)
+        self._writer.commit()
+
+    def _append(self, some: list[Append], rows: int) -> None:
+        args = [arg for op in some for arg in op.args]
+        line = "(" + ", ".join("?" * (len(args) // rows)) + ")"
+        self._writer.execute(some[0].head + ", ".join([line] * rows), args)
 
     def _committed(self, answers: list[_Answer], commit: asyncio.Future[None]) -> None:
         self._committing, self._is_telling = None, True
@@ -160,8 +183,9 @@ class SqliteStore:
         if self._writer.in_transaction:
             self._writer.execute("ROLLBACK")
 
-    def _run_all(self, queue: list[_HandedIn]) -> list[_Answer]:
-        """Run what was handed in within one transaction; what fails is left out of it.
+    def _run_all(self, queue: list[_HandedIn]) -> tuple[list[_Answer], list[Append]]:
+        """Run what was handed in within one transaction; what fails is left out of it. And what is
+        still to be appended.
 
         A commit that fails half-way is rare, and undone by beginning again without it: that is
         cheaper than a savepoint for each one that does not. So is one that made SQLite itself undo
@@ -171,12 +195,14 @@ class SqliteStore:
         while True:
             self._writer.execute("BEGIN IMMEDIATE")
             answers: list[_Answer] = []
+            appends: list[Append] = []
             for number, (ops, done, returning) in enumerate(queue):
                 if number in failed:
                     answers.append((done, None, failed[number]))
                     continue
                 try:
                     answers.append((done, self._run(ops, returning=returning), None))
+                    appends += [op for op in ops if isinstance(op, Append)]
                 except _HalfWay as half:
                     failed[number] = half.why
                     self._undo()
@@ -187,12 +213,14 @@ class SqliteStore:
                         break
                     answers.append((done, None, why))
             else:
-                return answers
+                return answers, appends
 
     def _run(self, ops: Sequence[Op], *, returning: bool) -> Sequence[Line] | None:
         execute = self._writer.execute
         touched = False
         for op in ops:
+            if isinstance(op, Append):
+                continue
             try:
                 cursor = execute(op.sql, op.args)
                 if returning:
