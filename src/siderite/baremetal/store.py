@@ -33,6 +33,7 @@ NODES: Table[Node] = Table(
     numbers=_FLAGS,
     required=_ALWAYS,
     slim=True,
+    recalled=True,
 )
 
 _PORT_COLUMNS = (

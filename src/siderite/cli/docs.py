@@ -168,10 +168,12 @@ def _options() -> str:
 def _metrics() -> str:
     rows = []
     for metric in vars(metrics).values():
-        if isinstance(metric, MetricWrapperBase):
-            about = next(iter(metric.describe()))
+        if not isinstance(metric, MetricWrapperBase | metrics.Hot):
+            continue
+        for about in metric.collect():
+            owner: Any = metric if isinstance(metric, MetricWrapperBase) else about
             name = about.name + ("_total" if about.type == "counter" else "")
-            rows.append((code(name), about.type, codes(metric._labelnames), about.documentation))
+            rows.append((code(name), about.type, codes(owner._labelnames), about.documentation))
     return page(
         "Metrics",
         "At `/metrics`, in Prometheus' text form, without authentication. No label names a single"

@@ -29,7 +29,7 @@ SERVER_NUMBERS = (
     "power_state", "progress", "launch_index", "config_drive", "vcpus", "ram_mib", "deleted",
 )  # fmt: skip
 SERVERS: Table[Server] = Table(
-    "servers", Server, SERVER_COLUMNS, wire.render, numbers=SERVER_NUMBERS
+    "servers", Server, SERVER_COLUMNS, wire.render, numbers=SERVER_NUMBERS, recalled=True
 )
 
 _FLAVOR_COLUMNS = (

@@ -1,8 +1,15 @@
-"""Every metric there is, in one place. No per-node labels: they would grow without bound."""
+"""Every metric there is, in one place. No per-node labels: they would grow without bound.
 
+What every request and every transition counts is a plain number, by the one thread that answers
+them; it takes Prometheus' form when it is asked for.
+"""
+
+from bisect import bisect_left
+from collections import Counter as Counts
 from collections.abc import Iterator
 from collections.abc import Mapping
 from contextlib import contextmanager
+from itertools import accumulate
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client import CollectorRegistry
@@ -10,29 +17,61 @@ from prometheus_client import Counter
 from prometheus_client import Gauge
 from prometheus_client import Histogram
 from prometheus_client import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.metrics_core import HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 registry = CollectorRegistry()
 
-_REQUESTS = Histogram(
-    "siderite_http_request_seconds",
-    "Time to answer a request, by service, method and status.",
-    ("service", "method", "status"),
-    buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0),
-    registry=registry,
-)
-_TRANSITIONS = Counter(
-    "siderite_transitions",
-    "State transitions committed, by machine, event and new state.",
-    ("machine", "event", "state"),
-    registry=registry,
-)
+
+class Hot(Collector):
+    """Requests, transitions and jobs."""
+
+    bounds = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
+
+    def __init__(self) -> None:
+        self.requests: dict[tuple[str, str, int], tuple[list[float], list[int]]] = {}
+        self.transitions = Counts[tuple[str, str, str]]()
+        self.jobs = Counts[str]()
+        self.running = 0
+
+    def collect(self) -> Iterator[Metric]:
+        seconds = HistogramMetricFamily(
+            "siderite_http_request_seconds",
+            "Time to answer a request, by service, method and status.",
+            labels=("service", "method", "status"),
+        )
+        names = [*map(str, self.bounds), "+Inf"]
+        for (service, method, status), (total, counts) in self.requests.items():
+            buckets = list(zip(names, map(float, accumulate(counts)), strict=True))
+            seconds.add_metric((service, method, str(status)), buckets, total[0])
+        yield seconds
+        transitions = CounterMetricFamily(
+            "siderite_transitions",
+            "State transitions committed, by machine, event and new state.",
+            labels=("machine", "event", "state"),
+        )
+        for key, count in self.transitions.items():
+            transitions.add_metric(key, count)
+        yield transitions
+        jobs = CounterMetricFamily(
+            "siderite_jobs", "Jobs taken up by this worker, by kind.", labels=("kind",)
+        )
+        for kind, count in self.jobs.items():
+            jobs.add_metric((kind,), count)
+        yield jobs
+        yield GaugeMetricFamily(
+            "siderite_jobs_running", "Jobs that this worker has under way.", self.running
+        )
+
+
+_hot = Hot()
+registry.register(_hot)
 _RACES = Counter(
     "siderite_races_lost", "Changes decided again because another came first.", registry=registry
 )
-_JOBS = Counter(
-    "siderite_jobs", "Jobs taken up by this worker, by kind.", ("kind",), registry=registry
-)
-_RUNNING = Gauge("siderite_jobs_running", "Jobs that this worker has under way.", registry=registry)
 _QUEUE = Gauge(
     "siderite_work",
     "Durable work there is, by whether a worker has it.",
@@ -97,18 +136,15 @@ _PRUNED_UNREAD = Counter(
     registry=registry,
 )
 
-_transition_children: dict[tuple[str, str, str], Counter] = {}
-_job_children: dict[str, Counter] = {}
-_request_children: dict[tuple[str, str, int], Histogram] = {}
-
 
 def request(service: str, method: str, status: int, seconds: float) -> None:
     """A request was answered."""
     key = (service, method, status)
-    child = _request_children.get(key)
-    if child is None:
-        child = _request_children[key] = _REQUESTS.labels(service, method, str(status))
-    child.observe(seconds)
+    known = _hot.requests.get(key)
+    if known is None:
+        known = _hot.requests[key] = ([0.0], [0] * (len(Hot.bounds) + 1))
+    known[0][0] += seconds
+    known[1][bisect_left(Hot.bounds, seconds)] += 1
 
 
 def shutdown(how: str, seconds: float) -> None:
@@ -118,11 +154,7 @@ def shutdown(how: str, seconds: float) -> None:
 
 def transition(machine: str, event: str, state: str) -> None:
     """A transition was committed."""
-    key = (machine, event, state)
-    child = _transition_children.get(key)
-    if child is None:
-        child = _transition_children[key] = _TRANSITIONS.labels(*key)
-    child.inc()
+    _hot.transitions[machine, event, state] += 1
 
 
 def races_lost() -> None:
@@ -132,16 +164,13 @@ def races_lost() -> None:
 
 def job_begins(kind: str) -> None:
     """A job is under way."""
-    child = _job_children.get(kind)
-    if child is None:
-        child = _job_children[kind] = _JOBS.labels(kind)
-    child.inc()
-    _RUNNING.inc()
+    _hot.jobs[kind] += 1
+    _hot.running += 1
 
 
 def job_ended() -> None:
     """It is not any more."""
-    _RUNNING.dec()
+    _hot.running -= 1
 
 
 @contextmanager

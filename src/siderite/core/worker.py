@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import math
 import time
-from collections import Counter
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -64,7 +63,8 @@ class Worker:
         self._clock = clock
         self._wake = asyncio.Event()
         self._running: dict[int, asyncio.Task[None]] = {}  # by fence
-        self._busy: Counter[str] = Counter()  # machines with jobs under way here
+        self._busy: dict[str, int] = {}  # machines, and how many jobs of theirs are under way here
+        self._jobs = 0  # under way here
         self._next = 0.0  # when something may be due
         self._own = math.inf  # when something is that this process knows of by itself
         self._expects = False  # something should be found then
@@ -103,18 +103,23 @@ class Worker:
     def take(self, job: Work, now: float) -> tuple[str, float] | None:
         """Reserve a place for a job that is about to be committed: its lease."""
         machine = job.machine
-        if not self._open or machine in self._busy or self._busy.total() >= self._slots:
+        if not self._open or machine in self._busy or self._jobs >= self._slots:
             return None
         if self._pools and job.pool is not None and job.pool not in self._pools:
             return None
-        self._busy[machine] += 1
+        self._reserve(machine)
         return self._owner, now + LEASE_S
+
+    def _reserve(self, machine: str) -> None:
+        self._jobs += 1
+        self._busy[machine] = self._busy.get(machine, 0) + 1
 
     def let_go(self, machine: str) -> None:
         """The place is free again."""
-        self._busy[machine] -= 1
-        if not self._busy[machine]:
-            del self._busy[machine]
+        self._jobs -= 1
+        count = self._busy.pop(machine)
+        if count > 1:
+            self._busy[machine] = count - 1
 
     def begin(self, item: Work, lease_until: float) -> None:
         """Carry out a job that has our lease, in a place that was reserved."""
@@ -167,7 +172,7 @@ class Worker:
     async def _claim(self) -> None:
         """Start what is due, and know when to look again."""
         now = self._clock()
-        free, self._next = self._slots - self._busy.total(), now + POLL_S
+        free, self._next = self._slots - self._jobs, now + POLL_S
         self._left_behind = free <= 0
         if free <= 0:
             return
@@ -179,7 +184,7 @@ class Worker:
             waited_s=back_s,
         )  # fmt: skip
         for item in claimed:
-            self._busy[item.machine] += 1
+            self._reserve(item.machine)
             self.begin(item, now + LEASE_S)
         first, most = STAND_BACK_S
         self._back_s = min(2 * self._back_s or first, most) if expected and not claimed else 0.0
@@ -196,7 +201,7 @@ class Worker:
         """For how long others may have what is due before this worker takes it."""
         if self._store.dialect == "sqlite":
             return 0.0  # there are none
-        return max(STAND_BACK_S) if self._busy.total() >= FEW else self._back_s
+        return max(STAND_BACK_S) if self._jobs >= FEW else self._back_s
 
     def _ended(self, item: Work, task: asyncio.Task[None]) -> None:
         if self._running.get(item.fence) is task:

@@ -45,11 +45,12 @@ class _Joining:
     one system call, and wake the client once.
     """
 
-    __slots__ = ("_head", "_is_held", "_transport", "_write")
+    __slots__ = ("_head", "_is_held", "_transport", "_write", "is_closing")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._write = transport.write
+        self.is_closing = transport.is_closing  # asked for with each answer
         self._is_held = False
         self._head = b""
 

@@ -17,10 +17,6 @@ _BODY = {
     True: "SELECT body, owner, lessee FROM nodes WHERE uuid = ?",
     False: "SELECT body, owner, lessee FROM nodes WHERE name = ?",
 }
-_DOC = {
-    True: "SELECT doc FROM nodes WHERE uuid = ?",
-    False: "SELECT doc FROM nodes WHERE name = ?",
-}
 
 
 Guard = Callable[[Node], None]
@@ -51,9 +47,11 @@ async def body_of(ctx: Context, ident: str, who: Who) -> str:
 
 async def node(ctx: Context, ident: str, who: Who, guard: Guard = allow) -> Node:
     """A node as a value, if the caller may see it and the guard lets it pass."""
-    by_uuid = is_uuid(ident)
-    rows = await ctx.door.store.fetch(_DOC[by_uuid], (ident.lower() if by_uuid else ident,))
-    found = NODES.value(rows[0][0]) if rows else None
+    if is_uuid(ident):
+        found = await NODES.get(ctx.door.store, ident.lower())
+    else:
+        rows = await ctx.door.store.fetch("SELECT doc FROM nodes WHERE name = ?", (ident,))
+        found = NODES.value(rows[0][0]) if rows else None
     if found is None or not may_see(who, found.owner, found.lessee):
         raise _missing(ident)
     guard(found)

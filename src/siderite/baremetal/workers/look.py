@@ -1,15 +1,12 @@
 """What a machine tells of itself when it comes under management, as far as it answers."""
 
-import asyncio
 from collections.abc import Awaitable
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 from typing import TypeVar
 
-from siderite.baremetal.domain.hardware import BiosSetting
-from siderite.baremetal.domain.hardware import BootMode
-from siderite.baremetal.domain.hardware import FirmwareComponent
 from siderite.baremetal.domain.hardware import Found
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
@@ -23,7 +20,10 @@ T = TypeVar("T")
 
 
 async def look(driver: Driver, node: Node, timeout_s: float) -> tuple[dict[str, Any], Found]:
-    """The node's fields that follow, and what is kept beside it. What fails is left out."""
+    """The node's fields that follow, and what is kept beside it. What fails is left out, and once
+    there is no answer all that would be asked after it. One question at a time: many a BMC has
+    trouble with more.
+    """
     at = Endpoint.of(node)
     can = driver.card.supports
     modes = driver.boot_modes if can(node, "management") else None
@@ -31,25 +31,23 @@ async def look(driver: Driver, node: Node, timeout_s: float) -> tuple[dict[str, 
     bios = driver.bios if can(node, "bios") else None
     firmware = driver.firmware if can(node, "firmware") else None
 
-    async def tried(doing: str, call: Awaitable[T] | None) -> T | None:
-        if call is None:
+    is_silent = False
+
+    async def tried(doing: str, ask: Callable[[Endpoint], Awaitable[T]] | None) -> T | None:
+        nonlocal is_silent
+        if ask is None or is_silent:
             return None
         try:
-            return await bounded(at, doing, call, timeout_s)
+            return await bounded(at, doing, ask(at), timeout_s)
         except SideriteError as why:
             log.info("cannot be read", node=at.node, what=doing, error=why.sentence)
+            is_silent = isinstance(why, Unreachable)
             return None
 
-    mode: BootMode | None
-    is_secure: bool | None
-    settings: Sequence[BiosSetting] | None
-    parts: Sequence[FirmwareComponent] | None
-    mode, is_secure, settings, parts = await asyncio.gather(
-        tried("its boot mode", modes.boot_mode(at) if modes else None),
-        tried("secure boot", secure.secure_boot(at) if secure else None),
-        tried("its BIOS settings", bios.settings(at) if bios else None),
-        tried("its firmware", firmware.components(at) if firmware else None),
-    )
+    mode = await tried("its boot mode", modes.boot_mode if modes else None)
+    is_secure = await tried("secure boot", secure.secure_boot if secure else None)
+    settings = await tried("its BIOS settings", bios.settings if bios else None)
+    parts = await tried("its firmware", firmware.components if firmware else None)
     changes: dict[str, Any] = {}
     if mode is not None:
         changes["boot_mode"] = mode.value

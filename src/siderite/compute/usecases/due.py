@@ -2,6 +2,7 @@
 
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
+from siderite.compute.store import SERVERS
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import delete
 from siderite.compute.usecases import pending
@@ -103,7 +104,7 @@ async def forget_old(ctx: Context) -> bool:
             [
                 Op("DELETE FROM instance_actions WHERE server = ?", (row[0],)),
                 Op("DELETE FROM server_migrations WHERE server = ?", (row[0],)),
-                Op("DELETE FROM servers WHERE uuid = ?", (row[0],)),
+                SERVERS.forget(str(row[0])),
             ]
         )
     return len(rows) == _SOME

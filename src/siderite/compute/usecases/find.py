@@ -8,7 +8,6 @@ from siderite.core.ids import is_uuid
 from siderite.core.who import Who
 
 _BODY = "SELECT body, project_id FROM servers WHERE uuid = ? AND deleted = 0"
-_DOC = "SELECT doc FROM servers WHERE uuid = ?"
 
 
 def may_see(who: Who, project: str) -> bool:
@@ -31,8 +30,7 @@ async def body_of(ctx: Context, uuid: str, who: Who) -> str:
 
 async def server(ctx: Context, uuid: str, who: Who, *, deleted: bool = False) -> Server:
     """A server as a value, if the caller may see it; one that is gone only if asked for."""
-    rows = await ctx.door.store.fetch(_DOC, (uuid.lower(),)) if is_uuid(uuid) else ()
-    found = SERVERS.value(rows[0][0]) if rows else None
+    found = await SERVERS.get(ctx.door.store, uuid.lower()) if is_uuid(uuid) else None
     if found is None or (found.deleted and not deleted) or not may_see(who, found.project_id):
         raise missing(uuid)
     return found

@@ -37,6 +37,14 @@ class Append(Op, frozen=True):
     head: str = ""
 
 
+class Row(Op, frozen=True):
+    """The whole row of a resource is written; `value` is what it then holds, None if it is gone."""
+
+    table: str = ""
+    uuid: str = ""
+    value: object = None
+
+
 class Lost(Exception):
     """A compare-and-swap found another version than the one that was read."""
 
@@ -58,6 +66,10 @@ class Store(Protocol):
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         """Rows of a query, from what is committed."""
+        ...
+
+    def recall(self, table: str, uuid: str) -> object:
+        """The value of a row that was lately written, if it is sure to be what is committed."""
         ...
 
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:

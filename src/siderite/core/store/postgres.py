@@ -101,6 +101,10 @@ class PostgresStore:
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         return await self._reads.do(sql, args)
 
+    def recall(self, table: str, uuid: str) -> object:
+        """Another process may have written it since."""
+        return None
+
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         return await self._ask(self._number(sql), args)
 

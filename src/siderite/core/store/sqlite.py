@@ -2,9 +2,11 @@
 
 Statements are short and run straight in the loop (a thread hop costs more than they do); only what
 nobody has to be told about, rows that are appended, is written where the disk is waited for: in a
-thread, and what is handed in meanwhile forms the next commit. Reads see what is committed: while a commit is under way by a connection of their own, else
-by the writer's, whose pages are at hand (another's are out of date after each commit). Only one
-process may have the file open: a lock beside it says so, and names the remedy.
+thread, and what is handed in meanwhile forms the next commit. Reads see what is committed: while a
+commit is under way by a connection of their own, else by the writer's, whose pages are at hand
+(another's are out of date after each commit). Only one process may have the file open: a lock
+beside it says so, and names the remedy. So the values that were written last are known without a
+look.
 """
 
 import asyncio
@@ -19,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +33,12 @@ from siderite.core.store import Duplicate
 from siderite.core.store import Line
 from siderite.core.store import Lost
 from siderite.core.store import Op
+from siderite.core.store import Row
 from siderite.core.store import Value
 
 _TOLD_AT_ONCE = 8
 _APPENDED_AT_ONCE = 32
+_KNOWN = 256
 _HandedIn = tuple[Sequence[Op], "asyncio.Future[Any]", bool]
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
@@ -54,6 +59,7 @@ class SqliteStore:
         self._queue: list[_HandedIn] = []
         self._committing: asyncio.Future[None] | None = None
         self._is_telling = False
+        self._known: dict[tuple[str, str], object] = {}  # rows that were written last
         self.is_ailing = False
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
@@ -66,6 +72,9 @@ class SqliteStore:
             return connection.execute(sql, args).fetchall()
         except sqlite3.DatabaseError as why:
             raise _meaning(why) from why
+
+    def recall(self, table: str, uuid: str) -> object:
+        return self._known.get((table, uuid))
 
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         if self._path == ":memory:":
@@ -123,7 +132,7 @@ class SqliteStore:
             return
         queue, self._queue = self._queue, []
         try:
-            answers, appends = self._run_all(queue)
+            answers, ops = self._run_all(queue)
         except sqlite3.Error as why:
             self._undo()
             meaning = _meaning(why)
@@ -131,10 +140,10 @@ class SqliteStore:
             _answer([(done, None, meaning) for _, done, _ in queue])
             return
         commit = asyncio.get_running_loop().run_in_executor(
-            self._thread, self._append_and_commit, appends
+            self._thread, self._append_and_commit, [op for op in ops if isinstance(op, Append)]
         )
         self._committing = commit
-        commit.add_done_callback(partial(self._committed, answers))
+        commit.add_done_callback(partial(self._committed, answers, ops))
 
     def _append_and_commit(self, appends: list[Append]) -> None:
         """In a thread: few statements, as each gives the loop a turn before the next."""
@@ -155,15 +164,32 @@ class SqliteStore:
         line = "(" + ", ".join("?" * (len(args) // rows)) + ")"
         self._writer.execute(some[0].head + ", ".join([line] * rows), args)
 
-    def _committed(self, answers: list[_Answer], commit: asyncio.Future[None]) -> None:
+    def _committed(
+        self, answers: list[_Answer], ops: list[Op], commit: asyncio.Future[None]
+    ) -> None:
         self._committing, self._is_telling = None, True
         why = commit.exception()
-        if why is not None:
+        if why is None:
+            self._know(ops)
+        else:
             self._undo()
+            self._known.clear()
             meaning = _meaning(why)
             answers = [(done, None, meaning) for done, _, _ in answers]
         self.is_ailing = all(isinstance(error, Unavailable) for _, _, error in answers)
         self._tell(answers)
+
+    def _know(self, ops: list[Op]) -> None:
+        """No other process writes: what these rows hold need not be read for a while."""
+        known = self._known
+        for op in ops:
+            if isinstance(op, Row):
+                key = (op.table, op.uuid)
+                known.pop(key, None)
+                if op.value is not None:
+                    known[key] = op.value
+        for key in list(islice(known, max(0, len(known) - _KNOWN))):
+            del known[key]
 
     def _tell(self, answers: list[_Answer]) -> None:
         """Answer a few in each turn of the loop: who asks meanwhile need not wait for all of it.
@@ -183,9 +209,9 @@ class SqliteStore:
         if self._writer.in_transaction:
             self._writer.execute("ROLLBACK")
 
-    def _run_all(self, queue: list[_HandedIn]) -> tuple[list[_Answer], list[Append]]:
-        """Run what was handed in within one transaction; what fails is left out of it. And what is
-        still to be appended.
+    def _run_all(self, queue: list[_HandedIn]) -> tuple[list[_Answer], list[Op]]:
+        """Run what was handed in within one transaction, but what is appended at its end; what
+        fails is left out of it. The answers, and the ops that are part of it.
 
         A commit that fails half-way is rare, and undone by beginning again without it: that is
         cheaper than a savepoint for each one that does not. So is one that made SQLite itself undo
@@ -195,14 +221,14 @@ class SqliteStore:
         while True:
             self._writer.execute("BEGIN IMMEDIATE")
             answers: list[_Answer] = []
-            appends: list[Append] = []
+            ran: list[Op] = []
             for number, (ops, done, returning) in enumerate(queue):
                 if number in failed:
                     answers.append((done, None, failed[number]))
                     continue
                 try:
                     answers.append((done, self._run(ops, returning=returning), None))
-                    appends += [op for op in ops if isinstance(op, Append)]
+                    ran += ops
                 except _HalfWay as half:
                     failed[number] = half.why
                     self._undo()
@@ -213,7 +239,7 @@ class SqliteStore:
                         break
                     answers.append((done, None, why))
             else:
-                return answers, appends
+                return answers, ran
 
     def _run(self, ops: Sequence[Op], *, returning: bool) -> Sequence[Line] | None:
         execute = self._writer.execute

@@ -27,6 +27,7 @@ from siderite.core.errors import Unreadable
 from siderite.core.log import get_logger
 from siderite.core.store import Line
 from siderite.core.store import Op
+from siderite.core.store import Row
 from siderite.core.store import Store
 from siderite.core.store import Value
 
@@ -87,9 +88,11 @@ class Table(Generic[R]):
         *,
         required: Sequence[str] = (),
         slim: bool = False,
+        recalled: bool = False,
     ) -> None:
         """`numbers` are columns that are no text, `required` those that are never NULL; a `slim`
-        table has an index of all columns by id, for SQLite.
+        table has an index of all columns by id, for SQLite. The store may know by itself what a
+        `recalled` one holds: all that writes it are the ops of this class.
         """
         self.name = name
         self.kind = kind
@@ -98,6 +101,7 @@ class Table(Generic[R]):
         self._numbers = frozenset(numbers)
         self._required = frozenset((*required, "uuid"))
         self._slim = slim
+        self._recalled = recalled
         self.render = render
         self._decoder = msgspec.json.Decoder(kind)
         self._encoder = msgspec.json.Encoder()
@@ -110,11 +114,8 @@ class Table(Generic[R]):
     def insert(self, value: R) -> Op:
         """The op that adds a new value."""
         found = map(_plain, self._values(value))
-        return Op(
-            self._insert,
-            (value.uuid, value.version, self._doc(value), self.render(value), *found),
-            1,
-        )
+        args = (value.uuid, value.version, self._doc(value), self.render(value), *found)
+        return self._op(self._insert, args, value.uuid, value)
 
     def swap(self, before: R, after: R) -> Op:
         """The op that puts `after` in the place of `before`, if that is still there."""
@@ -134,7 +135,7 @@ class Table(Generic[R]):
             before.uuid,
             before.version,
         )
-        return Op(sql, values, 1)
+        return self._op(sql, values, after.uuid, after)
 
     def hold(self, value: R) -> Op:
         """The op that changes nothing, if the value is still the one that was read: for decisions
@@ -147,14 +148,31 @@ class Table(Generic[R]):
 
     def remove(self, value: R) -> Op:
         """The op that deletes the value, if it is still the one that was read."""
-        return Op(
-            f"DELETE FROM {self.name} WHERE uuid = ? AND version = ?",
-            (value.uuid, value.version),
-            1,
-        )
+        sql = f"DELETE FROM {self.name} WHERE uuid = ? AND version = ?"
+        return self._op(sql, (value.uuid, value.version), value.uuid, None)
+
+    def forget(self, uuid: str) -> Op:
+        """The op that deletes the value with this uuid, whatever it is, if there is one."""
+        sql = f"DELETE FROM {self.name} WHERE uuid = ?"
+        return self._op(sql, (uuid,), uuid, None, rows=None)
+
+    def _op(
+        self,
+        sql: str,
+        args: tuple[Value, ...],
+        uuid: str,
+        value: R | None,
+        rows: int | None = 1,
+    ) -> Op:
+        if self._recalled:
+            return Row(sql, args, rows, self.name, uuid, value)
+        return Op(sql, args, rows)
 
     async def get(self, store: Store, uuid: str) -> R | None:
         """The value with this uuid."""
+        known = store.recall(self.name, uuid) if self._recalled else None
+        if isinstance(known, self.kind):
+            return known
         rows = await store.fetch(f"SELECT doc FROM {self.name} WHERE uuid = ?", (uuid,))
         return self.value(rows[0][0]) if rows else None
 
