@@ -139,11 +139,14 @@ class SqliteStore:
             self.is_ailing = isinstance(meaning, Unavailable)
             _answer([(done, None, meaning) for _, done, _ in queue])
             return
+        rows = [op for op in ops if isinstance(op, Row)]
+        for row in rows:  # reads may see it before we hear that it is committed
+            self._known.pop((row.table, row.uuid), None)
         commit = asyncio.get_running_loop().run_in_executor(
             self._thread, self._append_and_commit, [op for op in ops if isinstance(op, Append)]
         )
         self._committing = commit
-        commit.add_done_callback(partial(self._committed, answers, ops))
+        commit.add_done_callback(partial(self._committed, answers, rows))
 
     def _append_and_commit(self, appends: list[Append]) -> None:
         """In a thread: few statements, as each gives the loop a turn before the next."""
@@ -165,29 +168,26 @@ class SqliteStore:
         self._writer.execute(some[0].head + ", ".join([line] * rows), args)
 
     def _committed(
-        self, answers: list[_Answer], ops: list[Op], commit: asyncio.Future[None]
+        self, answers: list[_Answer], rows: list[Row], commit: asyncio.Future[None]
     ) -> None:
         self._committing, self._is_telling = None, True
         why = commit.exception()
         if why is None:
-            self._know(ops)
+            self._know(rows)
         else:
             self._undo()
-            self._known.clear()
             meaning = _meaning(why)
             answers = [(done, None, meaning) for done, _, _ in answers]
         self.is_ailing = all(isinstance(error, Unavailable) for _, _, error in answers)
         self._tell(answers)
 
-    def _know(self, ops: list[Op]) -> None:
+    def _know(self, rows: list[Row]) -> None:
         """No other process writes: what these rows hold need not be read for a while."""
         known = self._known
-        for op in ops:
-            if isinstance(op, Row):
-                key = (op.table, op.uuid)
-                known.pop(key, None)
-                if op.value is not None:
-                    known[key] = op.value
+        for row in rows:
+            known.pop((row.table, row.uuid), None)
+            if row.value is not None:
+                known[row.table, row.uuid] = row.value
         for key in list(islice(known, max(0, len(known) - _KNOWN))):
             del known[key]
 
