@@ -47,6 +47,16 @@ async def numbers(app):
     return [entry.seq for entry in await eventlog.read(app.program.store)]
 
 
+async def dealt(app, *seqs):
+    """A webhook that has been dealt these facts: its id, and the first to be delivered."""
+    made = await app.ask("POST", "/events/v1/webhooks", {"url": "https://192.0.2.1/"})
+    store, hook = app.program.store, made.json["id"]
+    entries = await eventlog.those(store, seqs)
+    await store.commit([deliveries.add(store.dialect, hook, entries, 0.0)])
+    (first,) = await deliveries.due(store, hook, now=1.0, limit=9)
+    return hook, first
+
+
 async def at(app, name, seq):
     """A reader with a place."""
     store = app.program.store
@@ -152,11 +162,7 @@ def test_one_that_got_on_again_begins_with_short_pauses_again(run, monkeypatch):
 def test_what_left_the_log_unsent_cannot_be_sent_again_and_that_is_said(run):
     async def story(app):
         await tell(app, fact(1))
-        made = await app.ask("POST", "/events/v1/webhooks", {"url": "https://192.0.2.1/"})
-        store, hook = app.program.store, made.json["id"]
-        entries = await eventlog.those(store, [1])
-        await store.commit([deliveries.add(store.dialect, hook, entries, 0.0)])
-        (first,) = await deliveries.due(store, hook, now=1.0, limit=9)
+        store, (hook, first) = app.program.store, await dealt(app, 1)
         gone = deliveries.given_up(first, status=None, error="gone", now=1.0, event=None)
         await store.commit([gone])
         path = f"/events/v1/webhooks/{hook}/deliveries/{first.id}/retry"
@@ -187,13 +193,9 @@ def test_what_a_webhook_has_been_dealt_but_not_delivered_stays(run):
 
     async def story(app):
         await tell(app, *(fact(n) for n in range(1, 6)))
-        made = await app.ask("POST", "/events/v1/webhooks", {"url": "https://192.0.2.1/"})
-        store, hook = app.program.store, made.json["id"]
-        waiting = await eventlog.those(store, [3, 4])
-        await store.commit([deliveries.add(store.dialect, hook, waiting, 0.0)])
+        store, (hook, first) = app.program.store, await dealt(app, 3, 4)
         assert (await later(app, 31).prune()).removed == 2
         assert await numbers(app) == [3, 4, 5]
-        (first,) = await deliveries.due(store, hook, now=1.0, limit=9)
         await store.commit([deliveries.delivered(first, status=200, now=0.0)])
         assert (await later(app, 31).prune()).removed == 1
         assert await deliveries.one(store, hook, first.id) is None  # past deliveries go too
@@ -204,11 +206,7 @@ def test_what_a_webhook_has_been_dealt_but_not_delivered_stays(run):
 def test_what_was_tried_and_is_to_be_tried_again_is_not_forgotten_with_the_past(run):
     async def story(app):
         await tell(app, fact(1))
-        made = await app.ask("POST", "/events/v1/webhooks", {"url": "https://192.0.2.1/"})
-        store, hook = app.program.store, made.json["id"]
-        entries = await eventlog.those(store, [1])
-        await store.commit([deliveries.add(store.dialect, hook, entries, 0.0)])
-        (first,) = await deliveries.due(store, hook, now=1.0, limit=9)
+        store, (hook, first) = app.program.store, await dealt(app, 1)
         tried = deliveries.failed(first, status=500, error="no", now=1.0, due=2.0)
         await store.commit([tried])
         await later(app, 8).prune()

@@ -241,7 +241,7 @@ class Search:
     async def has(self, name: str) -> bool:
         """Whether any document has a field of this name: a look at all of them."""
         mark = name.replace("!", "!!").replace("_", "!_").replace("%", "!%")
-        rows = await self._store.fetch(
+        rows = await self._store.scan(
             "SELECT 1 FROM search_docs WHERE doc LIKE ? ESCAPE '!' LIMIT 1", (f'%"{mark}":%',)
         )
         return bool(rows)

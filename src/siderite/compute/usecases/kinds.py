@@ -13,8 +13,9 @@ from siderite.core.fact import Fact
 class Kind:
     """A kind of action: the machine's event, the work, and what it is called where.
 
-    `action` is its name in the list of actions, `word` in refusals, `event` in the action's list of
-    events, `fact` in announcements. `ability` is what the driver must be able to do.
+    `action` is its name in the list of actions, `word` in refusals, `compute_event` in the
+    action's list of events, `fact` in announcements. `ability` is what the driver must be able to
+    do; a `clean` one lets the guest shut down first.
     """
 
     event: str

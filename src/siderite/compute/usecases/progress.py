@@ -44,6 +44,15 @@ class Run:
         return self.held.kind.removeprefix("server.")
 
 
+Facts = Callable[[Server], list[Fact]]
+"""What is announced of a server, as it is then."""
+
+
+def nothing(server: Server) -> list[Fact]:
+    """No facts."""
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """What becomes true: the machine's event (None: only the job goes on), and all that goes with
@@ -54,7 +63,7 @@ class Report:
     job: Job | None = None
     changes: dict[str, Any] = field(default_factory=dict)
     ops: Sequence[Op] = ()
-    facts: Callable[[Server], list[Fact]] = lambda server: []
+    facts: Facts = nothing
     ends: bool = False
     error: str | None = None
     details: str | None = None
@@ -162,10 +171,6 @@ def _action(
     )  # fmt: skip
 
 
-def _nothing(server: Server) -> list[Fact]:
-    return []
-
-
 async def waits(
     ctx: Context,
     run: Run,
@@ -173,7 +178,7 @@ async def waits(
     reason: str,
     again_in: float,
     *,
-    facts: Callable[[Server], list[Fact]] = _nothing,
+    facts: Facts = nothing,
 ) -> None:
     """Nothing moves yet: let go of the lease for a while, and show why."""
 

@@ -14,8 +14,10 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases import leaving
 from siderite.compute.usecases.kinds import fact_of
+from siderite.compute.usecases.progress import Facts
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
+from siderite.compute.usecases.progress import nothing
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.steps import Step
 from siderite.core.fact import Fact
@@ -26,20 +28,20 @@ Fail = Callable[[Hands, Run, Failed], Awaitable[Report]]
 NoHost = Callable[[Hands, Run, Placement], Awaitable[Report]]
 
 
-def at_end(run: Run) -> Callable[[Server], list[Fact]]:
+def at_end(run: Run) -> Facts:
     """The fact that the action is over."""
     return _told(run, "end")
 
 
-def at_error(run: Run, why: str) -> Callable[[Server], list[Fact]]:
+def at_error(run: Run, why: str) -> Facts:
     """The fact that the action failed."""
     return _told(run, "error", why)
 
 
-def _told(run: Run, phase: str, why: str | None = None) -> Callable[[Server], list[Fact]]:
+def _told(run: Run, phase: str, why: str | None = None) -> Facts:
     name, asked = fact_of(run.kind, run.server), run.job.args
     if name is None:
-        return lambda server: []
+        return nothing
     return lambda server: [facts.phase(name, phase, server, why=why, asked=asked)]
 
 

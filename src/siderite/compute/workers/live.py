@@ -1,14 +1,13 @@
 """To another host while it runs; and what can be said to a migration that is under way."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from siderite.compute.domain import facts
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
-from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import migrations
+from siderite.compute.usecases.progress import Facts
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.ends import Plan
@@ -22,7 +21,6 @@ from siderite.compute.workers.moving import stays
 from siderite.compute.workers.placing import another_place
 from siderite.compute.workers.steps import Told
 from siderite.compute.workers.steps import missing
-from siderite.core.fact import Fact
 
 _ABORTED = "it was aborted, as was asked for"
 
@@ -75,7 +73,7 @@ async def _stays(hands: Hands, run: Run, why: Failed) -> Report:
     return replace(told, changes=changes, facts=_and_what_was_asked(run, told))
 
 
-def _and_what_was_asked(run: Run, told: Report) -> Callable[[Server], list[Fact]]:
+def _and_what_was_asked(run: Run, told: Report) -> Facts:
     """The end of what was said to the migration comes with its own end."""
     asked = run.job.args.get(migrations.ASKED)
     name = None if asked is None else migrations.FACTS[asked]

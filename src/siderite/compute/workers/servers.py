@@ -1,16 +1,15 @@
 """Carries out the work on servers: goes through its plan step by step, each committed."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
 from siderite.compute.domain.job import job_of
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
-from siderite.compute.domain.server import Server
 from siderite.compute.usecases import kinds
 from siderite.compute.usecases import progress
 from siderite.compute.usecases.placing import NotYet
+from siderite.compute.usecases.progress import Facts
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.ends import Plan
@@ -23,8 +22,6 @@ from siderite.core.fact import Fact
 from siderite.core.work import Work
 
 _NOT_YET_S = 1.0
-
-Facts = Callable[[Server], list[Fact]]
 
 
 class ServerWork:

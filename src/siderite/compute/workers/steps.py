@@ -21,17 +21,15 @@ from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
+from siderite.compute.usecases.progress import Facts
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
+from siderite.compute.usecases.progress import nothing
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
 from siderite.core import metrics
 from siderite.core.fact import Fact
-
-
-def _nothing(server: Server) -> list[Fact]:
-    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Park:
     reason: str
     again_in: float
     job: Job
-    facts: Callable[[Server], list[Fact]] = _nothing
+    facts: Facts = nothing
 
 
 Told = Report | Wait | Park | Failed
@@ -114,7 +112,7 @@ async def shut_down(hands: Hands, run: Run) -> Told:
                 return _down(run, msgspec.structs.replace(plan, ended=how), now)
             case timing.Look(again_in):
                 job = msgspec.structs.replace(run.job, shutdown=plan)
-                return Park(_SIGNALLED, again_in, job, _nothing if was_told else _begun)
+                return Park(_SIGNALLED, again_in, job, nothing if was_told else _begun)
             case timing.Signal():
                 token = f"{run.job.token}/signal-{plan.signals}"
                 outcome = await driver.power.signal(at, guest, token)
@@ -125,7 +123,7 @@ async def shut_down(hands: Hands, run: Run) -> Told:
                 if isinstance(outcome, Wait):
                     job = msgspec.structs.replace(run.job, shutdown=plan)
                     again_in = min(outcome.again_in, timing.left(plan, now))
-                    return Park(outcome.reason, again_in, job, _nothing if was_told else _begun)
+                    return Park(outcome.reason, again_in, job, nothing if was_told else _begun)
                 # A signal that could not be sent counts: the guest gets the next one, or the plug.
                 plan = msgspec.structs.replace(plan, signals=plan.signals + 1)
 
