@@ -5,12 +5,15 @@ in this process, on the API of a small cloud.
 import asyncio
 from collections.abc import Coroutine
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.tidying import Tidying
 from siderite.reaper import Api
 from siderite.reaper import Reaper
 from siderite.reaper import Refused
@@ -21,6 +24,7 @@ from tests.compute.cloud import cloud
 
 CHEAP = {"preemptible": "true"}
 PENDING = 900
+NO_IMAGES: Any = None
 ROOM = {"vcpus": 1, "ram_mib": 2048, "disk_gib": 20}  # four of the small flavor
 
 
@@ -88,6 +92,32 @@ def _full(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Iter
         assert isinstance(made, Full)
         made.add_host(**ROOM)
         yield made
+
+
+class Late(Direct):
+    """The time of every PENDING server is over when somebody has been asked to go."""
+
+    def __init__(self, made: Cloud) -> None:
+        super().__init__(made)
+        context = made.app.app.program.compute.context
+        hasty = replace(context, settings=replace(context.settings, pending_timeout_s=0.001))
+        self._tidying = Tidying(Hands(hasty, {}, NO_IMAGES))
+        self.seen: list[str] = []
+
+    async def act(self, server: str, action: str, value: Any = None) -> Any:
+        answer = await super().act(server, action, value)
+        self.seen.append(action)
+        if action == "forceDelete":
+            await self._tidying.round()
+        return answer
+
+
+def test_one_for_which_others_go_is_not_given_up_though_its_time_ends_meanwhile(full: Full) -> None:
+    cheap, uuid, api = full.fill(), full.pends(), Late(full)
+    full.run(Reaper(api, Rules(name="one")).round())
+    assert full.status(uuid) == "ACTIVE"
+    assert sorted(full.status(one) for one in cheap) == ["ACTIVE"] * 3 + ["GONE"]
+    assert api.seen.count("forceDelete") == 1
 
 
 def test_one_that_may_not_be_built_is_given_up_before_anybody_goes_and_holds_nobody_up(

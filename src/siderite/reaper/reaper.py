@@ -214,8 +214,8 @@ class Reaper:
         await self.api.act(server["id"], "os-resetState", {"state": "error"})
         log.warning("given up", server=server["id"], why=why)
 
-    async def _care(self, server: dict[str, Any]) -> None:
-        asked = {"keeper": self.rules.name, "seconds": CARE_S}
+    async def _care(self, server: dict[str, Any], **more: bool) -> None:
+        asked = {"keeper": self.rules.name, "seconds": CARE_S, **more}
         await self.api.act(server["id"], "siderite-claimPending", asked)
 
     async def _choose(self, server: dict[str, Any]) -> tuple[Choice | None, tuple[str, ...]]:
@@ -322,7 +322,11 @@ class Reaper:
         return False
 
     async def _free(self, server: dict[str, Any], choice: Choice, going: Collection[str]) -> bool:
-        """Have them deleted, and wait for that; False if one of them may stay after all."""
+        """Have them deleted, and wait for that; False if one of them may stay after all. That it
+        begins is said first: nobody goes for a server that was just given up, and it is not given
+        up from the first one on.
+        """
+        await self._care(server, making_room=True)
         for victim in choice.victims:
             found = await self._found(victim.uuid)
             if found is not None and not self._may_go_for(found, server):

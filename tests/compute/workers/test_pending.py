@@ -18,10 +18,12 @@ from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.tidying import Tidying
 from siderite.core import work
 from siderite.core.store import Lost
+from siderite.core.times import iso
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 
 PENDING = 900
+ROOM = 901
 LAST_OLD = 104
 NO_IMAGES: Any = None
 
@@ -62,6 +64,43 @@ def test_after_the_timeout_it_is_an_error_whatever_else_is_done_to_it(tmp_path: 
         clock.clock = lambda: now() + 601
         tidy(made)
         assert "No room was found" in made.until(uuid, "ERROR")["fault"]["message"]
+
+
+def test_it_is_not_given_up_while_somebody_makes_room_for_it_but_not_for_ever_either(
+    tmp_path: Path,
+) -> None:
+    with cloud(tmp_path, hosts=0, use_pending_state=True, pending_timeout_s=600) as made:
+        uuids, door = [waiting(made) for _ in range(3)], made.app.app.program.compute.context.door
+        now, end = door.clock, made.show(uuids[0], version=PENDING)["deadline"]
+
+        def care(uuid: str, **more: bool) -> None:
+            asked = {"keeper": "one", "seconds": 60, **more}
+            assert made.act(uuid, "siderite-claimPending", asked, version=ROOM).status == 200
+
+        def statuses() -> list[str]:
+            tidy(made)
+            return [made.show(uuid, version=PENDING)["status"] for uuid in uuids]
+
+        old = {"keeper": "one", "seconds": 60, "making_room": True}
+        assert made.act(uuids[0], "siderite-claimPending", old, version=PENDING).status == 400
+        door.clock = lambda: now() + 590
+        care(uuids[0], making_room=True)
+        care(uuids[1], making_room=True)
+        care(uuids[2], making_room=True)
+        assert made.show(uuids[0], version=PENDING)["deadline"] > end
+        care(uuids[2], making_room=False)
+        assert made.show(uuids[2], version=PENDING)["deadline"] < iso(now() + 601)
+        door.clock = lambda: now() + 630
+        care(uuids[0])  # of room nothing is said: it is still being made
+        assert statuses() == ["PENDING", "PENDING", "ERROR"]
+        door.clock = lambda: now() + 680
+        assert statuses() == ["PENDING", "ERROR", "ERROR"]
+        door.clock = lambda: now() + 4190
+        care(uuids[0], making_room=True)
+        assert statuses() == ["PENDING", "ERROR", "ERROR"]
+        door.clock = lambda: now() + 4201
+        care(uuids[0])
+        assert statuses() == ["ERROR", "ERROR", "ERROR"]
 
 
 def test_if_that_is_wanted_it_is_built_when_room_appears_unless_somebody_cares_for_it(

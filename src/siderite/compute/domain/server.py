@@ -134,6 +134,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # Ours: who looks after it while it is PENDING, and until when.
     keeper: str | None = None
     kept_until: str | None = None
+    making_room: bool = False
+    """Whether that one has begun to make room for it."""
 
     # Ours: why it waits, and by when it must have moved on.
     wait_reason: str | None = None

@@ -5,7 +5,6 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import delete
-from siderite.compute.usecases import pending
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.core import work
@@ -59,7 +58,8 @@ async def offload(ctx: Context, uuid: str) -> Server:
 
 async def pending_too_long(ctx: Context) -> list[str]:
     """Servers that nobody found room for in time, counted from when they were asked for: neither a
-    rebuild that finds no room nor a new name prolongs it.
+    rebuild that finds no room nor a new name prolongs it. (Whether somebody makes room is asked of
+    each.)
     """
     time_s = ctx.settings.pending_timeout_s
     if time_s <= 0:
@@ -82,13 +82,6 @@ async def to_wake(ctx: Context, after: int) -> tuple[list[str], int]:
     )
     found = [str(row[0]) for row in rows]
     return found, int(str(rows[-1][1])) if len(rows) == _SOME else 0
-
-
-async def give_up_pending(ctx: Context, uuid: str) -> None:
-    """Such a server is an error."""
-    await pending.give_up(
-        ctx, uuid, f"No room was found for it within {ctx.settings.pending_timeout_s:g} s."
-    )
 
 
 async def forget_old(ctx: Context) -> bool:

@@ -1,8 +1,11 @@
 """A PENDING server is in the care of a service outside, which finds room for it or gives it up.
 
 Whoever takes care of one says so first (`claim`): for as long as it asked for, no other may, so
-that two services never free room for the same server.
+that two services never free room for the same server. It says too when it makes room: others go for
+the server then, and its time is not over until it is known whether that was of use.
 """
+
+import msgspec
 
 from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server import Fault
@@ -19,29 +22,59 @@ from siderite.compute.usecases.context import Context
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.times import iso
+from siderite.core.times import seconds as moment
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.transition import apply
 from siderite.core.who import Who
 
+MAKING_ROOM_S = 3600.0
+"""How long after its time a server is kept, at the most, while somebody makes room for it."""
+_NEVER = "9999"
+
+
+def deadline(ctx: Context, server: Server) -> str | None:
+    """By when a server must have found room."""
+    if ctx.settings.pending_timeout_s <= 0:
+        return None
+    end = moment(server.created_at) + ctx.settings.pending_timeout_s
+    if not server.making_room:
+        return iso(end)
+    return max(iso(end), min(server.kept_until or "", iso(end + MAKING_ROOM_S)))
+
 
 async def claim(
-    ctx: Context, uuid: str, *, keeper: str, seconds: int, who: Who, cause: Cause
+    ctx: Context,
+    uuid: str,
+    *,
+    keeper: str,
+    seconds: int,
+    making_room: bool | None,
+    who: Who,
+    cause: Cause,
 ) -> Server:
-    """Somebody takes care of a PENDING server for so long; again by the same prolongs it."""
+    """Somebody takes care of a PENDING server for so long; again by the same prolongs it. Whether
+    room is being made stays as it was if nothing is said of it.
+    """
 
     async def decide(change: Change) -> Server:
         server = await find.server(ctx, uuid, who)
         if server.vm_state != V.PENDING or server.task_state is not None:
             raise Conflict(f"Instance {uuid} is not pending: it is {server.status}")
-        now = iso(change.now)
-        if server.keeper not in (None, keeper) and (server.kept_until or "") > now:
+        is_kept = (server.kept_until or "") > iso(change.now)
+        if server.keeper not in (None, keeper) and is_kept:
             raise Busy(
                 f"Instance {uuid} is in the care of {server.keeper} until {server.kept_until}"
             )
-        after = server.changed(
-            change.now, {"keeper": keeper, "kept_until": iso(change.now + seconds)}
-        )
+        was_making = is_kept and server.making_room
+        cared_for = server.changed(
+            change.now,
+            {
+                "keeper": keeper, "kept_until": iso(change.now + seconds),
+                "making_room": was_making if making_room is None else making_room,
+            },
+        )  # fmt: skip
+        after = msgspec.structs.replace(cared_for, deadline=deadline(ctx, cared_for))
         change.put(SERVERS.swap(server, after))
         return after
 
@@ -65,13 +98,16 @@ async def wake(ctx: Context, uuid: str) -> bool:
     return await ctx.door.attempt(Cause(), uuid, decide)
 
 
-async def give_up(ctx: Context, uuid: str, why: str) -> None:
-    """A PENDING server becomes an error, for this reason."""
+async def give_up_late(ctx: Context, uuid: str) -> None:
+    """A PENDING server whose time is over becomes an error."""
 
     async def decide(change: Change) -> None:
         server = await SERVERS.get(ctx.door.store, uuid)
         if server is None or server.state != V.PENDING:
             return
+        if (deadline(ctx, server) or _NEVER) > iso(change.now):
+            return
+        why = f"No room was found for it within {ctx.settings.pending_timeout_s:g} s."
         fault = Fault(500, why, iso(change.now))
         changes = {"by": Actor(), "fault": fault}
         apply(change, ctx.rules, server, Event.RESET_ERROR, changes=changes)

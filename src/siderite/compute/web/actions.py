@@ -119,7 +119,7 @@ async def _claim_pending(service: "Service", request: Request, value: Any) -> Re
     asked = forms.take(value, "siderite-claimPending", action_keys.CLAIM_PENDING, request.version)
     server = await pending.claim(
         service.ctx, request.params[0], keeper=asked["keeper"], seconds=asked["seconds"],
-        who=request.who, cause=service.cause(request),
+        making_room=asked.get("making_room"), who=request.who, cause=service.cause(request),
     )  # fmt: skip
     return reply({"keeper": server.keeper, "kept_until": server.kept_until})
 

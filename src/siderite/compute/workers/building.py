@@ -12,6 +12,7 @@ from siderite.compute.domain.power import Power
 from siderite.compute.domain.server import Fault
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
+from siderite.compute.usecases import pending
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
@@ -29,7 +30,6 @@ from siderite.compute.workers.steps import Told
 from siderite.compute.workers.steps import asking
 from siderite.core.fact import Fact
 from siderite.core.times import iso
-from siderite.core.times import seconds
 
 _spawn = asking(lambda driver, at, guest, run: driver.life.spawn(at, guest, run.job.token))
 
@@ -84,8 +84,6 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
     if server.tried:
         sentence = f"Exceeded maximum number of retries. {sentence}"
     at = iso(hands.ctx.door.clock())
-    patience_s = hands.ctx.settings.pending_timeout_s
-    until = iso(seconds(server.created_at) + patience_s) if pends and patience_s > 0 else None
     job = run.job
     event = ActionEvent("conductor_schedule_and_build_instances", job.events[-1].start_time)
     details = "; ".join(f"{node}: {why}" for node, why in sorted(found.refusals.items()))[:4000]
@@ -104,7 +102,7 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
             "refusals": dict(found.refusals),
             "fault": Fault(500, sentence, at, details),
             "wait_reason": sentence if pends else None,
-            "deadline": until,
+            "deadline": pending.deadline(hands.ctx, server) if pends else None,
         },
         ends=True,
         error=sentence,

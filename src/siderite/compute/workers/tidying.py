@@ -56,7 +56,7 @@ class Tidying:
         for uuid in await due.to_offload(ctx):
             await self._try(due.offload(ctx, uuid))
         for uuid in await due.pending_too_long(ctx):
-            await self._try(due.give_up_pending(ctx, uuid))
+            await self._try(pending.give_up_late(ctx, uuid))
         waiting, self._woken = await due.to_wake(ctx, self._woken)
         for uuid in waiting:
             await self._try(pending.wake(ctx, uuid))
