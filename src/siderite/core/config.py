@@ -223,6 +223,11 @@ class Config:
         return f"http://{here.get(host, host)}:{port}"
 
     @property
+    def groups(self) -> list[str]:
+        """The conductor groups that this process serves, spelt as nodes have them; none: all."""
+        return self.worker_groups.lower().replace(",", " ").split()
+
+    @property
     def database(self) -> str:
         """The database URL in force."""
         return self.db or "sqlite:///" + str(Path(self.data) / "siderite.db")

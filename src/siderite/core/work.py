@@ -221,6 +221,11 @@ def wake(machine: str, lane: str, now: float) -> Due:
     )
 
 
+def regroup(machine: str, pool: str | None, now: float) -> Due:
+    """The machine is another group's: so are its jobs, from when nobody has them."""
+    return Due("UPDATE work SET pool = ? WHERE machine = ?", (pool, machine), None, now)
+
+
 _RING = """
 INSERT INTO work (machine, lane, kind, job, due, deadline, reason, created_at, request_id, fence,
   pool)

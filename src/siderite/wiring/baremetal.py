@@ -114,7 +114,7 @@ def baremetal(base: Base, images: Images | None = None) -> Baremetal:
     handlers["cleanup"] = CleanupAfterAbort(ctx, drivers).handle
     handlers[allocations.KIND] = partial(allocate.search, ctx)
     jobs: list[Job] = [partial(machines.call_back, partial(_called_back, ctx)), consoles.run]
-    jobs += [partial(stay, ctx, config.worker_groups), *_watches(base, ctx, drivers)]
+    jobs += [partial(stay, ctx, ", ".join(config.groups)), *_watches(base, ctx, drivers)]
     api = compute_api(base)
     handlers["tell_compute"] = TellCompute(ctx, api).handle
     if api is not None:
@@ -146,7 +146,7 @@ def _watches(base: Base, ctx: Context, drivers: Drivers) -> list[Job]:
     config = base.config
     if config.power_watch_interval_s <= 0:
         return []
-    groups = config.worker_groups.replace(",", " ").split()
+    groups = config.groups
     offers: dict[str, str | None] = {f"power watch of {group}": group for group in groups}
     offers |= {"power watch of nodes without a group": ""} if groups else {"power watch": None}
     return [

@@ -172,7 +172,7 @@ def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
     config = base.config
     worker = Worker(
         base.store, handlers, owner=owner, slots=config.worker_slots,
-        pools=config.worker_groups.replace(",", " ").split(), drain_s=config.drain_s,
+        pools=config.groups, drain_s=config.drain_s,
     )  # fmt: skip
     if base.role.works:
         base.door.hands = worker

@@ -19,6 +19,7 @@ from siderite.baremetal.usecases.enrol import announce_failure
 from siderite.baremetal.usecases.enrol import duplicate
 from siderite.baremetal.usecases.enrol import put_below
 from siderite.baremetal.usecases.find import Guard
+from siderite.core import work
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -80,6 +81,8 @@ async def update(
         change.tell(facts.node_crud("update", "start", node))
         change.put(NODES.swap(node, after))
         change.tell(facts.node_crud("update", "end", after))
+        if "conductor_group" in changes:
+            change.work(work.regroup(node.uuid, ctx.rules.pool(after), change.now))
         if _READ_AGAIN & set(changes):
             change.put(power_schedule.look_soon(node.uuid, change.now))
         return after
