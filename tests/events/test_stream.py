@@ -288,6 +288,28 @@ def test_streams_end_when_the_log_goes_back_and_their_numbers_are_refused(run):
     run(story)
 
 
+def test_a_stream_ends_though_the_log_has_grown_past_it_again_and_says_where_to_go_on(run):
+    """Under load the first look at a replica that was behind may come after many new commits."""
+
+    async def story(app):
+        hub, store = app.program.hub, app.program.store
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        async with Stream.open(app) as stream:
+            assert await stream.numbers(5) == [1, 2, 3, 4, 5]
+            await store.commit([Op("UPDATE events SET message_id = 'other' WHERE seq IN (4, 5)")])
+            await tell(app, *(fact(n) for n in range(6, 9)))
+            hub.wake()
+            said = []
+            async with asyncio.timeout(PATIENCE_S):
+                while (sign := await stream.sign()) is not None:
+                    said.append(sign)
+            assert [(sign.id, sign.data) for sign in said][-1] == (3, "")
+        async with Stream.open(app, last=3) as again:
+            assert await again.numbers(5) == [4, 5, 6, 7, 8]
+
+    run(story)
+
+
 def test_a_reader_whose_next_facts_are_pruned_meanwhile_is_not_led_past_them(run, monkeypatch):
     """Its stream ends; coming again with its last number it is told so (410)."""
     monkeypatch.setattr(hub_module, "BATCH", 2)

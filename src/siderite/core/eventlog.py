@@ -151,6 +151,19 @@ async def newest(store: Store) -> int:
     return int((await store.fetch("SELECT coalesce(max(seq), 0) FROM events"))[0][0] or 0)
 
 
+async def newest_and(store: Store, seq: int) -> tuple[int, str | None]:
+    """The last number in the log, and which fact has another number, if one has."""
+    sql = "SELECT coalesce(max(seq), 0), (SELECT message_id FROM events WHERE seq = ?) FROM events"
+    last, message_id = (await store.fetch(sql, (seq,)))[0]
+    return int(last or 0), None if message_id is None else str(message_id)
+
+
+async def message_ids(store: Store, first: int, last: int) -> dict[int, str]:
+    """Which facts have the numbers from one to another."""
+    sql = "SELECT seq, message_id FROM events WHERE seq >= ? AND seq <= ?"
+    return {int(row[0] or 0): str(row[1]) for row in await store.fetch(sql, (first, last))}
+
+
 async def oldest(store: Store) -> int:
     """The first number that is still in the log; 1 while it is empty."""
     return int((await store.fetch("SELECT coalesce(min(seq), 1) FROM events"))[0][0] or 1)

@@ -40,9 +40,12 @@ class Hub:
         """Another one begins when the log goes back: its database was restored to an earlier
         moment, or lost commits when a replica took over.
         """
+        self.agreed: int | None = None
+        """The last number, as far as is known, that stands for the same fact as in the last era."""
         self._poll_s = None if store.dialect == "sqlite" else POLL_S
         self._kept: deque[tuple[Entry, bytes]] = deque(maxlen=KEPT)
         self._head = 0
+        self._head_id: str | None = None
         self._readers = 0
         self._woken = asyncio.Event()
         self._news = asyncio.Event()
@@ -92,22 +95,41 @@ class Hub:
             await asyncio.sleep(GATHER_S)  # many facts at a time cost little more than one
 
     async def _look(self) -> None:
-        newest = await eventlog.newest(self.store)
-        if 0 < newest < self._head:
-            log.error("the log has gone back; its readers begin anew", was=self._head, now=newest)
-            self._kept.clear()
-            self._head = newest
+        newest, head_id = await eventlog.newest_and(self.store, self._head)
+        # It may have grown past our number since; one that is not there has been pruned.
+        is_other = None not in (head_id, self._head_id) and head_id != self._head_id
+        if 0 < newest < self._head or is_other:
+            agreed = await self._last_agreed()
+            log.error(
+                "the log has gone back; its readers begin anew",
+                was=self._head, now=newest, same_to=agreed,
+            )  # fmt: skip
+            await self._jump(newest)
+            self.agreed = agreed
             self.era += 1
             self._spread()
         elif newest - self._head > KEPT:  # nobody has listened, or a flood: the log has it
-            self._kept.clear()
-            self._head = newest
+            await self._jump(newest)
             self._spread()
         elif newest > self._head:
             entries = await eventlog.read(self.store, after=self._head, limit=KEPT)
             self._kept.extend((entry, views.frame(entry)) for entry in entries)
-            self._head = entries[-1].seq
+            self._head, self._head_id = entries[-1].seq, entries[-1].message_id
             self._spread()
+
+    async def _jump(self, newest: int) -> None:
+        """Go on from the end of the log, whatever came before."""
+        found = await eventlog.message_ids(self.store, newest, newest)
+        self._kept.clear()
+        self._head, self._head_id = newest, found.get(newest)
+
+    async def _last_agreed(self) -> int | None:
+        """The last of the facts at hand that still has its number."""
+        if not self._kept:
+            return None
+        now = await eventlog.message_ids(self.store, self._kept[0][0].seq, self._head)
+        same = (entry.seq for entry, _ in self._kept if now.get(entry.seq) == entry.message_id)
+        return max(same, default=None)
 
     def _spread(self) -> None:
         news, self._news = self._news, asyncio.Event()

@@ -48,3 +48,5 @@ async def follow(
             if text:
                 spoke = clock()
                 yield text
+        if hub.era != era and hub.agreed is not None and hub.agreed < after:
+            yield views.alive(hub.agreed)  # who comes again begins there, and misses nothing
