@@ -136,9 +136,11 @@ async def claims(store: Store, server: str) -> list[Claim]:
     return [(str(r[0]), str(r[1]), str(r[2]), Amount(*r[3:])) for r in rows]  # type: ignore[arg-type]
 
 
-def seen(host: str, at: float) -> Op:
-    """A host answered."""
-    return Op("UPDATE hosts SET seen_at = ? WHERE name = ?", (at, host))
+def seen(host: str, at: float, last: float | None = None) -> Op:
+    """A host that is there answered; nobody has written down since `last` that it did."""
+    if last is None:
+        return Op("UPDATE hosts SET seen_at = ? WHERE name = ?", (at, host), 1)
+    return Op("UPDATE hosts SET seen_at = ? WHERE name = ? AND seen_at = ?", (at, host, last), 1)
 
 
 # What a project has

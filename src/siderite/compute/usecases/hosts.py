@@ -13,6 +13,7 @@ from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.ids import new_uuid
 from siderite.core.store import Duplicate
+from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store.table import Where
 from siderite.core.times import iso
@@ -90,18 +91,29 @@ async def change(ctx: Context, name: str, changes: dict[str, Any]) -> Host:
 
 
 async def remove(ctx: Context, name: str) -> None:
-    """Forget a host that carries nothing."""
-    host = await named(ctx, name)
-    if host is None:
-        raise NotFound(f"Compute host {name[:80]} could not be found.")
-    sql = "SELECT count(*) FROM claims WHERE host = ?"
-    carried = int((await ctx.door.store.fetch(sql, (name,)))[0][0] or 0)
-    if carried:
-        raise Conflict(f"Host {name} still carries {carried} servers; move or delete them first.")
-    change = ctx.door.change(Cause())
-    change.put(HOSTS.remove(host))
-    change.put(Op("DELETE FROM hypervisors WHERE host = ? AND servers = 0", (name,)))
-    await ctx.door.commit(change)
+    """Forget a host that carries nothing, nor is given anything at this moment."""
+
+    async def decide(change: Change) -> None:
+        host = await named(ctx, name)
+        if host is None:
+            raise NotFound(f"Compute host {name[:80]} could not be found.")
+        counts = (await ctx.door.store.fetch(_CARRIED, (name, name)))[0]
+        nodes, carried = int(counts[0] or 0), int(counts[1] or 0)
+        if carried:
+            raise Conflict(
+                f"Host {name} still carries {carried} servers; move or delete them first."
+            )
+        change.put(HOSTS.remove(host))
+        gone = "DELETE FROM hypervisors WHERE host = ? AND servers = 0"
+        change.put(Op(gone, (name,), nodes))
+
+    await ctx.door.attempt(Cause(), "host:" + name, decide)
+
+
+_CARRIED = (
+    "SELECT (SELECT count(*) FROM hypervisors WHERE host = ?),"
+    " (SELECT count(*) FROM claims WHERE host = ?)"
+)
 
 
 _OFFER = """
@@ -119,18 +131,27 @@ ON CONFLICT (host, node) DO UPDATE SET type = excluded.type, version = excluded.
 """
 
 
-async def alive(ctx: Context, host: str) -> None:
-    """A host answered, and offers what it did before."""
-    await ctx.door.store.commit([rows.seen(host, ctx.door.clock())])
+async def alive(ctx: Context, host: str, last: float) -> float | None:
+    """A host answered, and offers what was written down at a time; when that was said, or None if
+    it is not so written any more: another process asked it, or the database went back.
+    """
+    now = ctx.door.clock()
+    try:
+        await ctx.door.store.commit([rows.seen(host, now, last)])
+    except Lost:
+        return None
+    return now
 
 
-async def heard(ctx: Context, host: str, offers: Sequence[Offer]) -> None:
-    """A host answered: it is up, and offers this."""
+async def heard(ctx: Context, host: str, offers: Sequence[Offer]) -> float:
+    """A host answered: it is up, and offers this; when that was written down. `Lost` if the host
+    was removed meanwhile.
+    """
     ratios = ctx.settings
     now = ctx.door.clock()
     known = await ctx.door.store.fetch("SELECT node FROM hypervisors WHERE host = ?", (host,))
     there = {offer.node for offer in offers}
-    ops = [rows.seen(host, now)]
+    ops: list[Op] = []
     for offer in offers:
         is_metal = offer.resource_class is not None
         ops.append(
@@ -153,5 +174,6 @@ async def heard(ctx: Context, host: str, offers: Sequence[Offer]) -> None:
                 "UPDATE hypervisors SET is_available = 0, why_not = ? WHERE host = ? AND node = ?"
             )
             ops.append(Op(gone, ("its host does not have it any more", host, row[0])))
-    for at in range(0, len(ops), 100):
-        await ctx.door.store.commit(ops[at : at + 100])
+    for at in range(0, max(1, len(ops)), 100):
+        await ctx.door.store.commit([rows.seen(host, now), *ops[at : at + 100]])
+    return now

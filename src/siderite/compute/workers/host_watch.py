@@ -10,6 +10,7 @@ from siderite.compute.usecases import hosts
 from siderite.compute.usecases.hosts import Offer
 from siderite.compute.workers.hands import Hands
 from siderite.core.log import get_logger
+from siderite.core.store import Lost
 
 log = get_logger("hosts")
 
@@ -25,8 +26,10 @@ class HostWatch:
         self._hands = hands
         self._every_s = every_s
         self._again = asyncio.Event()
-        self._known: dict[str, list[Offer]] = {}
-        """What hosts offered last, by their UUID: written down only when it changes."""
+        self._known: dict[str, tuple[float, list[Offer]]] = {}
+        """What hosts offered when they were last heard of, by their UUID: written down only when it
+        changes, or is not there any more.
+        """
 
     def look_now(self) -> None:
         """A host was added: do not wait for the next round."""
@@ -76,11 +79,15 @@ class HostWatch:
             log.warning("host cannot be used", host=host.name, reason=answer.reason)
             return answer.reason
         offers = [_offer(one) for one in answer]
-        if self._known.get(host.uuid) == offers:
-            await hosts.alive(self._hands.ctx, host.name)
-        else:
-            await hosts.heard(self._hands.ctx, host.name, offers)
-            self._known[host.uuid] = offers
+        last, known = self._known.pop(host.uuid, (0.0, None))
+        at = await hosts.alive(self._hands.ctx, host.name, last) if known == offers else None
+        try:
+            at = at or await hosts.heard(self._hands.ctx, host.name, offers)
+        except Lost:
+            if await hosts.named(self._hands.ctx, host.name) is None:
+                return "it was removed meanwhile"
+            return None  # another process has just written it down
+        self._known[host.uuid] = at, offers
         return None
 
 

@@ -1,0 +1,75 @@
+"""Hosts as the watch writes them down, while others change them or the database loses commits."""
+
+import pytest
+
+from siderite.compute import store as rows
+from siderite.compute.domain.host import Amount
+from siderite.compute.usecases import hosts
+from siderite.core.store import Op
+
+
+class Rows:
+    """What the database has of hosts."""
+
+    def __init__(self, cloud):
+        self._run = cloud.app.run
+        self.ctx = cloud.app.app.program.compute.context
+        self.store = self.ctx.door.store
+
+    def offers(self, host):
+        sql = "SELECT node, vcpus FROM hypervisors WHERE host = ?"
+        return [tuple(row) for row in self._run(self.store.fetch(sql, (host,)))]
+
+    def host(self, name):
+        return self._run(hosts.named(self.ctx, name))
+
+    def commit(self, *ops):
+        self._run(self.store.commit(ops))
+
+
+@pytest.fixture
+def written(both):
+    return Rows(both)
+
+
+def test_a_host_that_is_given_a_server_while_it_is_removed_stays(both, written, monkeypatch):
+    name = both.add_host()
+    [(node, _)] = written.offers(name)
+    door, commit = written.ctx.door, written.ctx.door.commit
+    late = rows.claim("a server", "now", host=name, node=node, amount=Amount(1, 1, 1))
+
+    async def slow(change):
+        monkeypatch.setattr(door, "commit", commit)
+        await door.store.commit(late)
+        await commit(change)
+
+    monkeypatch.setattr(door, "commit", slow)
+    answer = both.ask("DELETE", f"/hosts/{name}", version=900)
+    assert (answer.status, b"carries 1 server" in answer.body) == (409, True)
+    assert written.host(name) is not None
+    written.commit(*rows.free_many("a server", [("now", name, node, Amount(1, 1, 1))]))
+    assert both.ask("DELETE", f"/hosts/{name}", version=900).status == 204
+    assert written.offers(name) == []
+
+
+def test_what_a_removed_host_still_says_is_not_written_down(both, written):
+    name = both.add_host()
+    host = written.host(name)
+    assert both.ask("DELETE", f"/hosts/{name}", version=900).status == 204
+    watch = both.app.app.program.compute.watch
+    assert both.app.run(watch.ask(host)) == "it was removed meanwhile"
+    assert written.offers(name) == []
+
+
+def test_what_a_host_offers_is_written_down_again_if_the_database_went_back(both, written):
+    """As when a replica takes over that had not got the last commits."""
+    name = both.add_host(vcpus=8)
+    watch = both.app.app.program.compute.watch
+    both.app.run(watch.round())
+    [(node, vcpus)] = written.offers(name)
+    written.commit(
+        Op("UPDATE hypervisors SET vcpus = 4 WHERE host = ?", (name,), 1),
+        Op("UPDATE hosts SET seen_at = seen_at - 1 WHERE name = ?", (name,), 1),
+    )
+    both.app.run(watch.round())
+    assert written.offers(name) == [(node, vcpus)]
