@@ -14,11 +14,9 @@ async def asked_to_power_on(app, **fields):
     return uuid
 
 
-def test_a_worker_acts_on_machines_of_its_groups_and_of_none_however_they_are_spelt(
-    tmp_path, database_url
-):
+def test_a_worker_acts_on_machines_of_its_groups_and_of_none_however_they_are_spelt(tmp_path):
     async def story():
-        async with running(tmp_path, database_url, work=True, worker_groups="Rack1, HALL-2") as app:
+        async with running(tmp_path, work=True, worker_groups="Rack1, HALL-2") as app:
             made = [await app.make_node(conductor_group=group) for group in ("RACK1", "hall-2", "")]
             elsewhere = await asked_to_power_on(app, conductor_group="rack3")
             for uuid in made:
