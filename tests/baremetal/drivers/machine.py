@@ -19,6 +19,7 @@ class Machine:
         self.waits = []
         self.instance_info = {}
         self.stays_on = False
+        self.pause_s = 0.1
 
     @property
     def at(self):
@@ -42,7 +43,7 @@ class Machine:
                 if not isinstance(outcome, Wait):
                     return outcome
                 self.waits.append(outcome.reason)
-                await asyncio.sleep(min(outcome.again_in, 0.1))
+                await asyncio.sleep(min(outcome.again_in, self.pause_s))
 
     async def power(self, driver, target, token="t"):
         """Change power, to the end."""

@@ -2,7 +2,7 @@
 
 The real ironic-python-agent looks its node up, inspects, writes an image and cleans; a UEFI machine
 is deployed from virtual media and boots what was written; a machine with an IPMI BMC is inspected
-by its ramdisk.
+by its ramdisk; a BMC that does everything by tasks begins anew three times in a deploy and a clean.
 """
 
 import sys
@@ -24,6 +24,8 @@ from tests.lab.bmc import with_pool
 from tests.lab.ipmi_sim import ipmi_sim
 from tests.lab.iron import HERE
 from tests.lab.iron import iron
+from tests.lab.redfish_front import emulated
+from tests.lab.redfish_front import redfish_front
 from tests.lab.uefi_disk import uefi_disk
 from tests.support.server import running_server
 
@@ -66,6 +68,48 @@ def a_machine_is_inspected_by_its_ramdisk(lab, folder):
             assert inventory["disks"][0]["size"] == guest.disk.stat().st_size
             assert "AGENT told what it found" in guest.serial()
         guest.remove()
+
+
+def a_bmc_begins_anew_in_a_deploy_and_a_clean(lab, folder):
+    """Connections are refused for 30 s, then sessions and tasks are forgotten, then all is well."""
+    machine = iron(lab)
+    guest = machine.guest
+    image = tiny_disk(folder / "image.raw", Mode.GRACEFUL, tag="written by the ramdisk")
+    with (
+        redfish_bmcs(folder / "bmc", with_pool(lab)) as bmcs,
+        redfish_front(emulated(bmcs.url)) as front,
+        running_server(folder, options=ramdisk_options()) as server,
+    ):
+        info = bmcs.driver_info(guest.uuid, kernel_append_params=ramdisk_params(machine.callback))
+        info |= front.driver_info
+        node = Life.enrol(server, driver="redfish", driver_info=info, automated_clean=False)
+        node.add_port(guest.mac)
+        node.verb("manage", "manageable")
+        node.verb("provide", "available")
+        node.patch(instance_info={"image_source": upload(server, image)}, automated_clean=True)
+        front.by_task = lambda method, path: True
+
+        def anew_once(holds, what):
+            node.until(lambda node: holds(), what)
+            front.stop()
+            time.sleep(30)  # the time it takes, not one to wait for something
+            front.start()
+
+        node.ask("PUT", "/states/provision", {"target": "active"}, 202)
+        anew_once(lambda: front.told("InsertMedia"), "a medium")
+        anew_once(lambda: "AGENT begins write_image" in guest.serial(), "the image")
+        node.until(lambda node: node["provision_state"] == "active", "active")
+        guest.wait_for("TINY GUEST ready written by the ramdisk")
+        node.ask("PUT", "/states/provision", {"target": "deleted"}, 202)
+        anew_once(lambda: "AGENT begins erase_devices_metadata" in guest.serial(), "cleaning")
+        node.until(lambda node: node["provision_state"] == "available", "available")
+        said = guest.serial()
+        for once in ("begins write_image", "begins erase_devices_metadata"):
+            assert said.count(f"AGENT {once}") == 1, f"{once}: {said.count(once)} times"
+        assert said.count("AGENT found node") == 2, "each work has booted one ramdisk"
+        assert any("could not be reached" in str(why) for _, _, why in node.seen)
+        assert any("has a task for" in str(why) for _, _, why in node.seen)
+    guest.remove()
 
 
 def ironic_python_agent_inspects_deploys_and_cleans(lab, folder):
@@ -117,6 +161,7 @@ def main():
         ironic_python_agent_inspects_deploys_and_cleans,
         a_uefi_machine_boots_ramdisk_and_disk,
         a_machine_is_inspected_by_its_ramdisk,
+        a_bmc_begins_anew_in_a_deploy_and_a_clean,
     ):
         if sys.argv[1:] and life.__name__ not in sys.argv[1:]:
             continue

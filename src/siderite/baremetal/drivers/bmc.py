@@ -9,6 +9,7 @@ from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import Task
 
 ASK_AGAIN_S = 5.0
 
@@ -37,6 +38,6 @@ class PowerButton(Protocol):
         """What the BMC says."""
         ...
 
-    async def press(self, at: Endpoint, order: PowerOrder) -> None:
+    async def press(self, at: Endpoint, order: PowerOrder) -> Task | None:
         """Give an order; the machine follows in its own time."""
         ...

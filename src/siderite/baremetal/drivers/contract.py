@@ -7,12 +7,14 @@ hardware longer than a network round trip: a long thing answers `Wait` and is as
 Power and steps answer with an `Outcome`. The others answer with what they read, or nothing, and
 raise `domain.hardware.Unreachable` or `Refused`, whose sentence names the BMC and the remedy, or
 `core.errors.Unsupported` where this machine lacks what others of its kind have. They are called
-from requests too, so each takes one round trip and may be given up half-way.
+from requests too, so each takes one round trip and may be given up half-way. What they order may
+go on as a `Task` of the BMC; who needs it done asks until it has ended.
 """
 
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -35,6 +37,7 @@ from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
@@ -103,6 +106,45 @@ class Endpoint(msgspec.Struct, frozen=True):
         return f"The BMC of node {self.node}"
 
 
+class Task(msgspec.Struct, frozen=True):
+    """What a BMC was told, and does later: it answered with the address of a task."""
+
+    monitor: str
+    doing: str
+    more: bool = False
+    """It is only the first part: the same is to be asked for again when it has ended."""
+
+
+class UnderWay(msgspec.Struct, frozen=True):
+    """A task that has not ended."""
+
+    reason: str
+    again_in: float
+    is_running: bool
+    """The BMC works on it; else it waits for something, such as the machine's next start."""
+
+    @property
+    def wait(self) -> Wait:
+        """What a step answers that needs it to end."""
+        return Wait(self.reason, self.again_in)
+
+
+class TaskEnd(StrEnum):
+    """How a task ended that did not fail."""
+
+    DONE = "done"
+    LOST = "lost"
+    """The BMC knows nothing of it any more: it ended long ago, or the BMC has begun anew."""
+
+
+class Tasks(Protocol):
+    """Asking a BMC for its tasks; the tasks themselves are kept by whoever waits for them."""
+
+    async def ask(self, at: Endpoint, task: Task) -> UnderWay | TaskEnd:
+        """How it is going; Refused if it failed."""
+        ...
+
+
 class Power(Protocol):
     """Switching and reading power."""
 
@@ -148,7 +190,9 @@ class BootDevices(Protocol):
         """The one that is chosen."""
         ...
 
-    async def set_boot_device(self, at: Endpoint, device: BootDevice, *, persistent: bool) -> None:
+    async def set_boot_device(
+        self, at: Endpoint, device: BootDevice, *, persistent: bool
+    ) -> Task | None:
         """Choose one, for the next start or for all."""
         ...
 
@@ -216,11 +260,11 @@ class VirtualMedia(Protocol):
         """The slots, and what is in them."""
         ...
 
-    async def insert(self, at: Endpoint, device: MediaDevice, image_url: str) -> None:
+    async def insert(self, at: Endpoint, device: MediaDevice, image_url: str) -> Task | None:
         """Put an image into the slot of this kind, in the place of what is there."""
         ...
 
-    async def eject(self, at: Endpoint, device: MediaDevice) -> None:
+    async def eject(self, at: Endpoint, device: MediaDevice) -> Task | None:
         """Take out what is in the slots of this kind; an empty one is fine."""
         ...
 

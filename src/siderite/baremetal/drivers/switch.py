@@ -4,10 +4,15 @@ read until the machine has followed.
 A reboot is off and then on, with the half it has come to recorded on the node: a crash at any
 point neither skips a half nor does one twice. A machine that must stay on is never told to go off:
 it is reset, which nobody can see afterwards, so that is recorded as soon as the BMC was told.
+
+Where a BMC follows by a task, that is asked for too: an order is not repeated while its task runs,
+and one whose task failed is told as such. The task of a reset is part of what is recorded.
 """
 
 from collections.abc import Callable
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
@@ -21,6 +26,9 @@ from siderite.baremetal.drivers.bmc import PowerButton
 from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.bmc import outcome_of
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import Task
+from siderite.baremetal.drivers.contract import Tasks
+from siderite.baremetal.drivers.contract import UnderWay
 from siderite.core.clock import now as wall_clock
 
 SOON_S, POLL_S = 0.2, 1.0
@@ -35,10 +43,18 @@ _REMEMBERED_ORDERS = 10_000
 class Switch:
     """The power interface over a BMC's button."""
 
-    def __init__(self, button: PowerButton, *, clock: Callable[[], float] = wall_clock) -> None:
+    def __init__(
+        self,
+        button: PowerButton,
+        *,
+        tasks: Tasks | None = None,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
         self._button = button
+        self._tasks = tasks
         self._clock = clock
         self._ordered: dict[tuple[str, PowerOrder], float] = {}
+        self._begun: dict[tuple[str, PowerOrder], Task] = {}
 
     async def read(self, at: Endpoint) -> PowerState:
         """What the BMC says."""
@@ -72,18 +88,51 @@ class Switch:
         if power is PowerState.UNKNOWN:
             return Wait(UNTOLD, POLL_S)
         key, now = (token, order), self._clock()
+        busy = await self._busy(at, key)
+        if busy is not None:
+            return busy
         last = self._ordered.get(key)
         if last is None or now - last >= RESEND_S[order]:
-            try:
-                await self._button.press(at, order)
-            except Refused:
-                if last is None:
-                    raise  # else it is under way: BMCs differ in what they say to being told twice
-            if len(self._ordered) >= _REMEMBERED_ORDERS:
-                self._ordered.clear()  # at worst an order is given twice, which is harmless
+            await self._press(at, key, is_first=last is None)
             self._ordered[key] = last = now
         again_in = min(max((now - last) / 2, SOON_S), POLL_S)
         return Wait(f"the machine was told to go {order}, and has not yet", again_in)
+
+    async def _press(self, at: Endpoint, key: tuple[str, PowerOrder], *, is_first: bool) -> None:
+        try:
+            task = await self._button.press(at, key[1])
+        except Refused:
+            if is_first:
+                raise  # else it is under way: BMCs differ in what they say to being told twice
+            return
+        if len(self._ordered) >= _REMEMBERED_ORDERS:
+            self._ordered.clear()  # at worst an order is given twice, which is harmless
+            self._begun.clear()
+        if task is not None:
+            self._begun[key] = task
+
+    async def _busy(self, at: Endpoint, key: tuple[str, PowerOrder]) -> Wait | None:
+        """Whether the BMC still works on an order of ours. A guest that would not hear a soft one
+        is no reason to give up: it is told again.
+        """
+        task = self._begun.get(key)
+        if task is None:
+            return None
+        try:
+            waiting = await self._ask(at, task)
+        except Refused:
+            del self._begun[key]
+            if key[1] is PowerOrder.SOFT_OFF:
+                return None
+            raise
+        if waiting is None:
+            del self._begun[key]
+            self._ordered[key] = self._clock()  # it has its time from now on
+        return waiting
+
+    async def _ask(self, at: Endpoint, task: Task) -> Wait | None:
+        end = await self._tasks.ask(at, task) if self._tasks is not None else None
+        return end.wait if isinstance(end, UnderWay) else None
 
     async def start(self, at: Endpoint, token: str, *, soft: bool = False) -> Wait | None:
         """Have a machine that was brought `toward` off start; None once it has."""
@@ -92,9 +141,14 @@ class Switch:
             power = await self._button.power(at)
             if power is PowerState.UNKNOWN:
                 return Wait(UNTOLD, POLL_S)
+            task = None
             if power is PowerState.ON:
-                await self._button.press(at, PowerOrder.SOFT_RESET if soft else PowerOrder.RESET)
-            return Wait("the machine was reset", SOON_S, remember=_memory(token, "reset"))
+                order = PowerOrder.SOFT_RESET if soft else PowerOrder.RESET
+                task = await self._button.press(at, order)
+            return Wait("the machine was reset", SOON_S, remember=_memory(token, "reset", task))
+        if at.stays_on and known.get("task"):
+            waiting = await self._ask(at, msgspec.convert(known["task"], Task))
+            return waiting or Wait("it was reset", 0.0, remember=_memory(token, "reset"))
         return await self.toward(at, PowerOrder.ON, token)
 
     async def _reboot(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
@@ -114,5 +168,6 @@ class Switch:
         return await self.toward(at, PowerOrder.ON, token) or Done(remember={MEMORY: None})
 
 
-def _memory(token: str, half: str) -> dict[str, Any]:
-    return {MEMORY: {"token": token, "half": half}}
+def _memory(token: str, half: str, task: Task | None = None) -> dict[str, Any]:
+    begun = {} if task is None else {"task": msgspec.to_builtins(task)}
+    return {MEMORY: {"token": token, "half": half, **begun}}

@@ -5,29 +5,47 @@ and on): how far it has come is recorded on the node
 (`driver_internal_info.ramdisk`) before the next part begins, so that a crash repeats nothing that
 matters. With virtual media the BMC is given an ISO image; without, the machine boots by network and
 asks our iPXE address, which reads the same record.
+
+What the BMC does by a task of its own is recorded too (`driver_internal_info.bmc_task`), and let
+end before the next part begins.
 """
 
 import secrets
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.agent.client import FORGET
 from siderite.baremetal.drivers.agent.ramdisks import Ramdisks
+from siderite.baremetal.drivers.bmc import ASK_AGAIN_S
 from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.contract import BootDevices
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import Task
+from siderite.baremetal.drivers.contract import TaskEnd
+from siderite.baremetal.drivers.contract import Tasks
+from siderite.baremetal.drivers.contract import UnderWay
 from siderite.baremetal.drivers.contract import VirtualMedia
 from siderite.baremetal.drivers.switch import MEMORY as RESET
+from siderite.baremetal.drivers.switch import SOON_S
+from siderite.baremetal.drivers.switch import UNTOLD
 from siderite.baremetal.drivers.switch import Switch
 
 MEMORY = "ramdisk"
+TASK = "bmc_task"
 SILENT_S = 5.0
+DISK = "the machine is to boot its disk"
+OUT = "the BMC takes the medium out"
+Json = Mapping[str, Any]
 
 
 class Booter:
@@ -39,10 +57,12 @@ class Booter:
         boot_devices: BootDevices,
         media: VirtualMedia | None,
         ramdisks: Ramdisks,
+        tasks: Tasks | None = None,
     ) -> None:
         self._switch = switch
         self._boot_devices = boot_devices
         self._media = media
+        self._tasks = tasks
         self.ramdisks = ramdisks
 
     def uses_media(self, at: Endpoint) -> bool:
@@ -59,47 +79,91 @@ class Booter:
         if memory is None:
             fresh = {"token": token, "phase": "off", "secret": secrets.token_urlsafe(18)}
             reason = "the machine is to go off before it boots the ramdisk"
-            return Wait(reason, 0.0, remember={**FORGET, MEMORY: fresh})
+            return Wait(reason, 0.0, remember={**FORGET, TASK: None, MEMORY: fresh})
+        end = await self._end(at, token)
+        if end is not None:
+            return self._went_on(at, memory, end)
         if memory["phase"] == "off":
             waiting = await self._switch.toward(at, PowerOrder.OFF, token)
-            if waiting is not None:
-                return waiting
-            record = await self._prepare(at, memory["secret"], iso, inspects=inspects)
-            after = {**memory, **record, "phase": "on"}
-            return Wait("the machine is to boot the ramdisk", 0.0, remember={MEMORY: after})
+            return waiting or await self._prepare(at, memory, iso, inspects=inspects)
+        if memory["phase"] == "boot":
+            return await self._choose(at, memory)
+        if memory["phase"] == "lost":
+            return await self._found_again(at, memory, iso, inspects=inspects)
         called = at.driver_internal_info.get("agent_url") and at.driver_internal_info.get(
             "agent_last_heartbeat"
         )
         if inspects or not called:
-            waiting = await self._switch.start(at, f"{token}/on")
+            try:
+                waiting = await self._switch.start(at, f"{token}/on")
+            except Unreachable as why:
+                return Wait(why.sentence, ASK_AGAIN_S, remember=_phase(memory, "lost"))
             if waiting is not None:
                 return waiting
             if not iso:
                 return Wait("the ramdisk boots and will call", SILENT_S, callback=True)
-        return Done({"power_state": "power on"}, {MEMORY: {**memory, "phase": "up"}})
+        return Done({"power_state": "power on"}, _phase(memory, "up"))
 
-    async def _prepare(
-        self, at: Endpoint, secret: str, iso: str, *, inspects: bool
-    ) -> dict[str, Any]:
+    async def _prepare(self, at: Endpoint, memory: Json, iso: str, *, inspects: bool) -> Wait:
+        """Have what the machine, which is off, shall boot from."""
+        secret = memory["secret"]
         if self._media is None or not self.uses_media(at):
             pair = await self.ramdisks.pair(at, secret, inspects=inspects)
-            await self._boot_devices.set_boot_device(at, BootDevice.PXE, persistent=False)
-            return {"boot": pair}
+            return await self._choose(at, {**memory, "boot": pair})
         url = await (
             self.ramdisks.given_iso(at, iso, secret)
             if iso
             else self.ramdisks.iso(at, secret, inspects=inspects)
         )
-        await self._media.insert(at, MediaDevice.CDROM, url)
-        await self._boot_devices.set_boot_device(at, BootDevice.CDROM, persistent=False)
-        return {}
+        task = await self._media.insert(at, MediaDevice.CDROM, url)
+        if task is not None:
+            return _by_task(task, memory, memory["phase"] if task.more else "boot")
+        return await self._choose(at, memory)
+
+    async def _choose(self, at: Endpoint, memory: Json) -> Wait:
+        """Have the machine boot from it the next time."""
+        device = BootDevice.CDROM if self.uses_media(at) else BootDevice.PXE
+        task = await self._boot_devices.set_boot_device(at, device, persistent=False)
+        if task is not None:
+            return _by_task(task, {**memory, "phase": "boot"}, "on")
+        return Wait("the machine is to boot the ramdisk", 0.0, remember=_phase(memory, "on"))
+
+    async def _found_again(self, at: Endpoint, memory: Json, iso: str, *, inspects: bool) -> Wait:
+        """The BMC was away while the machine was to start: if it began anew, it may have forgotten
+        the medium and what to boot. A machine that runs by now had both.
+        """
+        power = await self._switch.read(at)
+        if power is PowerState.ON and not at.stays_on:
+            return Wait("the machine has started", 0.0, remember=_phase(memory, "on"))
+        if power is PowerState.UNKNOWN:
+            return Wait(UNTOLD, ASK_AGAIN_S)
+        return await self._prepare(at, memory, iso, inspects=inspects)
+
+    async def _end(self, at: Endpoint, token: str) -> Wait | TaskEnd | None:
+        """How it goes with the task that the BMC has for this step; None if it has none."""
+        note = at.driver_internal_info.get(TASK)
+        if not isinstance(note, dict) or note.get("token") != token or self._tasks is None:
+            return None
+        end = await self._tasks.ask(at, msgspec.convert(note["task"], Task))
+        return end.wait if isinstance(end, UnderWay) else end
+
+    def _went_on(self, at: Endpoint, memory: Json, end: Wait | TaskEnd) -> Wait:
+        if isinstance(end, Wait):
+            return end
+        note = at.driver_internal_info[TASK]
+        phase = note["then"] if end is TaskEnd.DONE else memory["phase"]
+        return Wait("the BMC has done that", 0.0, remember={**_phase(memory, phase), TASK: None})
 
     async def off(self, at: Endpoint, token: str) -> Wait | None:
         """Switch the machine off, medium out; None once that is so."""
+        end = await self._end(at, token)
+        if end is not None:
+            return end if isinstance(end, Wait) else Wait(OUT, 0.0, remember={TASK: None})
         waiting = await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
-        if waiting is None:
-            await self._empty(at)
-        return waiting
+        if waiting is not None:
+            return waiting
+        task = await self._empty(at)
+        return None if task is None else Wait(OUT, SOON_S, remember=_noted(task, token))
 
     async def give_up(self, at: Endpoint, token: str) -> None:
         """Order the machine off and take its medium out, without waiting for it to follow."""
@@ -108,29 +172,39 @@ class Booter:
 
     async def disk(self, at: Endpoint, token: str) -> Outcome:
         """Have the machine, which is off, boot from its disk, now and later."""
+        end = await self._end(at, token)
+        if isinstance(end, Wait):
+            return end
+        if end is TaskEnd.DONE:
+            return Wait(DISK, 0.0, remember={"disk_boot": token, TASK: None})
         if at.driver_internal_info.get("disk_boot") != token:
             await self._empty(at)
-            await self._from_disk(at)
-            return Wait("the machine is to boot its disk", 0.0, remember={"disk_boot": token})
+            task = await self._from_disk(at)
+            if task is not None:
+                return Wait(DISK, SOON_S, remember=_noted(task, token))
+            return Wait(DISK, 0.0, remember={"disk_boot": token, TASK: None})
         waiting = await self._switch.start(at, token)
         return waiting or Done({"power_state": "power on"}, {"disk_boot": None, RESET: None})
 
-    async def _from_disk(self, at: Endpoint) -> None:
+    async def _from_disk(self, at: Endpoint) -> Task | None:
         """For good; where the BMC knows no such thing, for the next start."""
+        choose = self._boot_devices.set_boot_device
         try:
-            await self._boot_devices.set_boot_device(at, BootDevice.DISK, persistent=True)
+            return await choose(at, BootDevice.DISK, persistent=True)
         except Refused:
-            await self._boot_devices.set_boot_device(at, BootDevice.DISK, persistent=False)
+            return await choose(at, BootDevice.DISK, persistent=False)
 
-    async def _empty(self, at: Endpoint) -> None:
+    async def _empty(self, at: Endpoint) -> Task | None:
+        task = None
         if self._media is not None and self.uses_media(at):
-            await self._media.eject(at, MediaDevice.CDROM)
+            task = await self._media.eject(at, MediaDevice.CDROM)
         await self.ramdisks.remove(at.node)
+        return task
 
 
 def gone() -> dict[str, Any]:
     """What to remember once there is no ramdisk any more."""
-    return {**FORGET, MEMORY: None, RESET: None}
+    return {**FORGET, MEMORY: None, RESET: None, TASK: None}
 
 
 def belongs(at: Endpoint, token: str) -> bool:
@@ -146,3 +220,17 @@ def _work(token: str) -> str:
 def _memory(at: Endpoint, token: str) -> Mapping[str, Any] | None:
     memory = at.driver_internal_info.get(MEMORY)
     return memory if isinstance(memory, dict) and memory.get("token") == token else None
+
+
+def _phase(memory: Json, phase: str) -> dict[str, Any]:
+    return {MEMORY: {**memory, "phase": phase}}
+
+
+def _noted(task: Task, token: str, then: str = "") -> dict[str, Any]:
+    return {TASK: {"token": token, "task": msgspec.to_builtins(task), "then": then}}
+
+
+def _by_task(task: Task, memory: Json, then: str) -> Wait:
+    """The boot goes on in this phase once the BMC has ended its task."""
+    noted = _noted(task, memory["token"], then)
+    return Wait(f"the BMC has begun with {task.doing}", SOON_S, remember={MEMORY: memory, **noted})

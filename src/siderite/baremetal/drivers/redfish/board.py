@@ -10,6 +10,7 @@ from siderite.baremetal.domain.hardware import Indicator
 from siderite.baremetal.domain.hardware import Light
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.redfish.button import reset
 from siderite.baremetal.drivers.redfish.lines import Lines
 
@@ -55,7 +56,9 @@ class RedfishBoard:
         persistent = None if enabled is None else enabled == "Continuous"
         return BootSetting(_DEVICES.get(target or ""), persistent)
 
-    async def set_boot_device(self, at: Endpoint, device: BootDevice, *, persistent: bool) -> None:
+    async def set_boot_device(
+        self, at: Endpoint, device: BootDevice, *, persistent: bool
+    ) -> Task | None:
         """Choose one, for the next start or for all."""
         doing = f"boot device {device}"
         source = _SOURCES.get(device)
@@ -77,7 +80,7 @@ class RedfishBoard:
                 enabled=enabled.CONTINUOUS if persistent else enabled.ONCE,
             )
 
-        await self._lines.system(at, doing, patch)
+        return await self._lines.order(at, doing, patch)
 
     async def boot_mode(self, at: Endpoint) -> BootMode | None:
         """The mode; None if the BMC does not tell."""

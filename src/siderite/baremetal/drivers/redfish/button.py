@@ -7,6 +7,7 @@ from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.redfish.lines import Lines
 
 _READING = "a reading of its power"
@@ -47,12 +48,12 @@ class RedfishButton:
             )
         return _SAID[said]
 
-    async def press(self, at: Endpoint, order: PowerOrder) -> None:
+    async def press(self, at: Endpoint, order: PowerOrder) -> Task | None:
         """Give an order."""
-        await reset(self._lines, at, f"power {order}", *_RESETS[order])
+        return await reset(self._lines, at, f"power {order}", *_RESETS[order])
 
 
-async def reset(lines: Lines, at: Endpoint, doing: str, *kinds: str) -> None:
+async def reset(lines: Lines, at: Endpoint, doing: str, *kinds: str) -> Task | None:
     """Have the system reset in the first of these ways that its BMC offers."""
 
     def post(system: Any) -> None:
@@ -64,4 +65,4 @@ async def reset(lines: Lines, at: Endpoint, doing: str, *kinds: str) -> None:
         known = ", ".join(sorted(offered))
         raise Refused(at.bmc, doing, f"it offers no {' or '.join(kinds)}, only {known}")
 
-    await lines.system(at, doing, post, fresh=False)
+    return await lines.order(at, doing, post, fresh=False)

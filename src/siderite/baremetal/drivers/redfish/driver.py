@@ -23,6 +23,7 @@ from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.redfish.media import RedfishMedia
 from siderite.baremetal.drivers.redfish.settings import STEPS
 from siderite.baremetal.drivers.redfish.settings import RedfishSettings
+from siderite.baremetal.drivers.redfish.tasks import RedfishTasks
 from siderite.baremetal.drivers.switch import Switch
 
 _INTERFACES: dict[str, tuple[str, ...]] = {
@@ -44,17 +45,18 @@ _INTERFACES: dict[str, tuple[str, ...]] = {
 
 def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent, sol: Console) -> Driver:
     """The hardware type over these lines; `sol` carries serial over LAN."""
-    switch = Switch(RedfishButton(lines))
+    tasks = RedfishTasks(lines)
+    switch = Switch(RedfishButton(lines), tasks=tasks)
     board, media, inside = RedfishBoard(lines), RedfishMedia(lines), RedfishInside(lines)
 
-    settings = RedfishSettings(lines, switch, inside)
+    settings = RedfishSettings(lines, switch, inside, tasks)
 
     async def inspect(at: Endpoint, step: Step, token: str) -> Outcome:
         properties, found = await inside.inspect(at)
         return Done({"properties": {**at.properties, **properties}}, found=found)
 
     steps = AgentSteps(
-        Booter(switch, board, media, ramdisks),
+        Booter(switch, board, media, ramdisks, tasks),
         agent,
         own={
             Family.INSPECT: [INSPECT],

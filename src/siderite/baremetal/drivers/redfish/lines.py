@@ -6,7 +6,7 @@ a TCP connection that needs no thread, and then by a small pool for its like: a 
 a rack of BMCs that take calls and never answer, does not keep others from being heard.
 
 A BMC has room for few sessions: a line keeps its own through failures, and is logged out when it is
-given up.
+given up. Orders that a BMC answers with the address of a task give that back (`tasks` asks for it).
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.redfish.errors import spoils
 from siderite.baremetal.drivers.redfish.errors import told
 
@@ -37,6 +38,8 @@ T = TypeVar("T")
 _MAX_LINES = 2000
 _PROBE_S = 3.0
 _LOG_OUT_S = 2.0
+_ACCEPTED, _GONE = 202, (404, 410)
+_LONGEST_ADDRESS = 1000
 _YES = {"1", "true", "yes", "on", "t", "y"}
 _NO = {"0", "false", "no", "off", "f", "n"}
 
@@ -119,9 +122,12 @@ class Line:
         """The last call did not get through, or there was none."""
         self.worked = False
         """A call has got through: address, account and system are right, or were."""
+        self.tasks: list[str] = []
+        """Where the BMC tells how it goes with the last order, if it follows that later."""
         self._root: Any = None
         self._login: Any = None
         self._system: Any = None
+        self._pages: Any = None
 
     def system(self, timeout_s: float) -> Any:
         """sushy's system, opened if need be. Blocks."""
@@ -132,8 +138,24 @@ class Line:
     def root(self, timeout_s: float) -> Any:
         """sushy's service root, opened if need be. Blocks."""
         if self._root is None:
-            self._root, self._login = _open(self.address, timeout_s)
+            self._root, self._login, self._pages = _open(self.address, timeout_s, self._noted)
         return self._root
+
+    def page(self, path: str, timeout_s: float) -> Any:
+        """The BMC's plain answer at an address; None if there is nothing. Blocks."""
+        self.root(timeout_s)
+        from sushy import exceptions  # noqa: PLC0415
+
+        try:
+            return self._pages.get(path)
+        except exceptions.HTTPError as why:
+            if why.status_code not in _GONE:
+                raise
+            return None
+
+    def _noted(self, answer: Any) -> None:
+        if answer.status_code == _ACCEPTED and answer.request.method != "GET":
+            self.tasks += _monitor(answer)
 
     @property
     def is_open(self) -> bool:
@@ -143,13 +165,30 @@ class Line:
     def drop(self) -> Any:
         """Begin anew with the next call; the login that is left behind, if there was one."""
         login, self._root, self._login, self._system = self._login, None, None, None
+        self._pages = None
         return login
 
 
-def _open(address: Address, timeout_s: float) -> tuple[Any, Any]:
-    """sushy's service root, and its login."""
+def _monitor(answer: Any) -> list[str]:
+    """Where a BMC tells of the task that it began. Only the path, for the session's key goes there:
+    the BMC has been found where the operator said it is.
+    """
+    try:
+        told = answer.json() if answer.content else {}
+    except ValueError:
+        told = {}
+    body = told if isinstance(told, dict) else {}
+    where = answer.headers.get("Location") or body.get("TaskMonitor") or body.get("@odata.id")
+    parts = urlsplit(str(where or ""))
+    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    return [path] if path.startswith("/") and len(path) <= _LONGEST_ADDRESS else []
+
+
+def _open(address: Address, timeout_s: float, noted: Callable[[Any], None]) -> tuple[Any, Any, Any]:
+    """sushy's service root, its login, and what carries its calls; `noted` sees every answer."""
     import sushy  # noqa: PLC0415 (it takes a third of a second, and only real BMCs need it)
     from sushy import auth  # noqa: PLC0415
+    from sushy.connector import Connector  # noqa: PLC0415
 
     # It logs every failure as well as raising it; what is worth telling we tell, once.
     logging.getLogger("sushy").setLevel(logging.CRITICAL)
@@ -159,20 +198,21 @@ def _open(address: Address, timeout_s: float) -> tuple[Any, Any]:
         "session": auth.SessionAuth,
     }
     login = kinds[address.auth](username=address.username, password=address.password)
-    root = sushy.Sushy(
+    pages = Connector(
         address.url,
-        auth=login,
         verify=address.verify,
+        response_callback=noted,
         # One attempt: what is worth another is asked again by the work that wants it.
         server_side_retries=1,
         server_side_retries_delay=0.2,
-        read_timeout=timeout_s,
+        default_request_timeout=timeout_s,
         connect_timeout=min(5.0, timeout_s),
     )
+    root = sushy.Sushy(address.url, auth=login, connector=pages)
     # It would log out whenever it becomes garbage: perhaps in the event loop, which would wait for
     # a BMC that is silent. We do it ourselves, in a thread.
     root._auth = None
-    return root, login
+    return root, login, pages
 
 
 def _log_out(login: Any) -> None:
@@ -195,14 +235,34 @@ class Lines:
     ) -> T:
         """What `work` makes of the node's system, read anew if it was read before."""
 
-        def talk(line: Line) -> T:
-            known = line.is_open
-            system = line.system(self._timeout_s)
-            if fresh and known:
-                system.refresh(force=True)
-            return work(system)
+        return await self._call(at, doing, lambda line: work(self._system(line, fresh=fresh)))
+
+    async def order(
+        self, at: Endpoint, doing: str, *works: Callable[[Any], None], fresh: bool = True
+    ) -> Task | None:
+        """Give the node's system these orders, up to one that its BMC follows by a task."""
+
+        def talk(line: Line) -> Task | None:
+            system = self._system(line, fresh=fresh)
+            for left, work in zip(range(len(works) - 1, -1, -1), works, strict=True):
+                line.tasks.clear()
+                work(system)
+                if line.tasks:
+                    return Task(line.tasks[-1], doing, more=left > 0)
+            return None
 
         return await self._call(at, doing, talk)
+
+    async def page(self, at: Endpoint, doing: str, path: str) -> Any:
+        """The BMC's plain answer at an address; None if there is nothing."""
+        return await self._call(at, doing, lambda line: line.page(path, self._timeout_s))
+
+    def _system(self, line: Line, *, fresh: bool) -> Any:
+        known = line.is_open
+        system = line.system(self._timeout_s)
+        if fresh and known:
+            system.refresh(force=True)
+        return system
 
     async def root(self, at: Endpoint, doing: str, work: Callable[[Any], T]) -> T:
         """What `work` makes of the BMC's service root."""

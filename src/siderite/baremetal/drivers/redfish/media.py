@@ -10,6 +10,7 @@ from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Medium
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.redfish.lines import Lines
 
 _KINDS = {
@@ -38,26 +39,31 @@ class RedfishMedia:
 
         return await self._lines.system(at, "its virtual media", read)
 
-    async def insert(self, at: Endpoint, device: MediaDevice, image_url: str) -> None:
+    async def insert(self, at: Endpoint, device: MediaDevice, image_url: str) -> Task | None:
         """Put an image into the slot of this kind, in the place of what is there."""
         doing = f"inserting an image as {device}"
 
-        def post(system: Any) -> None:
-            slots = [slot for slot in _slots(system) if _is(slot, device)]
+        slots: list[Any] = []
+
+        def make_room(system: Any) -> None:
+            slots.extend(slot for slot in _slots(system) if _is(slot, device))
             if not slots:
                 raise Refused(
                     at.bmc, doing, "it has no virtual media of this kind",
                     "Boot the node by iPXE (boot_interface ipxe), or license the BMC for it.",
                 )  # fmt: skip
             if any(slot.inserted and slot.image == image_url for slot in slots):
-                return
-            if slots[0].inserted:
+                slots.clear()  # nothing is left to do
+            elif slots[0].inserted:
                 slots[0].eject_media()
-            slots[0].insert_media(image_url, inserted=True, write_protected=True)
 
-        await self._lines.system(at, doing, post)
+        def put(system: Any) -> None:
+            if slots:
+                slots[0].insert_media(image_url, inserted=True, write_protected=True)
 
-    async def eject(self, at: Endpoint, device: MediaDevice) -> None:
+        return await self._lines.order(at, doing, make_room, put)
+
+    async def eject(self, at: Endpoint, device: MediaDevice) -> Task | None:
         """Take out what is in the slots of this kind."""
 
         def post(system: Any) -> None:
@@ -65,7 +71,7 @@ class RedfishMedia:
                 if _is(slot, device) and slot.inserted:
                     slot.eject_media()
 
-        await self._lines.system(at, f"ejecting {device}", post)
+        return await self._lines.order(at, f"ejecting {device}", post)
 
 
 def _slots(system: Any) -> Iterable[Any]:

@@ -1,0 +1,102 @@
+"""A machine of paper behind a Redfish BMC: it follows at once, and notes what it starts from.
+
+It is no server of its own, but stands behind `redfish_front`, in the place of sushy-emulator and a
+virtual machine, where tests ask so often that these would take long.
+"""
+
+import json
+from typing import Any
+
+import httpx
+
+SYSTEM = "/redfish/v1/Systems/1"
+MEDIA = f"{SYSTEM}/VirtualMedia"
+CD = f"{MEDIA}/Cd"
+BIOS = f"{SYSTEM}/Bios"
+_SETTINGS = f"{BIOS}/Settings"
+
+
+class Paper:
+    """One system with a CD drive and one BIOS setting."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.image: str | None = None
+        self.starts_from = "None"
+        self.settings = {"Speed": "Slow"}
+        self.starts: list[str] = []
+        """What it started from, each time: an image's address, or `disk`."""
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def request(
+        self, method: str, path: str, *, content: bytes, headers: dict[str, str]
+    ) -> httpx.Response:
+        """One request, as httpx answers it."""
+        place = path.rstrip("/")
+        if method == "GET":
+            page = self._pages().get(place)
+            status = 404 if page is None else 200
+            return httpx.Response(status, json={"@odata.id": place, **(page or {})})
+        body = json.loads(content) if content else {}
+        match method, place.removeprefix(SYSTEM):
+            case "POST", "/Reset":
+                self._reset(body["ResetType"])
+            case "POST", "/VirtualMedia/Cd/Insert":
+                if self.image is not None:
+                    return httpx.Response(400, json={"error": {"message": "it is not empty"}})
+                self.image = body["Image"]
+            case "POST", "/VirtualMedia/Cd/Eject":
+                self.image = None
+            case "PATCH", "":
+                self.starts_from = body["Boot"]["BootSourceOverrideTarget"]
+            case "PATCH", "/Bios/Settings":
+                self.settings |= body["Attributes"]
+        return httpx.Response(204)
+
+    def _reset(self, kind: str) -> None:
+        if kind == "ForceOff":
+            self.is_on = False
+        elif kind == "ForceRestart" or not self.is_on:
+            self.is_on = True
+            medium = self.image if self.starts_from == "Cd" else None
+            self.starts.append(medium or "disk")
+
+    def _pages(self) -> dict[str, dict[str, Any]]:
+        resets = ["On", "ForceOff", "ForceRestart"]
+        return {
+            "/redfish/v1": {
+                "Id": "Root", "Name": "Root", "RedfishVersion": "1.13.0",
+                "Systems": {"@odata.id": "/redfish/v1/Systems"},
+            },
+            SYSTEM: {
+                "Id": "1", "Name": "System", "PowerState": "On" if self.is_on else "Off",
+                "Boot": {
+                    "BootSourceOverrideTarget": self.starts_from,
+                    "BootSourceOverrideEnabled": "Once",
+                    "BootSourceOverrideTarget@Redfish.AllowableValues": ["None", "Hdd", "Cd"],
+                },
+                "Bios": {"@odata.id": BIOS},
+                "VirtualMedia": {"@odata.id": MEDIA},
+                "Actions": {"#ComputerSystem.Reset": {
+                    "target": f"{SYSTEM}/Reset", "ResetType@Redfish.AllowableValues": resets,
+                }},
+            },
+            MEDIA: {
+                "Name": "Media", "Members": [{"@odata.id": CD}], "Members@odata.count": 1,
+            },
+            CD: {
+                "Id": "Cd", "Name": "Cd", "MediaTypes": ["CD"], "Image": self.image,
+                "Inserted": self.image is not None,
+                "Actions": {
+                    "#VirtualMedia.InsertMedia": {"target": f"{CD}/Insert"},
+                    "#VirtualMedia.EjectMedia": {"target": f"{CD}/Eject"},
+                },
+            },
+            BIOS: {
+                "Id": "Bios", "Name": "Bios", "Attributes": self.settings,
+                "@Redfish.Settings": {"SettingsObject": {"@odata.id": _SETTINGS}},
+            },
+            _SETTINGS: {"Id": "Settings", "Name": "Settings", "Attributes": {}},
+        }  # fmt: skip
