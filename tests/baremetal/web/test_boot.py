@@ -21,7 +21,7 @@ async def booting(app, phase):
     assert made.status == 201, made
 
 
-@pytest.mark.parametrize("phase", ["on", "up"])
+@pytest.mark.parametrize("phase", ["on", "lost", "up"])
 def test_a_machine_whose_node_waits_for_a_ramdisk_boots_it(tmp_path, phase):
     async def story():
         async with running(tmp_path) as app:

@@ -29,6 +29,6 @@ async def for_address(ctx: Context, mac: str) -> Netboot | None:
         return None
     record: Any = NODES.value(rows[0][0]).driver_internal_info.get("ramdisk") or {}
     boot = record.get("boot")
-    if not boot or record.get("phase") not in ("on", "up"):
+    if not boot or record.get("phase") not in ("on", "lost", "up"):
         return None
     return Netboot(boot["kernel"], boot["ramdisk"], boot["params"])
