@@ -7,6 +7,7 @@ from siderite.baremetal.usecases import power_watch
 from siderite.core import metrics
 from siderite.core.store import Op
 from tests.compute.cloud import cloud
+from tests.support.known import empty_mind
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def test_one_spoilt_record_is_named_and_takes_nothing_else_down(tmp_path, unseen
         bad, good = app.make_node(name="bad"), app.make_node(name="good")
         spoilt = f'{{"uuid":"{bad}","version":"one"}}'
         app.run(store.commit([Op("UPDATE nodes SET doc = ? WHERE uuid = ?", (spoilt, bad), 1)]))
-        store._known.clear()  # as after a start
+        empty_mind(store)
         app.run(store.commit([Op("UPDATE hosts SET doc = '{' WHERE id = 1", (), 1)]))
 
         names = [node["name"] for node in app.ask("GET", "/v1/nodes").json["nodes"]]

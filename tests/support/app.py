@@ -37,6 +37,7 @@ from siderite.core.config import Config
 from siderite.core.ids import new_uuid
 from siderite.core.times import iso
 from siderite.core.transition import Cause
+from tests.support.known import check_known
 
 T = TypeVar("T")
 URL = "http://cloud.test"
@@ -201,7 +202,7 @@ class Application:
             "uuid": new_uuid(),
             "driver": "fake-hardware",
             "created_at": iso(change.now),
-            "provision_state": state,
+            "provision_state": str(state),
             "target_provision_state": NODE.states[state].target,
             **self.program.baremetal.cards["fake-hardware"].fill_in({}),
             **fields,
@@ -241,12 +242,13 @@ async def running(
         async with wiring.carrying_on(program):
             app.token = await app.login()
             yield app
-        return
-    try:
-        app.token = await app.login()
-        yield app
-    finally:
-        await program.close()
+    else:
+        try:
+            app.token = await app.login()
+            yield app
+        finally:
+            await program.close()
+    check_known(program.store)
 
 
 class Standing:

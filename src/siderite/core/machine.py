@@ -7,6 +7,7 @@ is `core.transition`'s job, the one door.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
 
 import msgspec
@@ -66,9 +67,13 @@ class Machine:
 
     def __init__(self, name: str, states: tuple[State, ...], rows: tuple[Row, ...]) -> None:
         self.name = name
-        self.states = {state.name: state for state in states}
-        self.rows = rows
-        self._next = {(row.state, row.event): row for row in rows}
+        # What is recorded is plain text, whatever the names are: so it is of the type that is read.
+        self.states = {
+            str(state.name): replace(state, name=str(state.name), target=_text(state.target))
+            for state in states
+        }
+        self.rows = tuple(replace(row, target=_text(row.target)) for row in rows)
+        self._next = {(row.state, row.event): row for row in self.rows}
         if len(self.states) != len(states) or len(self._next) != len(rows):
             raise ValueError(f"machine {name}: a state or a (state, event) pair is there twice")
         for row in rows:
@@ -108,3 +113,7 @@ class Machine:
             target = row.target if row.target is not None else self.states[row.to].target
             lines.append(f"| {row.state} | {row.event} | {row.to} | {target or ''} |")
         return "\n".join(lines)
+
+
+def _text(name: str | None) -> str | None:
+    return None if name is None else str(name)

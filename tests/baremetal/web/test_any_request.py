@@ -20,6 +20,7 @@ from tests.baremetal.web import expect
 from tests.baremetal.web import odd
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.known import empty_mind
 
 repeatable = hypothesis.settings(
     max_examples=60,
@@ -67,6 +68,7 @@ def one_node(app: Standing, **fields: Any) -> Iterator[str]:
     finally:
         ops = [Op(f"DELETE FROM {table}") for table in EMPTIED]
         app.run(app.app.program.store.commit(ops))
+        empty_mind(app.app.program.store)
 
 
 def check(app: Standing, method: str, path: str, **how: Any) -> Answer:

@@ -214,3 +214,12 @@ def test_a_node_that_is_not_there_is_not_found(
     if path == "/maintenance":
         body = {}
     refused(app.ask(method, f"/v1/nodes/{ident}{path}", body), 404, "could not be found")
+
+
+def test_a_node_on_its_way_says_where_to_in_the_words_of_the_api(app: Standing) -> None:
+    """Although what is told of was written a moment ago, by the machine."""
+    uuid = app.plant("manageable")
+    assert wish(app, uuid, "provide").status == 202
+    answer = wish(app, uuid, "inspect")
+    assert answer.status == 409
+    assert " It is on its way to 'available'; " in answer.sentence

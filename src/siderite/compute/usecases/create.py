@@ -220,7 +220,7 @@ def _server(batch: _Batch, index: int, change: Change) -> Server:
         user_id=who.user_id,
         reservation_id=batch.reservation,
         launch_index=index,
-        vm_state=V.BUILDING,
+        vm_state=V.BUILDING.value,
         task_state="scheduling",
         flavor=snapshot,
         image=wish.image,

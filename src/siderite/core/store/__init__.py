@@ -38,7 +38,9 @@ class Append(Op, frozen=True):
 
 
 class Row(Op, frozen=True):
-    """The whole row of a resource is written; `value` is what it then holds, None if it is gone."""
+    """The whole row of a resource is written; `value` is what it then holds, None if it is gone or
+    too large to be kept in mind.
+    """
 
     table: str = ""
     uuid: str = ""
@@ -69,7 +71,9 @@ class Store(Protocol):
         ...
 
     def recall(self, table: str, uuid: str) -> object:
-        """The value of a row that was lately written, if it is sure to be what is committed."""
+        """The value of a row that was lately written, if it is sure to be what is committed; others
+        get the same object.
+        """
         ...
 
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:

@@ -63,11 +63,9 @@ class SqliteStore:
         self.is_ailing = False
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
-        connection = self._writer
-        if self._committing is not None:
-            connection = self._reader
-            if connection is self._writer:
-                await asyncio.wait([self._committing])
+        while self._committing is not None and self._reader is self._writer:
+            await asyncio.wait([self._committing])
+        connection = self._writer if self._committing is None else self._reader
         try:
             return connection.execute(sql, args).fetchall()
         except sqlite3.DatabaseError as why:
@@ -131,13 +129,13 @@ class SqliteStore:
         if self._committing is not None or self._is_telling or not self._queue:
             return
         queue, self._queue = self._queue, []
+        self._begin(queue)
+
+    def _begin(self, queue: list[_HandedIn]) -> None:
         try:
             answers, ops = self._run_all(queue)
         except sqlite3.Error as why:
-            self._undo()
-            meaning = _meaning(why)
-            self.is_ailing = isinstance(meaning, Unavailable)
-            _answer([(done, None, meaning) for _, done, _ in queue])
+            self._failed(queue, _meaning(why))
             return
         rows = [op for op in ops if isinstance(op, Row)]
         for row in rows:  # reads may see it before we hear that it is committed
@@ -146,7 +144,7 @@ class SqliteStore:
             self._thread, self._append_and_commit, [op for op in ops if isinstance(op, Append)]
         )
         self._committing = commit
-        commit.add_done_callback(partial(self._committed, answers, rows))
+        commit.add_done_callback(partial(self._committed, queue, answers, rows))
 
     def _append_and_commit(self, appends: list[Append]) -> None:
         """In a thread: few statements, as each gives the loop a turn before the next."""
@@ -168,17 +166,33 @@ class SqliteStore:
         self._writer.execute(some[0].head + ", ".join([line] * rows), args)
 
     def _committed(
-        self, answers: list[_Answer], rows: list[Row], commit: asyncio.Future[None]
+        self,
+        queue: list[_HandedIn],
+        answers: list[_Answer],
+        rows: list[Row],
+        commit: asyncio.Future[None],
     ) -> None:
-        self._committing, self._is_telling = None, True
+        self._committing = None
         why = commit.exception()
         if why is None:
             self._know(rows)
-        else:
-            self._undo()
-            meaning = _meaning(why)
-            answers = [(done, None, meaning) for done, _, _ in answers]
+            self._over(answers)
+            return
+        meaning = _meaning(why)
+        if isinstance(meaning, Unavailable) or not _appends(queue):
+            self._failed(queue, meaning)
+            return
+        # Whose rows they were that cannot be appended shows when each writes its own.
+        self._undo()
+        self._begin([([*map(_written, some)], done, gives) for some, done, gives in queue])
+
+    def _failed(self, queue: list[_HandedIn], why: BaseException) -> None:
+        self._undo()
+        self._over([(done, None, why) for _, done, _ in queue])
+
+    def _over(self, answers: list[_Answer]) -> None:
         self.is_ailing = all(isinstance(error, Unavailable) for _, _, error in answers)
+        self._is_telling = True
         self._tell(answers)
 
     def _know(self, rows: list[Row]) -> None:
@@ -233,7 +247,7 @@ class SqliteStore:
                     failed[number] = half.why
                     self._undo()
                     break
-                except (Lost, Duplicate, Unavailable, sqlite3.Error) as why:
+                except Exception as why:
                     failed[number] = why
                     if not self._writer.in_transaction:
                         break
@@ -254,7 +268,7 @@ class SqliteStore:
                 if op.rows is not None and cursor.rowcount != op.rows:
                     touched = touched or cursor.rowcount > 0
                     raise Lost(op.sql)
-            except (Lost, sqlite3.Error) as why:
+            except Exception as why:
                 meaning = _meaning(why)
                 if touched:
                     raise _HalfWay(meaning) from why
@@ -288,6 +302,15 @@ def _connect(path: str) -> sqlite3.Connection:
     for name, function in (("has_pattern", is_in), ("word_has_pattern", is_in_a_word)):
         connection.create_function(name, 2, function, deterministic=True)
     return connection
+
+
+def _appends(queue: list[_HandedIn]) -> bool:
+    return any(isinstance(op, Append) for ops, _, _ in queue for op in ops)
+
+
+def _written(op: Op) -> Op:
+    """The same as a statement of its own."""
+    return Op(op.sql, op.args, op.rows) if isinstance(op, Append) else op
 
 
 def _answer(answers: list[_Answer]) -> None:

@@ -33,6 +33,9 @@ from siderite.core.store import Value
 
 log = get_logger("store")
 
+LARGE = 32 * 1024
+"""The length of documents whose values are not kept in mind: a config drive may have many MiB."""
+
 _UUID = re.compile(r'"uuid":\s*"([^"]{1,64})"')
 
 
@@ -92,7 +95,8 @@ class Table(Generic[R]):
     ) -> None:
         """`numbers` are columns that are no text, `required` those that are never NULL; a `slim`
         table has an index of all columns by id, for SQLite. The store may know by itself what a
-        `recalled` one holds: all that writes it are the ops of this class.
+        `recalled` one holds: all that writes it are the ops of this class, and nobody changes a
+        value, or anything in it.
         """
         self.name = name
         self.kind = kind
@@ -114,8 +118,9 @@ class Table(Generic[R]):
     def insert(self, value: R) -> Op:
         """The op that adds a new value."""
         found = map(_plain, self._values(value))
-        args = (value.uuid, value.version, self._doc(value), self.render(value), *found)
-        return self._op(self._insert, args, value.uuid, value)
+        doc = self._doc(value)
+        args = (value.uuid, value.version, doc, self.render(value), *found)
+        return self._op(self._insert, args, value.uuid, value if len(doc) < LARGE else None)
 
     def swap(self, before: R, after: R) -> Op:
         """The op that puts `after` in the place of `before`, if that is still there."""
@@ -127,15 +132,16 @@ class Table(Generic[R]):
             sets = ", ".join(f"{column} = ?" for column in ("version", "doc", "body", *key))
             sql = f"UPDATE {self.name} SET {sets} WHERE uuid = ? AND version = ?"
             self._updates[key] = sql
+        doc = self._doc(after)
         values = (
             after.version,
-            self._doc(after),
+            doc,
             self.render(after),
             *map(_plain, compress(now, differs)),
             before.uuid,
             before.version,
         )
-        return self._op(sql, values, after.uuid, after)
+        return self._op(sql, values, after.uuid, after if len(doc) < LARGE else None)
 
     def hold(self, value: R) -> Op:
         """The op that changes nothing, if the value is still the one that was read: for decisions
