@@ -170,9 +170,10 @@ def made_up(kind: Any, *, bare: bool = False, **changes: Any) -> Any:
         return made_up(next(one for one in inner if one is not NoneType), bare=bare)
     if origin is tuple and inner[-1] is not Ellipsis:
         return tuple(made_up(one, bare=bare) for one in inner)
-    if origin in (list, tuple, set, frozenset):
-        return origin([] if bare else [made_up(inner[0])])
-    if origin is dict or kind is dict:
+    if origin in (Sequence, list, tuple, set, frozenset):
+        some = list if origin is Sequence else origin
+        return some([] if bare else [made_up(inner[0])])
+    if origin in (Mapping, dict) or kind is dict:
         return {} if bare else {_FREE: made_up(inner[1]) if inner else _FREE}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return list(kind)[-1 if bare else 0]

@@ -7,7 +7,6 @@ import hmac
 from collections.abc import Mapping
 from typing import Any
 
-from siderite.baremetal.domain.node import Json
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import P
 
@@ -36,7 +35,7 @@ MAY_LOOK_UP = frozenset({
 """States in which a ramdisk may be expected; to others the node is not there."""
 
 
-def without_session(info: Json) -> Json:
+def without_session(info: Mapping[str, Any]) -> Mapping[str, Any]:
     """The same without anything of a ramdisk; the same object if there was nothing."""
     if _SESSION.isdisjoint(info):
         return info

@@ -1,6 +1,7 @@
 """A node as a value: fields as on the wire, times as ISO text; `version` counts its changes."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -29,11 +30,11 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     updated_at: str | None = None
     name: str | None = None
     driver: str
-    driver_info: Json = {}
-    driver_internal_info: Json = {}
-    properties: Json = {}
-    extra: Json = {}
-    instance_info: Json = {}
+    driver_info: Mapping[str, Any] = {}
+    driver_internal_info: Mapping[str, Any] = {}
+    properties: Mapping[str, Any] = {}
+    extra: Mapping[str, Any] = {}
+    instance_info: Mapping[str, Any] = {}
     instance_uuid: str | None = None
     instance_name: str | None = None
     chassis_uuid: str | None = None
@@ -52,11 +53,11 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     inspection_started_at: str | None = None
     inspection_finished_at: str | None = None
-    clean_step: Json = {}
-    deploy_step: Json = {}
-    service_step: Json = {}
-    raid_config: Json = {}
-    target_raid_config: Json = {}
+    clean_step: Mapping[str, Any] = {}
+    deploy_step: Mapping[str, Any] = {}
+    service_step: Mapping[str, Any] = {}
+    raid_config: Mapping[str, Any] = {}
+    target_raid_config: Mapping[str, Any] = {}
     boot_mode: str | None = None
     secure_boot: bool | None = None
 
@@ -75,7 +76,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     vendor_interface: str | None = None
 
     resource_class: str | None = None
-    traits: list[str] = []
+    traits: Sequence[str] = []
     conductor_group: str = ""
     conductor: str | None = None
     automated_clean: bool | None = None
@@ -87,7 +88,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lessee: str | None = None
     description: str | None = None
     allocation_uuid: str | None = None
-    network_data: Json = {}
+    network_data: Mapping[str, Any] = {}
     shard: str | None = None
     parent_node: str | None = None
     disable_power_off: bool = False

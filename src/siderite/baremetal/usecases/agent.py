@@ -4,6 +4,7 @@ Anybody can call these: what they cost is bounded, and a node in which no ramdis
 there. Who was given a node's token is known by it from then on.
 """
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
@@ -78,7 +79,7 @@ async def lookup(
     return await ctx.door.attempt(Cause(), found or "", decide)
 
 
-def _given(node: Node, *, gives_token: bool) -> tuple[Json, str | None]:
+def _given(node: Node, *, gives_token: bool) -> tuple[Mapping[str, object], str | None]:
     """What the node remembers after a ramdisk asked for its token, and what that is told."""
     info = node.driver_internal_info
     if agent.TOKEN in info:

@@ -1,6 +1,7 @@
 """A node's traits: set, added, removed, cleared."""
 
 from collections.abc import Callable
+from collections.abc import Sequence
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
@@ -13,7 +14,7 @@ from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.transition import Change
 
-Edit = Callable[[list[str]], list[str]]
+Edit = Callable[[Sequence[str]], list[str]]
 """How to get from the traits there are to those wanted."""
 
 
@@ -39,7 +40,7 @@ async def change_of_node(ctx: Context, ident: str, edit: Edit, by: By) -> Node:
 def without(trait: str) -> Edit:
     """Take a trait away, which must be there."""
 
-    def edit(traits: list[str]) -> list[str]:
+    def edit(traits: Sequence[str]) -> list[str]:
         if trait not in traits:
             raise NotFound(f"There is no trait {trait[:80]!r} here; it has: {', '.join(traits)}.")
         return [name for name in traits if name != trait]

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable
 from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ class Traits:
     kind: str
     policies: tuple[str, str]
     since: int
-    read: Callable[["Service", str, By], Awaitable[list[str]]]
+    read: Callable[["Service", str, By], Awaitable[Sequence[str]]]
     change: Callable[["Service", str, Edit, By], Awaitable[object]]
     without: Callable[[str], Edit]
 
@@ -102,7 +103,7 @@ class Traits:
         return Response(status=204)
 
 
-async def _of_node(service: "Service", ident: str, by: By) -> list[str]:
+async def _of_node(service: "Service", ident: str, by: By) -> Sequence[str]:
     return (await find.node(service.ctx, ident, by.who)).traits
 
 

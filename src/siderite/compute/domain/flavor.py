@@ -1,6 +1,7 @@
 """A flavor: a size that servers can have, with who may use it."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -27,8 +28,8 @@ class Flavor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_public: bool = True
     disabled: bool = False
     description: str | None = None
-    extra_specs: dict[str, str] = {}
-    projects: list[str] = []
+    extra_specs: Mapping[str, str] = {}
+    projects: Sequence[str] = []
     """Who may use it when it is not public."""
 
     def changed(self, now: float, changes: Mapping[str, Any]) -> "Flavor":

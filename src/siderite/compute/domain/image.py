@@ -1,5 +1,6 @@
 """Images as compute sees them, wherever they are kept."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
@@ -25,7 +26,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     checksum: str | None = None
     created_at: str | None = None
     updated_at: str | None = None
-    properties: dict[str, str] = {}
+    properties: Mapping[str, str] = {}
     """Its own properties only: os_shutdown_timeout, hw_disk_bus, …"""
 
 

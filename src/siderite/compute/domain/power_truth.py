@@ -5,6 +5,7 @@ the machine is put back. `observe`: only what was seen is noted. A power that ca
 nothing, and neither does one of a server that something is being done to.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from siderite.compute.domain.power import Power
@@ -57,7 +58,7 @@ def _noted(recorded: Power, seen: Power) -> Verdict:
     return Verdict.NOTHING if recorded == seen else Verdict.NOTE
 
 
-def policy_of(metadata: dict[str, str], default: str) -> Policy:
+def policy_of(metadata: Mapping[str, str], default: str) -> Policy:
     """A server's own policy (its metadata `power_policy`), or the default."""
     word = metadata.get("power_policy", "").lower()
     return Policy(word) if word in set(Policy) else Policy(default)

@@ -1,6 +1,7 @@
 """A server as a value: all that is known of it, and all that it takes to make it again."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from hashlib import sha224
 from typing import Any
 
@@ -40,13 +41,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     placed and made again.
     """
 
-    networks: str | list[dict[str, Any]] = "auto"
-    hints: dict[str, Any] = {}
+    networks: str | Sequence[Mapping[str, Any]] = "auto"
+    hints: Mapping[str, Any] = {}
     user_data: str | None = None
     public_key: str | None = None
-    block_devices: list[dict[str, Any]] = []
-    security_groups: list[str] = []
-    personality: list[dict[str, str]] = []
+    block_devices: Sequence[Mapping[str, Any]] = []
+    security_groups: Sequence[str] = []
+    personality: Sequence[Mapping[str, str]] = []
     admin_password: str | None = None
     forced_host: str | None = None
     forced_node: str | None = None
@@ -100,11 +101,11 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     request: Request
     key_name: str | None = None
     config_drive: bool = False
-    metadata: dict[str, str] = {}
-    tags: list[str] = []
-    ports: list[Port] = []
+    metadata: Mapping[str, str] = {}
+    tags: Sequence[str] = []
+    ports: Sequence[Port] = []
     group: str | None = None
-    trusted_certificates: list[str] | None = None
+    trusted_certificates: Sequence[str] | None = None
     access_ip_v4: str | None = None
     access_ip_v6: str | None = None
     disk_config: str = "MANUAL"
@@ -117,16 +118,16 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     terminated_at: str | None = None
     deleted_at: str | None = None
     fault: Fault | None = None
-    refusals: dict[str, str] = {}
+    refusals: Mapping[str, str] = {}
     """Per host, why it was not chosen, when none was."""
-    tried: list[str] = []
+    tried: Sequence[str] = []
     """Hosts on which building it failed."""
     claim: str | None = None
     """Which of its claims is that of the place it is in."""
     move: Move | None = None
     counted: tuple[int, int] | None = None
     """The vCPUs and MiB that its project's quota counts, while they are not its flavor's."""
-    backups: dict[str, list[str]] = {}
+    backups: Mapping[str, Sequence[str]] = {}
     """Images that createBackup made of it, by the kind of backup, oldest first."""
     shelved_image: str | None = None
     shelved_at: str | None = None

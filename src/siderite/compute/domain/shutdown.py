@@ -4,6 +4,7 @@ The worker asks `decide` each time it looks; what was done so far is part of its
 restart goes on with the time that is left.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -86,7 +87,7 @@ def rewound(shutdown: Shutdown, now: float) -> Shutdown:
     return msgspec.structs.replace(shutdown, began=now - spent)
 
 
-def timeout_of(properties: dict[str, str], default_s: float) -> float:
+def timeout_of(properties: Mapping[str, str], default_s: float) -> float:
     """The image's own `os_shutdown_timeout`, if that is a number of seconds, 0 or more."""
     text = properties.get("os_shutdown_timeout", "").strip()
     asked = default_s

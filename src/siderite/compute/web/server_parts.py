@@ -1,5 +1,6 @@
 """What hangs below a server: metadata, tags, addresses."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -43,7 +44,7 @@ def _writable(server: Server) -> None:
 
 async def _meta(
     service: "Service", request: Request, changed: Any, *, replaces: bool = False
-) -> dict[str, str]:
+) -> Mapping[str, str]:
     limits = await service.ctx.quotas.limits(request.who.project_id or "")
 
     def changes(server: Server) -> dict[str, Any]:
