@@ -1,5 +1,7 @@
 """What a driver answers: done, waiting for something, or failed. Values, not exceptions."""
 
+from collections.abc import Awaitable
+from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
@@ -18,6 +20,10 @@ class Wait:
 
     reason: str
     again_in: float
+    call_off: Callable[[], Awaitable[None]] | None = field(default=None, compare=False)
+    """Ends what goes on in this process, and waits for that; None if nothing does. Asked for by
+    another process it would be begun a second time, so its lease is kept meanwhile.
+    """
 
 
 @dataclass(frozen=True, slots=True)

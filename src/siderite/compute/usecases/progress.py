@@ -14,6 +14,7 @@ from siderite.compute import store as rows
 from siderite.compute.domain.job import ActionEvent
 from siderite.compute.domain.job import Job
 from siderite.compute.domain.job import events_text
+from siderite.compute.domain.job import job_of
 from siderite.compute.domain.job import job_text
 from siderite.compute.domain.server import Fault
 from siderite.compute.domain.server import Server
@@ -197,6 +198,34 @@ async def waits(
         return after
 
     await _report(ctx, run, decide)
+
+
+async def goes_on(ctx: Context, run: Run, reason: str) -> Run:
+    """It takes its time, here: keep the lease, and show why."""
+    if reason == run.server.wait_reason:
+        return run
+
+    def decide(change: Change, server: Server) -> Server:
+        after = server.changed(change.now, {"wait_reason": reason})
+        change.put(SERVERS.swap(server, after))
+        change.put(
+            work.keep(
+                run.held, kind=run.held.kind, job=job_text(run.job), deadline=run.held.deadline,
+                reason=reason,
+            )
+        )  # fmt: skip
+        return after
+
+    server = await _report(ctx, run, decide)
+    return Run(msgspec.structs.replace(run.held, reason=reason), server, run.job)
+
+
+async def is_hurried(ctx: Context, run: Run) -> bool:
+    """Whether we lost the lease only to the same step, of which more was asked meanwhile."""
+    for item in await work.of_machine(ctx.door.store, run.held.machine):
+        if item.lane == run.held.lane and item.kind == run.held.kind:
+            return item.owner == run.held.owner and job_of(item.job).token == run.job.token
+    return False
 
 
 async def abandon(ctx: Context, held: Work) -> None:

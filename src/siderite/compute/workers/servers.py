@@ -1,5 +1,13 @@
-"""Carries out the work on servers: goes through its plan step by step, each committed."""
+"""Carries out the work on servers: goes through its plan step by step, each committed.
 
+What a driver does in this process, such as copying a disk, no other process knows of. Its work
+keeps its lease until that has ended; and if the lease is lost, because the server was deleted or
+reset by way of another process, that is called off before anybody else may touch the server.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -22,6 +30,20 @@ from siderite.core.fact import Fact
 from siderite.core.work import Work
 
 _NOT_YET_S = 1.0
+_LOOK_S = 2.0
+
+
+class _Hold:
+    """What goes on in this process for a piece of work."""
+
+    def __init__(self) -> None:
+        self.end: Callable[[], Awaitable[None]] | None = None
+
+    async def call_off(self) -> None:
+        """End it, if there is anything."""
+        end, self.end = self.end, None
+        if end is not None:
+            await end()
 
 
 class ServerWork:
@@ -37,25 +59,40 @@ class ServerWork:
         if server is None or server.deleted:
             await progress.abandon(self._ctx, held)
             return
-        first = Run(held, server, job_of(held.job))
-        plan = PLANS[first.kind]
-        run: Run | None = first
-        while run is not None:
-            run = await self._step(plan, run)
+        run, hold = Run(held, server, job_of(held.job)), _Hold()
+        plan = PLANS[run.kind]
+        try:
+            while (after := await self._step(plan, run, hold)) is not None:
+                run = after
+        except BaseException:
+            if hold.end is not None and not await self._is_hurried(run):
+                await hold.call_off()
+            raise
 
-    async def _step(self, plan: Plan, run: Run) -> Run | None:
+    async def _is_hurried(self, run: Run) -> bool:
+        """Whether what goes on here is still wanted, and our own process is the next to ask."""
+        if self._ctx.door.is_draining:
+            return False
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                return await progress.is_hurried(self._ctx, run)
+        except (Exception, asyncio.CancelledError):
+            return False
+
+    async def _step(self, plan: Plan, run: Run, hold: _Hold) -> Run | None:
         """One step; the run as it is afterwards, or None if there is nothing more to do now."""
         if is_late(self._hands, run) and not plan.never_late:
+            await hold.call_off()
             why = f" (last: {run.held.reason})" if run.held.reason else ""
             return await self._fail(plan, run, Failed(f"it was not done in time{why}"))
         if run.server.group is None or run.job.step:
-            return await self._take(plan, run)
+            return await self._take(plan, run, hold)
         # Members of a group are placed one after the other: each knows where the others are. What
         # other processes place at the same moment, the commit itself finds out.
         async with self._ctx.door.turns.of(f"group:{run.server.group}"):
-            return await self._take(plan, run)
+            return await self._take(plan, run, hold)
 
-    async def _take(self, plan: Plan, run: Run) -> Run | None:
+    async def _take(self, plan: Plan, run: Run, hold: _Hold) -> Run | None:
         try:
             told = await plan.steps[run.job.step](self._hands, run)
         except NoValidHost as none:
@@ -63,9 +100,12 @@ class ServerWork:
         except NotYet as why:
             await progress.waits(self._ctx, run, run.job, str(why), _NOT_YET_S)
             return None
+        hold.end = told.call_off if isinstance(told, Wait) else None
         match told:
             case Report():
                 return await self._done(plan, run, told)
+            case Wait() if hold.end is not None:
+                return await self._goes_on(run, told, hold)
             case Wait():
                 await progress.waits(self._ctx, run, run.job, told.reason, told.again_in)
             case Park():
@@ -77,6 +117,16 @@ class ServerWork:
             case _:
                 assert_never(told)
         return None
+
+    async def _goes_on(self, run: Run, told: Wait, hold: _Hold) -> Run | None:
+        """Look again in a moment; a process that is to stop leaves it to another."""
+        if self._ctx.door.is_draining:
+            await hold.call_off()
+            await progress.waits(self._ctx, run, run.job, told.reason, 0.0)
+            return None
+        run = await progress.goes_on(self._ctx, run, told.reason)
+        await asyncio.sleep(told.again_in)
+        return run
 
     async def _done(self, plan: Plan, run: Run, told: Report) -> Run | None:
         job = told.job or run.job

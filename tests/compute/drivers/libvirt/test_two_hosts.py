@@ -4,8 +4,10 @@ live.
 
 import asyncio
 import subprocess
+import time
 from collections.abc import Awaitable
 from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,9 @@ from siderite.compute.domain.power import Power
 from siderite.compute.domain.usage import Usage
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.libvirt import copying
+from siderite.compute.drivers.libvirt.volumes import Progress
+from siderite.compute.drivers.libvirt.volumes import told
 from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import at_lab
 from tests.lab import LabHost
@@ -51,12 +56,22 @@ def _files(lab: LabHost, uuid: str) -> list[Path]:
 
 
 def test_a_guest_is_resized_to_another_host_and_back(
-    lab: LabHost, far: LabHost, at: At, to: At, world: World
+    far: LabHost, at: At, to: At, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resize = world.driver.resize
-    assert resize is not None
+    """At the second attempt; the first one is called off while its disk is copied."""
+    resize: Any = world.driver.resize
     guest = world.spawn(at)
     world.done(world.driver.power.off, at, guest)
+    with monkeypatch.context() as patch:
+        patch.setattr(resize._site._runs, "_patience_s", 0.2)
+        patch.setattr(copying, "told", _slowly)
+        while "copying" not in (asked := world.run(resize.prepare(at, guest, to, "first"))).reason:
+            pass
+        world.run(asked.call_off())
+    assert world.state(at, guest) is Power.SHUTDOWN, "it has not left"
+    off = replace(guest, is_running=False)
+    world.done(resize.revert, at, off, to)
+    assert _files(far, guest.uuid) == []
     world.done(resize.prepare, at, guest, to)
     large = replace(guest, ram_mib=32, disk_gib=1)
     world.done(resize.finish, to, large, at)
@@ -69,6 +84,12 @@ def test_a_guest_is_resized_to_another_host_and_back(
     assert world.state(to, guest) is None
     assert _files(far, guest.uuid) == []
     world.done(world.driver.life.destroy, at, guest)
+
+
+def _slowly(chunks: Iterator[bytes], progress: Progress) -> Iterator[bytes]:
+    for chunk in told(chunks, progress):
+        time.sleep(0.1)
+        yield chunk
 
 
 def test_a_cold_migration_is_confirmed_and_leaves_the_source_empty(
@@ -169,16 +190,18 @@ def test_a_live_migration_is_watched_aborted_and_then_hurried(
     world.wait_for_words(at, guest, "armed")
     domain = lab.connection().lookupByUUIDString(guest.uuid)
     domain.migrateSetMaxSpeed(1)  # MiB/s
-    _under_way(world, at, guest, to, "first")
+    first = _under_way(world, at, guest, to, "first")
     ended = world.run(_until_over(live.abort, at, guest, to, "first"))
     assert ended.found == {"arrived": False}
     assert world.state(at, guest) is Power.RUNNING
     assert world.state(to, guest) is None
     assert _files(far, guest.uuid) == []
     domain.migrateSetMaxSpeed(_SLOW_MIB // 3)
-    _under_way(world, at, guest, to, "second")
+    second = _under_way(world, at, guest, to, "second")
     world.run(_until_over(live.force, at, guest, "second"))
     world.run(_until_over(live.live_migrate, at, guest, to, "second"))
+    assert first.done()
+    assert second.done()
     assert world.state(to, guest) is Power.RUNNING  # though it was paused on its way
     assert world.log(to, guest).count("TINY GUEST ready") == 1
     assert world.driver.diagnostics is not None
@@ -189,20 +212,20 @@ def test_a_live_migration_is_watched_aborted_and_then_hurried(
     world.done(world.driver.life.destroy, to, guest)
 
 
-def _under_way(world: World, at: At, guest: Guest, to: At, token: str) -> None:
+def _under_way(world: World, at: At, guest: Guest, to: At, token: str) -> "asyncio.Task[Outcome]":
     """Begin a migration, and see that it has some way to go."""
     live = world.driver.live_migrate
     assert live is not None
 
-    async def begun() -> None:
+    async def begun() -> asyncio.Task[Outcome]:
         asked = asyncio.create_task(live.live_migrate(at, guest, to, token))
         async with asyncio.timeout(PATIENCE_S):
             while (far := await live.progress(at, guest)) is None or not far.disk[0]:
                 assert not asked.done() or isinstance(asked.result(), Wait), asked
                 await asyncio.sleep(0.03)
-        asked.cancel()  # only the asking: the run itself goes on
+        return asked
 
-    world.run(begun())
+    return world.run(begun())
 
 
 async def _until_over(call: Callable[..., Awaitable[Outcome]], *args: Any) -> Done:

@@ -13,8 +13,10 @@ from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.names import Base
 from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.volumes import Pool
+from siderite.compute.drivers.libvirt.volumes import told
 
 Told = Callable[[str], None]
+"""Says what is being done; Refused if that is to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,11 @@ class Pair:
     def copy(self, name: str, tell: Told, *, mode: str = "0600") -> None:
         """One volume, byte by byte, in place of an older one."""
         size = self.source.file_size(name)
-        tell(f"copying {name}, {size >> 20} MiB")
+
+        def progress(done: int) -> None:
+            tell(f"copying {name}, {done >> 20} of {size >> 20} MiB")
+
+        progress(0)
         self.target.delete(name)
         self.target.create(name, size, mode=mode)
-        self.target.receive(name, size, self.source.chunks(name))
+        self.target.receive(name, size, told(self.source.chunks(name), progress))

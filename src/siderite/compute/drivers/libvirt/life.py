@@ -56,6 +56,7 @@ class LibvirtLife:
     async def spawn(self, at: At, guest: Guest, token: str) -> Outcome:
         async def work(host: Host, run: Run) -> Outcome:
             bases = await self._bases(host, guest, run)
+            run.check()
             run.doing = f"making domain {guest.name}"
             await host.call(_build, host, guest, bases, token)
             return Done({"root_device_name": "/dev/vda"})
@@ -65,6 +66,7 @@ class LibvirtLife:
     async def rebuild(self, at: At, guest: Guest, token: str) -> Outcome:
         async def work(host: Host, run: Run) -> Outcome:
             bases = await self._bases(host, guest, run)
+            run.check()
             run.doing = f"making domain {guest.name} anew"
             await host.call(_rebuild, host, guest, bases, token)
             return Done({"root_device_name": "/dev/vda"})

@@ -4,14 +4,15 @@ The other host gets the cached image, the config drive and an empty disk first; 
 the guest wrote along with its memory. On shared storage only the memory moves.
 """
 
-import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
@@ -30,7 +31,7 @@ from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import Unreachable
 from siderite.compute.drivers.libvirt.trouble import code
 
-_ABORT_AGAIN_S = 0.5
+_BUSY_AGAIN_S = 2.0
 
 
 class LibvirtLiveMigrate:
@@ -43,6 +44,7 @@ class LibvirtLiveMigrate:
         async def work(host: Host, run: Run) -> Outcome:
             target = self._site.host(to)
             road = Road(host, target, await target.connection())
+            run.interrupt = partial(host.call, _abort, guest)
             await host.transfer(_migrate, road, guest, run)
             return Done()
 
@@ -50,11 +52,8 @@ class LibvirtLiveMigrate:
 
     async def abort(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
         async def work(host: Host, run: Run) -> Outcome:
-            under_way = self._site.under_way(at, token, _doing(guest))
-            while under_way is not None and not under_way[1].done():
-                under_way[0].is_called_off = True
-                await host.call(_abort, guest)
-                await asyncio.wait({under_way[1]}, timeout=_ABORT_AGAIN_S)
+            await self._site.end(at, token, _doing(guest))
+            await host.call(_abort, guest)  # of another process, if that is cut off
             target = self._site.host(to)
             road = Road(host, target, await target.connection())
             return Done({"arrived": await host.call(_settle, road, guest)})
@@ -92,6 +91,9 @@ def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
             raise Refused(f"the guest of server {guest.uuid} does not run on host {host.name}")
     else:
         to = _address(target)
+        if domain.jobInfo()[0] != library().VIR_DOMAIN_JOB_NONE:
+            why = f"host {host.name} is busy with domain {guest.name}"
+            raise HostError(Wait(why, _BUSY_AGAIN_S))
         try:
             if not is_shared:
                 top = current(connection, host, guest).disk
@@ -127,8 +129,7 @@ def _prepare(pair: Pair, guest: Guest, top: int, tell: Told) -> None:
 
 
 def _tell(run: Run, doing: str, target: Host) -> None:
-    if run.is_called_off:
-        raise Refused("it was called off", elsewhere=False)
+    run.check()
     run.doing = f"{doing} to host {target.name}"
 
 

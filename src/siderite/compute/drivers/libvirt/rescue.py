@@ -31,6 +31,7 @@ class LibvirtRescue:
             if source is None:
                 raise Refused("there is no image to rescue with: name one", elsewhere=False)
             base = await self._site.base(host, source, run)
+            run.check()
             await host.call(_rescue, host, guest, base, token)
             return Done()
 

@@ -23,7 +23,6 @@ from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.power import current
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
-from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.volumes import Pool
 
 
@@ -112,8 +111,7 @@ def _move(connection: Any, road: Road, guest: Guest, run: Run) -> None:
     pair.must_have_one_path()
 
     def tell(doing: str) -> None:
-        if run.is_called_off:
-            raise Refused("it was called off", elsewhere=False)
+        run.check()
         run.doing = f"{doing} to host {road.target.name}"
 
     if pair.is_shared():

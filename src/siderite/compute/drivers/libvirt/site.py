@@ -46,15 +46,17 @@ class Site:
         host = self.host(at)
         return await self._runs.outcome(host, token, doing, lambda run: work(host, run))
 
-    def under_way(self, at: At, token: str, doing: str) -> tuple[Run, asyncio.Task[Outcome]] | None:
-        """The run with this token on the host, if this process has one."""
-        return self._runs.under_way(self.host(at), token, doing)
+    async def end(self, at: At, token: str, doing: str) -> None:
+        """Call off the run with this token on the host, if this process has one."""
+        run = self._runs.under_way(self.host(at), token, doing)
+        while run is not None and not run.is_over:
+            await self._runs.call_off(run)
 
     async def alone(self, run: Run, name: str) -> None:
         """Wait until nothing else is done to a domain, and have what can be called off end soon."""
-        for other, task in self._runs.others(run, name):
-            other.is_called_off = True
-            await asyncio.wait({task})
+        for other in self._runs.others(run, name):
+            while not other.is_over:
+                await self._runs.call_off(other)
 
     async def base(self, host: Host, image: str, run: Run) -> Base:
         """The image in the host's cache; it is sent there first if need be."""
@@ -75,6 +77,7 @@ class Site:
     async def _local(self, image: str, run: Run) -> ImageFile:
         """The image as a file here, fetched from elsewhere if it must be."""
         while True:
+            run.check()
             path = await self.images.local(image)
             match path:
                 case Path():

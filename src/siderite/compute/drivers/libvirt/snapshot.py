@@ -7,6 +7,7 @@ the snapshot. With an agent inside, its file systems are frozen for that moment.
 import asyncio
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
@@ -22,8 +23,11 @@ from siderite.compute.drivers.libvirt.power import current
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
 from siderite.compute.drivers.libvirt.site import told
+from siderite.compute.drivers.libvirt.trouble import HostError
 from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.trouble import Unreachable
 from siderite.compute.drivers.libvirt.volumes import Pool
+from siderite.compute.drivers.libvirt.volumes import Progress
 
 _PAUSE_S = 0.05
 
@@ -36,40 +40,53 @@ class LibvirtSnapshot:
 
     async def snapshot(self, at: At, guest: Guest, image: str, token: str) -> Outcome:
         async def work(host: Host, run: Run) -> Outcome:
-            size = await host.transfer(_copy, host, guest)
             self._site.scratch.mkdir(parents=True, exist_ok=True)
             file = self._site.scratch / f"snapshot-{image}.qcow2"
             try:
+                size = await host.transfer(_copy, host, guest, run)
                 run.doing = f"fetching the snapshot of domain {guest.name}"
-                progress = told(run, run.doing, size)
-                await host.transfer(_fetch, host, guest, file, progress)
+                await host.transfer(_fetch, host, guest, file, _watched(run, size))
                 outcome = await self._site.images.store(image, file, "qcow2")
                 while isinstance(outcome, Wait):
+                    run.check()
                     run.doing = outcome.reason
                     await asyncio.sleep(outcome.again_in)
                     outcome = await self._site.images.store(image, file, "qcow2")
             finally:
                 file.unlink(missing_ok=True)
+                if run.is_called_off:
+                    with suppress(Unreachable, HostError):
+                        await host.call(_tidy, host, guest)
             await host.call(_tidy, host, guest)  # also of one that nobody wants any more
             return outcome
 
         return await self._site.outcome(at, token, f"copying the disk of {guest.name}", work)
 
 
-def _copy(connection: Any, host: Host, guest: Guest) -> int:
+def _watched(run: Run, size: int) -> Progress:
+    shown = told(run, run.doing, size)
+
+    def progress(done: int) -> None:
+        run.check()
+        shown(done)
+
+    return progress
+
+
+def _copy(connection: Any, host: Host, guest: Guest, run: Run) -> int:
     """Make the copy on the host; how many bytes it has."""
     pool = Pool(connection, host.options)
     copy = names.further_disk(guest.uuid, "snapshot")
     disk = names.disk(guest.uuid, current(connection, host, guest).disk)
     domain = domains.find(connection, guest.uuid)
     if domain is not None and domain.isActive():
-        _mirror(domain, pool, disk, copy)
+        _mirror(domain, pool, disk, copy, run)
     else:
         pool.clone(copy, disk)
     return pool.file_size(copy)
 
 
-def _mirror(domain: Any, pool: Pool, disk: str, copy: str) -> None:
+def _mirror(domain: Any, pool: Pool, disk: str, copy: str, run: Run) -> None:
     libvirt = library()
     target, mirrored = _job(domain, pool.path(disk))
     if mirrored is not None and mirrored != pool.path(copy):
@@ -86,6 +103,9 @@ def _mirror(domain: Any, pool: Pool, disk: str, copy: str) -> None:
         )
         domain.blockCopy(target, Xml.tostring(to, encoding="unicode"), {}, flags)
     while not _is_level(domain, target):
+        if run.is_called_off:
+            domain.blockJobAbort(target, 0)
+        run.check()
         time.sleep(_PAUSE_S)
     frozen = _freeze(domain)
     try:
@@ -125,7 +145,7 @@ def _is_level(domain: Any, target: str) -> bool:
     return False
 
 
-def _fetch(connection: Any, host: Host, guest: Guest, file: Any, progress: Any) -> None:
+def _fetch(connection: Any, host: Host, guest: Guest, file: Path, progress: Progress) -> None:
     Pool(connection, host.options).download(
         names.further_disk(guest.uuid, "snapshot"), file, progress
     )

@@ -103,12 +103,12 @@ class Pool:
         size = source.stat().st_size
         self.create(name, size, mode="0644")
         with source.open("rb") as file:
-            self.receive(name, size, _told(_extents(file, size), progress))
+            self.receive(name, size, told(_extents(file, size), progress))
 
     def download(self, name: str, target: Path, progress: Progress) -> None:
         """A volume's bytes as a file here."""
         with target.open("wb") as file:
-            for chunk in _told(self.chunks(name), progress):
+            for chunk in told(self.chunks(name), progress):
                 file.write(chunk)
 
     def chunks(self, name: str, offset: int = 0) -> Iterator[bytes]:
@@ -116,8 +116,12 @@ class Pool:
         volume = self._must_find(name)
         stream = self._connection.newStream(0)
         volume.download(stream, offset, 0, 0)
-        while chunk := stream.recv(_CHUNK):
-            yield chunk
+        try:
+            while chunk := stream.recv(_CHUNK):
+                yield chunk
+        except BaseException:
+            stream.abort()
+            raise
         stream.finish()
 
     def receive(self, name: str, size: int, chunks: Iterable[bytes | int]) -> None:
@@ -216,7 +220,8 @@ class Pool:
         return Xml.fromstring(text).findtext("target/path") or POOL_PATH  # noqa: S314
 
 
-def _told(chunks: Iterable[T], progress: Progress) -> Iterator[T]:
+def told(chunks: Iterable[T], progress: Progress) -> Iterator[T]:
+    """The same, with how many bytes went by after each."""
     done = 0
     for chunk in chunks:
         yield chunk
