@@ -1,7 +1,9 @@
 """An image's data: taken whole or not at all, checksummed, given back as it was."""
 
 import asyncio
+import contextlib
 import hashlib
+import itertools
 import struct
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from siderite.core.errors import Conflict
 from siderite.core.store import Store
 from siderite.core.transition import Cause
+from siderite.image import store as rows
 from siderite.image.files import PIECE
 from siderite.image.store import IMAGES
 from siderite.image.web import data
@@ -206,6 +209,41 @@ def test_a_projects_images_have_a_quota_together(tmp_path: Path) -> None:
             assert (await here.upload(mine, b"xx")).status == 204, "that is another project"
             assert (await here.ask("DELETE", f"/v2/images/{large}", token=token)).status == 204
             assert (await here.upload(full, b"more", token=token)).status == 204
+
+    asyncio.run(story())
+
+
+class _NoTurns:
+    """Whose turn it is in one process means nothing to another."""
+
+    def of(self, _: str) -> contextlib.nullcontext[None]:
+        return contextlib.nullcontext()
+
+
+def test_uploads_that_end_at_the_same_moment_in_two_processes_cannot_pass_the_quota(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with world(tmp_path, database_url, quota_image_gib=1) as here:
+            _, token, _ = await here.app.person("member")
+            full, one, two = [(await here.make(token=token))["id"] for _ in range(3)]
+            assert (await here.upload(full, b"x", token=token)).status == 204
+            sql = "UPDATE images SET size = ? WHERE uuid = ? RETURNING 1"
+            await here.app.program.store.write(sql, (2**30 - 9, full))
+            monkeypatch.setattr(here.app.program.door, "turns", _NoTurns())
+            count, calls, both = rows.bytes_of, itertools.count(1), asyncio.Barrier(2)
+
+            async def bytes_of(store: Store, owner: str) -> int:
+                size = await count(store, owner)
+                if next(calls) in (3, 4):  # at the end: both have counted, and none has committed
+                    async with asyncio.timeout(30):
+                        await both.wait()
+                return size
+
+            monkeypatch.setattr(rows, "bytes_of", bytes_of)
+            uploads = [here.upload(image, b"six by", token=token) for image in (one, two)]
+            answers = await asyncio.gather(*uploads)
+            assert sorted(answer.status for answer in answers) == [204, 413]
 
     asyncio.run(story())
 

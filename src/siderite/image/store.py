@@ -107,6 +107,24 @@ async def bytes_of(store: Store, owner: str) -> int:
     return int(rows[0][0] or 0)
 
 
+_ADDITION = """
+INSERT INTO image_additions (owner, number) VALUES (?, 1)
+ON CONFLICT (owner) DO UPDATE SET number = image_additions.number + 1
+WHERE image_additions.number = ?
+"""
+
+
+async def additions(store: Store, owner: str) -> int:
+    """How often data was added to the images of a project."""
+    rows = await store.fetch("SELECT number FROM image_additions WHERE owner = ?", (owner,))
+    return int(rows[0][0] or 0) if rows else 0
+
+
+def addition(owner: str, before: int) -> Op:
+    """Data is added, and was so often before; else what was counted is no longer so."""
+    return Op(_ADDITION, (owner, before), 1)
+
+
 async def members(store: Store, image_id: str) -> list[Member]:
     """Whom an image is shared with."""
     rows = await store.fetch(

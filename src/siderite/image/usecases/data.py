@@ -77,9 +77,7 @@ async def complete(
         before = await IMAGES.get(ctx.door.store, uuid)
         if before is None or before.file != written.name:
             raise Conflict(f"Image {uuid} was deleted while its data was uploaded.")
-        left = await room(ctx, before)
-        if left is not None and written.size > left:
-            raise over_quota(ctx)
+        await _count(ctx, change, before, written.size)
         shown = virtual_size(written.head, before.disk_format, written.size)
         known = {
             "status": to, "size": written.size, "virtual_size": shown, "checksum": written.md5,
@@ -92,8 +90,21 @@ async def complete(
             change.tell(facts.fact("activate", after))
         return after
 
-    async with ctx.door.turns.of(f"images:{owner}"):  # each counts what the others have
+    async with ctx.door.turns.of(f"images:{owner}"):  # or they would lose against each other
         return await ctx.door.attempt(cause, uuid, decide)
+
+
+async def _count(ctx: Context, change: Change, image: Image, size: int) -> None:
+    """Refuse more data than the image's project may have; of those that are added at the same
+    moment, by whatever process, each counts the others.
+    """
+    if ctx.quota_gib < 0 or image.owner is None:
+        return
+    number = await rows.additions(ctx.door.store, image.owner)  # before all is counted
+    left = await room(ctx, image)
+    if left is not None and size > left:
+        raise over_quota(ctx)
+    change.put(rows.addition(image.owner, number))
 
 
 async def import_staged(ctx: Context, uuid: str, *, who: Who, cause: Cause) -> None:
