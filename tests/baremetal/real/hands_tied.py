@@ -14,6 +14,7 @@ from ironic_python_agent import config  # noqa: F401 - others want its options a
 from ironic_python_agent import hardware
 from ironic_python_agent import tls_utils
 from ironic_python_agent.cmd import agent
+from ironic_python_agent.extensions import rescue
 from ironic_python_agent.extensions import standby
 from oslo_concurrency import processutils
 
@@ -84,5 +85,6 @@ class Paper(hardware.GenericHardwareManager):
 processutils.execute = _never
 paper = {"manager": Paper(), "support": hardware.HardwareSupport.SERVICE_PROVIDER}
 hardware.get_managers_detail = lambda: [paper]
+rescue.PASSWORD_FILE = str(Path.home() / "rescue-password")
 standby._validate_partitioning = lambda device: None  # it would run parted
 sys.exit(agent.run())

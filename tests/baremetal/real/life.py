@@ -54,9 +54,9 @@ class Life:
         """The node as the API shows it."""
         return self.ask("GET", status=200).json()
 
-    def verb(self, target, state):
+    def verb(self, target, state, **more):
         """Ask for a verb, and wait until its end."""
-        self.ask("PUT", "/states/provision", {"target": target}, 202)
+        self.ask("PUT", "/states/provision", {"target": target, **more}, 202)
         return self.until(lambda node: node["provision_state"] == state, f"{target} → {state}")
 
     def power(self, target, state):

@@ -2,7 +2,8 @@
 
 The real ironic-python-agent looks its node up, inspects, writes an image and cleans; a UEFI machine
 is deployed from virtual media and boots what was written; a machine with an IPMI BMC is inspected
-by its ramdisk; a BMC that does everything by tasks begins anew three times in a deploy and a clean.
+by its ramdisk; machines are rescued over Redfish and over IPMI; a BMC that does everything by tasks
+begins anew three times in a deploy and a clean.
 """
 
 import sys
@@ -10,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from siderite.baremetal.drivers.agent.crypt import sha512_crypt
 from tests.baremetal.real.life import Life
 from tests.baremetal.real.life import ramdisk_options
 from tests.baremetal.real.life import ramdisk_params
@@ -28,6 +30,8 @@ from tests.lab.redfish_front import emulated
 from tests.lab.redfish_front import redfish_front
 from tests.lab.uefi_disk import uefi_disk
 from tests.support.server import running_server
+
+PASSWORD = "let me in, 17 times"
 
 
 def a_uefi_machine_boots_ramdisk_and_disk(lab, folder):
@@ -68,6 +72,40 @@ def a_machine_is_inspected_by_its_ramdisk(lab, folder):
             assert inventory["disks"][0]["size"] == guest.disk.stat().st_size
             assert "AGENT told what it found" in guest.serial()
         guest.remove()
+
+
+def machines_are_rescued_over_redfish_and_ipmi(lab, folder):
+    """We are killed while the ramdisk boots; the disk is as it was."""
+    with (
+        running_server(folder, options=ramdisk_options()) as server,
+        redfish_bmcs(folder / "bmc", with_pool(lab)) as bmcs,
+    ):
+        here = server.url.replace("127.0.0.1", HERE)
+        for driver, boot_url in (("redfish", None), ("ipmi", f"{here}/boot/v1/boot.ipxe")):
+            machine = iron(lab, boot_url=boot_url)
+            guest = machine.guest
+            own = tiny_disk(folder / f"{driver}.raw", Mode.GRACEFUL, tag="my own disk")
+            with guest.disk.open("r+b") as disk:
+                disk.write(own.read_bytes())
+            with ipmi_bmc(folder / driver, guest) as ipmi:
+                info = ipmi if driver == "ipmi" else bmcs.driver_info(guest.uuid)
+                info["kernel_append_params"] = ramdisk_params(machine.callback)
+                node = Life.enrol(server, driver=driver, driver_info=info, rescue_interface="agent")
+                node.add_port(guest.mac)
+                node.verb("manage", "manageable")
+                node.verb("adopt", "active")
+                node.verb("rescue", "rescue wait", rescue_password=PASSWORD)
+                server.kill()
+                server.start()
+                shown = node.until(lambda node: node["provision_state"] == "rescue", "rescue")
+                guest.wait_for("AGENT has a rescue password")
+                assert shown["power_state"] == "power on"
+                assert "rescue_password" not in shown["instance_info"]
+                assert guest.is_on()
+                node.verb("unrescue", "active")
+                guest.wait_for("TINY GUEST ready my own disk")
+                assert guest.serial().count("AGENT found node") == 1
+            guest.remove()
 
 
 def a_bmc_begins_anew_in_a_deploy_and_a_clean(lab, folder):
@@ -134,9 +172,9 @@ def ironic_python_agent_inspects_deploys_and_cleans(lab, folder):
         node.add_port(mac)
         node.verb("manage", "manageable")
 
-        def through(target, waits, end, *words):
+        def through(target, waits, end, *words, **more):
             """A verb, with an agent that runs as long as it is waited for."""
-            node.verb(target, waits)
+            node.verb(target, waits, **more)
             assert bmc.says("power") == "1"
             with agent(folder / target, server.url, words, mac=mac, disk=disk, log=log):
                 try:
@@ -151,6 +189,11 @@ def ironic_python_agent_inspects_deploys_and_cleans(lab, folder):
         node.patch(instance_info={"image_source": upload(server, image)})
         through("active", "wait call-back", "active")
         assert disk.read_bytes()[: 1 << 20] == image.read_bytes()
+        node.patch(rescue_interface="agent")
+        through("rescue", "rescue wait", "rescue", rescue_password=PASSWORD)
+        kept = (folder / "rescue" / "rescue-password").read_text()
+        assert kept == sha512_crypt(PASSWORD, kept.split("$")[2])
+        node.verb("unrescue", "active")
         node.patch(automated_clean=True)
         through("deleted", "clean wait", "available")
         assert disk.read_bytes()[: 1 << 20] == bytes(1 << 20)
@@ -161,6 +204,7 @@ def main():
         ironic_python_agent_inspects_deploys_and_cleans,
         a_uefi_machine_boots_ramdisk_and_disk,
         a_machine_is_inspected_by_its_ramdisk,
+        machines_are_rescued_over_redfish_and_ipmi,
         a_bmc_begins_anew_in_a_deploy_and_a_clean,
     ):
         if sys.argv[1:] and life.__name__ not in sys.argv[1:]:

@@ -25,4 +25,4 @@ END
 chmod +x /bin/heartbeat
 until heartbeat; do sleep 0.3; done
 echo "AGENT heard"
-while true; do sleep 1; heartbeat; done
+while sleep 1; do [ -e /tmp/rescued ] || heartbeat; done

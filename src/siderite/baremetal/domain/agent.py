@@ -22,7 +22,7 @@ INSPECTED = "inspection_received_at"
 """When the ramdisk last sent what it found."""
 _SESSION = frozenset({
     URL, TOKEN, PREGENERATED, VERSION, VERIFY_CA, LAST, STATUS, STATUS_MESSAGE, INSPECTED,
-    "agent_command",
+    "agent_command", "agent_rescue",
 })  # fmt: skip
 
 STATUSES = ("start", "end", "error")

@@ -4,6 +4,9 @@ _RAMDISK = {
     "deploy_kernel": "URL of the kernel of the agent's ramdisk; by default the configured one.",
     "deploy_ramdisk": "URL of the initial ramdisk of the agent; by default the configured one.",
     "deploy_iso": "URL of a bootable image of the agent, in place of kernel and ramdisk.",
+    "rescue_kernel": "URL of the kernel of the ramdisk for rescues; by default deploy_kernel.",
+    "rescue_ramdisk": "URL of the initial ramdisk for rescues; by default deploy_ramdisk.",
+    "rescue_iso": "URL of a bootable image for rescues, in place of kernel and ramdisk.",
     "kernel_append_params": "More words for the kernel's command line of the ramdisk.",
 }
 

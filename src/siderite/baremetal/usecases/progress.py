@@ -199,7 +199,9 @@ async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
 
 
 async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
-    """Still waiting for a call back; one has come, so the time it may be silent begins anew."""
+    """Still waiting for a call back. If the ramdisk is there, the time that it may be silent begins
+    anew; one that calls and does not answer has only what is left.
+    """
 
     async def decide(change: Change, node: Node) -> Node:
         after = node
@@ -207,8 +209,9 @@ async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
         if memory or node.wait_reason != outcome.reason:
             after = node.changed(change.now, {"wait_reason": outcome.reason, **memory})
             change.put(NODES.swap(node, after))
-        deadline = change.now + ctx.settings.callback_timeout_s
-        due = deadline if outcome.callback else change.now + outcome.again_in
+        deadline, due = run.held.deadline, change.now + outcome.again_in
+        if outcome.callback:
+            deadline = due = change.now + ctx.settings.callback_timeout_s
         change.put(
             work.park(run.held, kind=run.held.kind, job=job_text(run.job), due=due,
                       deadline=deadline, reason=outcome.reason)

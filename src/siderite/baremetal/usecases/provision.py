@@ -43,6 +43,7 @@ _NOT_IN_MAINTENANCE = frozenset({
     Event.DEPLOY, Event.REBUILD, Event.CLEAN, Event.SERVICE, Event.RESCUE, Event.UNRESCUE,
 })  # fmt: skip
 _NEEDS = {Event.INSPECT: "inspect", Event.RESCUE: "rescue"}
+_WORDS = {Event.INSPECT: "inspected", Event.RESCUE: "rescued"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +127,10 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
             f"Driver {node.driver} does not support {kind} (disabled or not implemented): node"
             f" {node.uuid} has {kind}_interface {getattr(node, kind + '_interface')}."
         )
-    if event is Event.INSPECT:
-        problem = card.shortcoming(node, "inspect")
+    if kind is not None:
+        problem = card.shortcoming(node, kind)
         if problem is not None:
-            raise Invalid(f"Node {node.uuid} cannot be inspected: {problem.rstrip('.')}.")
+            raise Invalid(f"Node {node.uuid} cannot be {_WORDS[event]}: {problem.rstrip('.')}.")
     if event in (Event.DEPLOY, Event.REBUILD):
         _check_deployable(node, card.shortcoming(node, "deploy"))
 

@@ -6,7 +6,7 @@ from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.usecases.context import Context
 
-_NEED_DRIVER_INFO = ("power", "management", "boot", "deploy", "inspect")
+_NEED_DRIVER_INFO = ("power", "management", "boot", "deploy", "inspect", "rescue")
 
 
 def interfaces(ctx: Context, node: Node) -> dict[str, dict[str, Any]]:

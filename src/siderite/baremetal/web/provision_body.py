@@ -24,6 +24,7 @@ _KEYS = {
 }  # fmt: skip
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*\Z")
 _MOST_STEPS = 1000
+_LONGEST_PASSWORD = 256
 _STEP = ("interface", "step")
 _STEP_MAY = (*_STEP, "args", "order", "execute_on_child_nodes", "limit_child_node_execution")
 DEPLOY_STEP = (*_STEP, "args", "priority")
@@ -288,6 +289,11 @@ def _rescue_password(given: Json, target: str) -> str | None:
         return None
     if not isinstance(value, str) or not value.strip():
         raise Invalid("rescue needs a rescue_password that is not blank.")
+    if not value.isprintable() or len(value.encode()) > _LONGEST_PASSWORD:
+        raise Invalid(
+            f"rescue_password may have {_LONGEST_PASSWORD} bytes at most, and no characters that"
+            " cannot be typed, such as line breaks."
+        )
     return value
 
 

@@ -14,6 +14,7 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.usecases import abort
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import console
 from siderite.baremetal.usecases import details
@@ -132,7 +133,13 @@ async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
             also=partial(_released, ctx),
         )  # fmt: skip
         return
-    await progress.moved(ctx, run, Event.FAIL, run.job, changes=fields)
+    also = partial(_no_ramdisk, ctx, run) if run.family is Family.RESCUE else None
+    await progress.moved(ctx, run, Event.FAIL, run.job, changes=fields, also=also)
+
+
+async def _no_ramdisk(ctx: Context, run: Run, change: Change, node: Node) -> None:
+    """A rescue system without a password for its user is none: it does not go on running."""
+    abort.tidy_up(ctx, change, node, run.job.token)
 
 
 async def _released(ctx: Context, change: Change, node: Node) -> None:

@@ -162,13 +162,13 @@ class Booter:
         waiting = await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
         if waiting is not None:
             return waiting
-        task = await self._empty(at)
+        task = await self.empty(at)
         return None if task is None else Wait(OUT, SOON_S, remember=_noted(task, token))
 
     async def give_up(self, at: Endpoint, token: str) -> None:
         """Order the machine off and take its medium out, without waiting for it to follow."""
         await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
-        await self._empty(at)
+        await self.empty(at)
 
     async def disk(self, at: Endpoint, token: str) -> Outcome:
         """Have the machine, which is off, boot from its disk, now and later."""
@@ -178,7 +178,7 @@ class Booter:
         if end is TaskEnd.DONE:
             return Wait(DISK, 0.0, remember={"disk_boot": token, TASK: None})
         if at.driver_internal_info.get("disk_boot") != token:
-            await self._empty(at)
+            await self.empty(at)
             task = await self._from_disk(at)
             if task is not None:
                 return Wait(DISK, SOON_S, remember=_noted(task, token))
@@ -194,7 +194,8 @@ class Booter:
         except Refused:
             return await choose(at, BootDevice.DISK, persistent=False)
 
-    async def _empty(self, at: Endpoint) -> Task | None:
+    async def empty(self, at: Endpoint) -> Task | None:
+        """Take the medium out, and have no more files for it."""
         task = None
         if self._media is not None and self.uses_media(at):
             task = await self._media.eject(at, MediaDevice.CDROM)

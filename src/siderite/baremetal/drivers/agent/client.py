@@ -17,6 +17,7 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.secrets import MASK
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.contract import Endpoint
@@ -32,6 +33,7 @@ FORGET: dict[str, Any] = dict.fromkeys(
         "agent_status",
         "agent_status_message",
         "agent_command",
+        "agent_rescue",
     )
 )
 """What is known of a ramdisk, to be forgotten when another is about to boot."""
@@ -86,6 +88,16 @@ class Agent:
         found = await self._order(at, command, params, wait=True)
         if found.get("command_status") not in ("SUCCEEDED", "RUNNING"):
             raise AgentSilent(f"the ramdisk says of {command}: {_error(found)}")
+
+    async def finalize_rescue(self, at: Endpoint, hashed: str) -> str | None:
+        """Have the ramdisk take a user's password, by its hash, and serve nobody but that user from
+        now on; what it has against that, if it has.
+        """
+        params = {"rescue_password": hashed, "hashed": True}
+        found = await self._order(at, "rescue.finalize_rescue", params, wait=True)
+        if found.get("command_status") == "SUCCEEDED":
+            return None
+        return _error(found, hashed)
 
     async def _commands(self, at: Endpoint) -> list[dict[str, Any]]:
         answer = await self._ask(at, "GET", None, {})
@@ -178,8 +190,9 @@ def _node(at: Endpoint) -> dict[str, Any]:
     }
 
 
-def _error(command: Mapping[str, Any]) -> str:
+def _error(command: Mapping[str, Any], secret: str = "") -> str:
     error = command.get("command_error")
     if isinstance(error, dict):
         error = error.get("details") or error.get("message") or error.get("error") or error
-    return str(error or command.get("command_status"))[:_LONGEST]
+    text = str(error or command.get("command_status"))
+    return (text.replace(secret, MASK) if secret else text)[:_LONGEST]

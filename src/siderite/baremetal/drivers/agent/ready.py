@@ -2,18 +2,23 @@
 
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.drivers.agent import image
+from siderite.baremetal.drivers.agent import rescue
 from siderite.baremetal.drivers.agent.ramdisks import Ramdisks
 
 
 class Ready:
-    """Checks nodes for the deploys and inspections of `AgentSteps`."""
+    """Checks nodes for the deploys, inspections and rescues of `AgentSteps`."""
 
     def __init__(self, ramdisks: Ramdisks) -> None:
         self._ramdisks = ramdisks
 
     def lacks(self, node: Node, kind: str) -> str | None:
-        """What the interface of this kind (`boot`, `deploy` or `inspect`) lacks on a node."""
+        """What the interface of this kind (`boot`, `deploy`, `inspect` or `rescue`) lacks on a
+        node.
+        """
         media = node.boot_interface != "ipxe"
+        if kind == "rescue":
+            return self._ramdisks.lacks(rescue.driver_info(node.driver_info), media=media)
         if kind == "inspect" and node.inspect_interface != "agent":
             return None
         if kind == "inspect" or (kind == "boot" and node.deploy_interface == "direct"):

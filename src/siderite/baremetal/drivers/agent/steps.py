@@ -27,6 +27,8 @@ from siderite.baremetal.drivers.agent.client import Agent
 from siderite.baremetal.drivers.agent.client import AgentSilent
 from siderite.baremetal.drivers.agent.iso import NoRamdisk
 from siderite.baremetal.drivers.agent.iso import config_drive
+from siderite.baremetal.drivers.agent.rescue import STEPS as RESCUE_STEPS
+from siderite.baremetal.drivers.agent.rescue import Rescue
 from siderite.baremetal.drivers.bmc import ASK_AGAIN_S
 from siderite.baremetal.drivers.bmc import outcome_of
 from siderite.baremetal.drivers.contract import Endpoint
@@ -93,12 +95,17 @@ class AgentSteps:
             "deploy.boot_instance": self._start,
             "deploy.tear_down": self._tear_down,
             "deploy.take_over": self._take_over,
+            "rescue.rescue": Rescue(booter, agent).rescue,
+            "rescue.tear_down_agent": self._leave,
+            "rescue.boot_instance": self._start,
         }
 
     async def steps(self, at: Endpoint, family: Family) -> list[Step]:
         """What can be done for this kind of work."""
         if family is Family.INSPECT and at.interfaces.get("inspect") == "agent":
             return [_LOOK]
+        if family in RESCUE_STEPS:
+            return RESCUE_STEPS[family]
         kind = at.interfaces.get("deploy") or "direct"
         return [*_STEPS.get((kind, family), []), *self._own.get(family, [])]
 

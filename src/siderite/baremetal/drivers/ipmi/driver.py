@@ -31,7 +31,7 @@ _INTERFACES: dict[str, tuple[str, ...]] = {
     "network": ("noop", "flat"),
     "power": ("ipmitool",),
     "raid": ("no-raid",),
-    "rescue": ("no-rescue",),
+    "rescue": ("no-rescue", "agent"),
     "storage": ("noop",),
     "vendor": ("no-vendor",),
 }

@@ -37,7 +37,7 @@ _INTERFACES: dict[str, tuple[str, ...]] = {
     "network": ("noop", "flat"),
     "power": ("redfish",),
     "raid": ("no-raid",),
-    "rescue": ("no-rescue",),
+    "rescue": ("no-rescue", "agent"),
     "storage": ("noop",),
     "vendor": ("no-vendor",),
 }
