@@ -39,6 +39,8 @@ class Run:
         self.is_called_off = False
         self.interrupt: Callable[[], Awaitable[None]] | None = None
         """Ends a call to the host that would take its time."""
+        self.is_apart = False
+        """What it does just now, it does to no guest, and it looks before it goes on to one."""
 
     @property
     def is_over(self) -> bool:
@@ -105,7 +107,7 @@ class Runs:
         """
         run.is_called_off = True
         deadline = time.monotonic() + CALL_OFF_S
-        while not run.is_over and time.monotonic() < deadline:
+        while not run.is_over and not run.is_apart and time.monotonic() < deadline:
             with suppress(asyncio.CancelledError, Unreachable, Refused, HostError):
                 if run.interrupt is not None:
                     await run.interrupt()

@@ -59,7 +59,17 @@ class Site:
                 await self._runs.call_off(other)
 
     async def base(self, host: Host, image: str, run: Run) -> Base:
-        """The image in the host's cache; it is sent there first if need be."""
+        """The image in the host's cache; it is sent there first if need be, for others too: that
+        goes on though the run is called off.
+        """
+        run.is_apart = True
+        try:
+            return await self._sent(host, image, run)
+        finally:
+            run.is_apart = False
+            run.check()
+
+    async def _sent(self, host: Host, image: str, run: Run) -> Base:
         found = await host.call(_cached, host, image)
         if found is not None:
             return found
