@@ -73,3 +73,20 @@ def test_what_a_host_offers_is_written_down_again_if_the_database_went_back(both
     )
     both.app.run(watch.round())
     assert written.offers(name) == [(node, vcpus)]
+
+
+def test_hosts_that_nobody_listened_to_are_asked_before_a_server_is_refused(both, written):
+    """The database was away, or all workers: servers that were asked for meanwhile are made."""
+    both.add_host()
+    asking = both.app.app.program.compute.watch._hands.asking
+
+    async def long_ago():
+        async with asking.turn:
+            await written.store.commit([Op("UPDATE hosts SET seen_at = 1000")])
+            asking.at.clear()
+
+    both.app.run(long_ago())
+    made = [both.create() for _ in range(3)]
+    for uuid in made:
+        seen = both.settled(uuid)
+        assert seen["status"] == "ACTIVE", str(seen.get("fault"))

@@ -46,6 +46,11 @@ class Placement:
     refusals: Mapping[str, str]
 
     @property
+    def is_for_want_of_news(self) -> bool:
+        """Whether there is none while hosts are taken for down: one of them might do."""
+        return not self.ranked and _DOWN in self.refusals.values()
+
+    @property
     def sentence(self) -> str:
         """What a user is told when there is no place."""
         if not self.refusals:
@@ -57,6 +62,8 @@ class Placement:
         told = ", ".join(f"{count} {kind}" for kind, count in sorted(reasons.items()))
         return f"No valid host was found. Of {len(self.refusals)} hosts: {told}."
 
+
+_DOWN = "down: it has not been heard of lately"
 
 Check = Callable[[Wanted, Hypervisor], str | None]
 _ANTI = ("anti-affinity", "soft-anti-affinity")
@@ -164,7 +171,7 @@ def place(
     checks = _FORCED if wanted.is_forced else CHECKS
     ranked, refusals = [], {}
     for at in candidates:
-        reason = None if at.is_up(now, patience_s) else "down: it has not been heard of lately"
+        reason = None if at.is_up(now, patience_s) else _DOWN
         for check in checks:
             reason = check(wanted, at) or reason
             if reason is not None:

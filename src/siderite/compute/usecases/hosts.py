@@ -70,6 +70,13 @@ async def every(ctx: Context) -> list[Host]:
     return [host for host in HOSTS.readable(docs) if host is not None]
 
 
+async def silent(ctx: Context) -> list[Host]:
+    """Hosts that could be given servers, had they been heard of lately."""
+    since = ctx.door.clock() - ctx.settings.host_patience_s
+    found = await HOSTS.find(ctx.door.store, Where("seen_at < ?", (since,)))
+    return [host for host in found if not (host.disabled or host.forced_down)]
+
+
 async def named(ctx: Context, name: str) -> Host | None:
     """The host of this name."""
     found = await HOSTS.find(ctx.door.store, Where("name = ?", (name,)))

@@ -1,5 +1,6 @@
 """What a step of work has at hand: the server's driver, host and guest."""
 
+import asyncio
 from dataclasses import dataclass
 from dataclasses import field
 
@@ -24,6 +25,14 @@ _REMEMBERED_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
+class Asking:
+    """Hosts are asked by one at a time; when each was asked last, by its name."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    at: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Hands:
     """The parts that every step may need."""
 
@@ -31,6 +40,7 @@ class Hands:
     drivers: Drivers
     images: ImageSource
     known: dict[str, tuple[float, Host]] = field(default_factory=dict)
+    asking: Asking = field(default_factory=Asking)
 
     async def host(self, name: str) -> Host | None:
         """A host by its name, remembered for a moment: it may be removed and added elsewhere."""

@@ -52,13 +52,18 @@ class HostWatch:
 
     async def round(self) -> None:
         """Ask every host once."""
+        async with self._hands.asking.turn:
+            await self.ask_all(await hosts.every(self._hands.ctx))
+
+    async def ask_all(self, some: Sequence[Host]) -> None:
+        """Ask these hosts at once, so many at a time."""
         turns = asyncio.Semaphore(AT_ONCE)
 
         async def one(host: Host) -> None:
             async with turns:
                 await self._ask(host)
 
-        await asyncio.gather(*(one(host) for host in await hosts.every(self._hands.ctx)))
+        await asyncio.gather(*(one(host) for host in some))
 
     async def ask(self, host: Host) -> str | None:
         """Ask one host and write down what it says; why it cannot be used, if it cannot."""
@@ -66,6 +71,11 @@ class HostWatch:
         return await self._ask(host)
 
     async def _ask(self, host: Host) -> str | None:
+        problem = await self._heard(host)
+        self._hands.asking.at[host.name] = self._hands.ctx.door.clock()
+        return problem
+
+    async def _heard(self, host: Host) -> str | None:
         driver = self._hands.drivers.get(host.driver)
         if driver is None:
             return f"driver {host.driver} is not there"
@@ -89,6 +99,17 @@ class HostWatch:
             return None  # another process has just written it down
         self._known[host.uuid] = at, offers
         return None
+
+
+async def ask_silent(hands: Hands) -> None:
+    """Ask the hosts that were not heard of lately, before somebody is told that there are none: if
+    the database was away, or all who ask them, it was not they who were silent.
+    """
+    async with hands.asking.turn:
+        now = hands.ctx.door.clock()
+        silent = await hosts.silent(hands.ctx)
+        late = [one for one in silent if now - hands.asking.at.get(one.name, 0.0) > EVERY_S]
+        await HostWatch(hands).ask_all(late)
 
 
 def _offer(one: Inventory) -> Offer:

@@ -21,6 +21,7 @@ from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.host_watch import ask_silent
 from siderite.compute.workers.steps import Told
 from siderite.core.fact import Fact
 
@@ -46,13 +47,21 @@ async def undo_elsewhere(hands: Hands, run: Run) -> Told | None:
     return None if isinstance(outcome, Done) else outcome
 
 
+async def _find(hands: Hands, server: Server, **how: Any) -> Placement:
+    found = await placing.find_place(hands.ctx, server, **how)
+    if found.is_for_want_of_news:
+        await ask_silent(hands)
+        found = await placing.find_place(hands.ctx, server, **how)
+    return found
+
+
 async def place_new(hands: Hands, run: Run) -> Told:
     """The first place of a server that is to be made."""
     undoing = await undo_elsewhere(hands, run)
     if undoing is not None:
         return undoing
     turn = await placing.turn(hands.ctx, run.server)
-    found = await placing.find_place(hands.ctx, run.server)
+    found = await _find(hands, run.server)
     if not found.ranked:
         raise NoValidHost(found)
     at = found.ranked[0]
@@ -104,8 +113,8 @@ async def another_place(
     if run.kind != "evacuate":  # which cannot wait for a host that is down
         await leaving.check(hands.ctx, run.server)
     turn = await placing.turn(hands.ctx, run.server)
-    found = await placing.find_place(
-        hands.ctx, run.server, flavor=flavor, host=host, zone=zone, avoid=avoid,
+    found = await _find(
+        hands, run.server, flavor=flavor, host=host, zone=zone, avoid=avoid,
         is_move=True, among_its_like=among_its_like,
     )  # fmt: skip
     if not found.ranked:
