@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.usecases import conductors
 from siderite.core.store import Op
+from siderite.core.times import iso
 from tests.baremetal.web import odd
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
@@ -115,6 +116,22 @@ def test_living_hosts_are_conductors(tmp_path: Path) -> None:
         app.run(conductors.leave(ctx))
         assert app.ask("GET", "/v1/conductors/here").json["alive"] is False
         assert app.ask("GET", "/v1/drivers/fake-hardware").json["hosts"] == []
+
+
+def test_hosts_that_were_silent_for_a_week_leave_the_list(app: Standing) -> None:
+    ctx = app.app.program.baremetal
+    made = (
+        "INSERT INTO conductors (hostname, conductor_group, drivers, created_at, updated_at,"
+        " seen_at) VALUES (?, '', 'x', ?, ?, 0)"
+    )
+    now = ctx.door.clock()
+    for days, host in ((6, "away"), (8, "gone")):
+        then = iso(now - days * 86400)
+        app.run(app.app.program.store.commit([Op(made, (host, then, then), 1)]))
+    app.run(conductors.beat(ctx))
+    listed = app.ask("GET", "/v1/conductors").json["conductors"]
+    assert {one["hostname"] for one in listed} == {"here", "away"}
+    app.run(app.app.program.store.commit([Op("DELETE FROM conductors")]))
 
 
 def test_shards_are_counted(app: Standing) -> None:

@@ -12,6 +12,8 @@ from siderite.core.times import iso
 BEAT_S = 10.0
 SILENT_S = 60.0
 """After how much silence a host is taken for dead."""
+FORGOTTEN_S = 7 * 86400.0
+"""After how much it is no longer spoken of: hosts in containers have a new name with each start."""
 
 _BEAT = """
 INSERT INTO conductors (hostname, conductor_group, drivers, created_at, updated_at, seen_at)
@@ -40,7 +42,11 @@ async def beat(ctx: Context, groups: str = "") -> None:
     now = ctx.door.clock()
     drivers = ",".join(sorted(ctx.cards))
     args = (ctx.door.host, groups, drivers, iso(now), iso(now), now)
-    await ctx.door.store.commit([Op(_BEAT, args, 1)])
+    long_gone = Op(
+        "DELETE FROM conductors WHERE updated_at < ? AND hostname <> ?",
+        (iso(now - FORGOTTEN_S), ctx.door.host),
+    )
+    await ctx.door.store.commit([Op(_BEAT, args, 1), long_gone])
 
 
 async def leave(ctx: Context) -> None:
