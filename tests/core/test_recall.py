@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 import threading
 from contextlib import asynccontextmanager
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -124,6 +125,25 @@ def test_a_commit_whose_caller_has_left_is_known_too(tmp_path):
             await store.commit([note("after it")])
             assert commit.cancelled()
             assert (await BOXES.get(store, "a")).version == 2
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("op", [BOXES.swap, lambda before, after: BOXES.hold(before)])
+def test_a_row_that_a_hand_wrote_is_in_the_way_once_and_then_read(tmp_path, op):
+    async def story():
+        async with boxes(tmp_path / "test.db") as store:
+            box = Box("a")
+            await store.commit([BOXES.insert(box)])
+            with closing(sqlite3.connect(tmp_path / "test.db")) as hand:
+                doc = msgspec.json.encode(changed(box, name="mended")).decode()
+                hand.execute("UPDATE boxes SET version = 2, doc = ?", (doc,))
+                hand.commit()
+            with pytest.raises(Lost):
+                await store.commit([op(box, changed(box))])
+            found = await BOXES.get(store, "a")
+            assert found.name == "mended"
+            await store.commit([op(found, changed(found))])
 
     asyncio.run(story())
 

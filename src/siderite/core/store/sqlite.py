@@ -267,6 +267,7 @@ class SqliteStore:
                     return cursor.fetchall()
                 if op.rows is not None and cursor.rowcount != op.rows:
                     touched = touched or cursor.rowcount > 0
+                    self._known.clear()  # should a hand have written a row, it is read now
                     raise Lost(op.sql)
             except Exception as why:
                 meaning = _meaning(why)
