@@ -145,6 +145,49 @@ def test_an_aborted_rescue_leaves_no_ramdisk_and_the_workload_can_come_back(pape
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_an_abort_while_the_bmc_is_away_is_tidied_up_when_it_is_back_or_told(
+    paper, front, tmp_path, monkeypatch, comes_back
+):
+    monkeypatch.setattr("siderite.baremetal.drivers.agent.steps.ASK_AGAIN_S", 0.02)
+
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await planted(app, front)
+            await verb(app, uuid, "rescue", rescue_password=PASSWORD)
+            await until(app, uuid, "rescue wait")
+            front.stop()
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "rescue failed")
+            await tidying_waits(app, uuid)
+            assert paper.is_on
+            if comes_back:
+                front.start()
+                await _nothing_left(app, paper)
+                node = await app.node(uuid)
+                assert (node.maintenance, node.fault) == (False, None)
+                return
+            change = app.program.door.change(Cause())
+            change.put(Op("UPDATE work SET deadline = ? WHERE machine = ?", (change.now, uuid)))
+            await app.program.door.commit(change)
+            await over(app)
+            node = await app.node(uuid)
+            assert (node.maintenance, node.fault) == (True, "rescue abort failure")
+            assert "its ramdisk may still run: The BMC" in node.maintenance_reason
+
+    asyncio.run(story())
+
+
+async def tidying_waits(app, uuid):
+    """Until the BMC was asked in vain."""
+    async with asyncio.timeout(30):
+        while True:
+            reasons = [item.reason or "" for item in await work.of_machine(app.program.store, uuid)]
+            if any("could not be reached" in reason for reason in reasons):
+                return
+            await asyncio.sleep(0.01)
+
+
 def test_a_ramdisk_that_calls_and_does_not_answer_has_a_deadline_all_the_same(
     paper, front, tmp_path
 ):
@@ -208,10 +251,15 @@ def test_a_ramdisk_that_does_not_take_the_password_is_told_without_it(paper, fro
         asyncio.run(story(agent, url))
 
 
-async def _nothing_left(app, paper):
+async def over(app):
+    """Until no work is left."""
     async with asyncio.timeout(30):
         while await work.depth(app.program.store) != (0, 0):
             await asyncio.sleep(0.01)
+
+
+async def _nothing_left(app, paper):
+    await over(app)
     assert not paper.is_on
     assert paper.image is None
 

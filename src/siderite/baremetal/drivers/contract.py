@@ -174,8 +174,10 @@ class Steps(Protocol):
         """Begin, or tell of, one run of a step. Repeating it with the token is harmless."""
         ...
 
-    async def forget(self, at: Endpoint, token: str) -> None:
-        """The run is no longer wanted: stop it if that can be done, and leave no ramdisk behind."""
+    async def forget(self, at: Endpoint, token: str) -> Wait | None:
+        """The run is no longer wanted: stop it if that can be done, and leave no ramdisk behind.
+        Wait: the BMC is out of reach, and it is worth asking again.
+        """
         ...
 
 

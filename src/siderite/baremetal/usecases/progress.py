@@ -241,3 +241,23 @@ async def aborted_fully(ctx: Context, held: Work, node: Node, event: str) -> Non
     change.put(work.done(held))
     apply(change, ctx.rules, node, event)
     await ctx.door.commit(change)
+
+
+async def cleanup_waits(ctx: Context, held: Work, outcome: Wait) -> None:
+    """What an abort left behind cannot be tidied up yet."""
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(
+        work.park(held, kind=held.kind, job=held.job, due=change.now + outcome.again_in,
+                  deadline=held.deadline, reason=outcome.reason)
+    )  # fmt: skip
+    await ctx.door.commit(change)
+
+
+async def left_behind(ctx: Context, held: Work, node: Node, reason: str) -> None:
+    """What a rescue that ended early has left could not be tidied up in time: that is a fault."""
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(work.done(held))
+    text = f"a rescue was given up, and its ramdisk may still run: {reason}"
+    fields = {"maintenance": True, "maintenance_reason": text, "fault": "rescue abort failure"}
+    change.put(NODES.swap(node, node.changed(change.now, fields)))
+    await ctx.door.commit(change)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
@@ -76,6 +77,10 @@ _STEPS: dict[tuple[str, Family], list[Step]] = {
 }
 
 
+def _may_run(at: Endpoint, reason: str) -> None:
+    log.warning("a ramdisk may still run", node=at.node, reason=reason)
+
+
 class AgentSteps:
     """What can be done to a machine with a BMC and a ramdisk."""
 
@@ -130,7 +135,9 @@ class AgentSteps:
         """
         outcome = await self._outcome(at, family, step, token)
         if isinstance(outcome, Failed) and family is Family.DEPLOY:
-            await self.forget(at, token)
+            away = await self.forget(at, token)
+            if away is not None:
+                _may_run(at, away.reason)
         return outcome
 
     async def _outcome(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
@@ -149,14 +156,17 @@ class AgentSteps:
         except image.NoImage as why:
             return Failed(str(why))
 
-    async def forget(self, at: Endpoint, token: str) -> None:
-        """The run was given up: no ramdisk of its work stays behind, if the BMC can be reached."""
+    async def forget(self, at: Endpoint, token: str) -> Wait | None:
+        """The run was given up: no ramdisk of its work stays behind, once the BMC is in reach."""
         if not belongs(at, token):
-            return  # there is none, or other work has booted its own since
+            return None  # there is none, or other work has booted its own since
         try:
             await self._booter.give_up(at, token)
+        except Unreachable as why:
+            return Wait(why.sentence, ASK_AGAIN_S)
         except HardwareError as why:
-            log.warning("a ramdisk may still run", node=at.node, reason=why.sentence)
+            _may_run(at, why.sentence)
+        return None
 
     async def _boot(self, at: Endpoint, step: Step, token: str) -> Outcome:
         return await self._booter.boot(at, token)
