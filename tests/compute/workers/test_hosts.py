@@ -52,6 +52,18 @@ def test_a_host_that_is_given_a_server_while_it_is_removed_stays(both, written, 
     assert written.offers(name) == []
 
 
+def test_a_host_that_is_removed_leaves_its_aggregates(both):
+    name, other = both.add_host(), both.add_host()
+    fields = {"name": f"row of {name}", "availability_zone": f"zone-{name}"}
+    made = both.ask("POST", "/os-aggregates", {"aggregate": fields}).json["aggregate"]["id"]
+    for host in (name, other):
+        added = both.ask("POST", f"/os-aggregates/{made}/action", {"add_host": {"host": host}})
+        assert added.status == 200, added
+    assert both.ask("DELETE", f"/hosts/{name}", version=900).status == 204
+    aggregate = both.ask("GET", f"/os-aggregates/{made}").json["aggregate"]
+    assert aggregate["hosts"] == [other]
+
+
 def test_what_a_removed_host_still_says_is_not_written_down(both, written):
     name = both.add_host()
     host = written.host(name)

@@ -147,6 +147,16 @@ async def remove_host(ctx: Context, number: str, host: str, *, cause: Cause) -> 
     return await _change(ctx, number, "remove_host", changes, cause=cause)
 
 
+async def forget_host(ctx: Context, change: Change, host: str) -> None:
+    """With this change a host is gone, from all aggregates too."""
+    for known, before in await every(ctx):
+        if host in before.hosts:
+            left = [one for one in before.hosts if one != host]
+            after = before.changed(change.now, {"hosts": left})
+            change.put(AGGREGATES.swap(before, after))
+            change.tell(*facts.aggregate("remove_host", after, known))
+
+
 async def remove(ctx: Context, number: str, *, cause: Cause) -> None:
     """Forget an aggregate that has no hosts."""
     known, found = await one(ctx, number)

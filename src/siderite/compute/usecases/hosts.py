@@ -7,6 +7,7 @@ from typing import Any
 from siderite.compute import store as rows
 from siderite.compute.domain.host import Host
 from siderite.compute.store import HOSTS
+from siderite.compute.usecases import aggregates
 from siderite.compute.usecases.context import Context
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
@@ -113,6 +114,7 @@ async def remove(ctx: Context, name: str) -> None:
         change.put(HOSTS.remove(host))
         gone = "DELETE FROM hypervisors WHERE host = ? AND servers = 0"
         change.put(Op(gone, (name,), nodes))
+        await aggregates.forget_host(ctx, change, name)
 
     await ctx.door.attempt(Cause(), "host:" + name, decide)
 
