@@ -24,6 +24,7 @@ class Paper:
         self.image: str | None = None
         self.starts_from = "None"
         self.settings = {"Speed": "Slow"}
+        self.shows_image = True
         self.starts: list[str] = []
         """What it started from, each time: an image's address, or `disk`."""
 
@@ -65,6 +66,7 @@ class Paper:
 
     def _pages(self) -> dict[str, dict[str, Any]]:
         resets = ["On", "ForceOff", "ForceRestart"]
+        shown = self.image if self.shows_image else None
         return {
             "/redfish/v1": {
                 "Id": "Root", "Name": "Root", "RedfishVersion": "1.13.0",
@@ -87,8 +89,8 @@ class Paper:
                 "Name": "Media", "Members": [{"@odata.id": CD}], "Members@odata.count": 1,
             },
             CD: {
-                "Id": "Cd", "Name": "Cd", "MediaTypes": ["CD"], "Image": self.image,
-                "Inserted": self.image is not None,
+                "Id": "Cd", "Name": "Cd", "MediaTypes": ["CD"], "Image": shown,
+                "Inserted": shown is not None,
                 "Actions": {
                     "#VirtualMedia.InsertMedia": {"target": f"{CD}/Insert"},
                     "#VirtualMedia.EjectMedia": {"target": f"{CD}/Eject"},

@@ -209,6 +209,33 @@ def test_a_bmc_that_begins_anew_before_the_start_gets_its_medium_again(paper, fr
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("by_task", [True, False])
+def test_an_order_given_twice_by_a_crash_is_no_failure(paper, front, tmp_path, by_task):
+    """We are killed before the BMC's answer is noted; it refuses the second, or its task fails."""
+    front.by_task = lambda method, path: "Insert" in path and by_task
+    machine = made(front)
+
+    async def another(at):
+        with process(tmp_path) as driver:
+            return await driver.steps.run(at, Family.DEPLOY, BOOT, "work/0")
+
+    async def story():
+        machine.memory |= (await another(machine.at)).remember
+        await another(machine.at)  # its answer is lost
+        assert front.told("Insert") == 1
+        if not by_task:  # it shows the image only later
+            paper.shows_image = False
+            machine.memory |= (refused := await another(machine.at)).remember
+            assert isinstance(refused, Wait)
+            assert "it is not empty" in refused.reason
+            paper.shows_image = True
+        assert isinstance(await machine.until_done(another), Done)
+        assert paper.starts == [LIVE]
+        assert front.told("Insert") == 2
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("word", ["Insert", "Systems/"])
 def test_a_task_that_a_bmc_forgot_is_asked_for_anew(paper, front, tmp_path, word):
     """It was put off and never done, for the BMC began anew before that."""

@@ -80,7 +80,10 @@ class Booter:
             fresh = {"token": token, "phase": "off", "secret": secrets.token_urlsafe(18)}
             reason = "the machine is to go off before it boots the ramdisk"
             return Wait(reason, 0.0, remember={**FORGET, TASK: None, MEMORY: fresh})
-        end = await self._end(at, token)
+        try:
+            end = await self._end(at, token)
+        except Refused as why:
+            return _once_more(memory, why)
         if end is not None:
             return self._went_on(at, memory, end)
         if memory["phase"] == "off":
@@ -115,7 +118,10 @@ class Booter:
             if iso
             else self.ramdisks.iso(at, secret, inspects=inspects)
         )
-        task = await self._media.insert(at, MediaDevice.CDROM, url)
+        try:
+            task = await self._media.insert(at, MediaDevice.CDROM, url)
+        except Refused as why:
+            return _once_more(memory, why)
         if task is not None:
             return _by_task(task, memory, memory["phase"] if task.more else "boot")
         return await self._choose(at, memory)
@@ -225,6 +231,16 @@ def _memory(at: Endpoint, token: str) -> Mapping[str, Any] | None:
 
 def _phase(memory: Json, phase: str) -> dict[str, Any]:
     return {MEMORY: {**memory, "phase": phase}}
+
+
+def _once_more(memory: Json, why: Refused) -> Wait:
+    """Who was killed right after an order gives it twice, and the BMC may refuse the second: it is
+    looked at anew, once.
+    """
+    if memory.get("again"):
+        raise why
+    again = {**memory, "phase": "off", "again": True}
+    return Wait(why.sentence, ASK_AGAIN_S, remember={MEMORY: again, TASK: None})
 
 
 def _noted(task: Task, token: str, then: str = "") -> dict[str, Any]:
