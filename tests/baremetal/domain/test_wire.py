@@ -78,3 +78,13 @@ def test_secrets_are_masked_at_any_depth_and_others_are_not():
     assert seen["instance_info"] == {"configdrive": "******", "image_url": "******", "root_gb": 10}
     assert seen["driver_internal_info"]["agent_secret_token"] == "******"
     assert "s3cret" not in NODE_FIELDS.render(value)
+
+
+def test_what_is_large_is_not_kept_with_its_text():
+    for size, is_kept in ((100, True), (100_000, False)):
+        value = node(instance_info={"configdrive": "x" * size})
+        text = NODE_FIELDS.render(value)
+        assert "xx" not in text
+        for kept in (NODE_FIELDS._encoded, NODE_FIELDS._rendered):
+            assert (value.uuid in kept and kept[value.uuid][0] is value) == is_kept
+        assert NODE_FIELDS.render(value) == text

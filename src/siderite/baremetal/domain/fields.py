@@ -22,6 +22,8 @@ from siderite.baremetal.domain.secrets import mask
 
 URL = "\r"
 _KEPT = 64
+_LARGE = 32 * 1024
+"""The length of a text in a value that is not kept: a config drive may have many MiB."""
 _UUID = "\0"
 
 _encode_lines = msgspec.json.Encoder().encode_lines
@@ -107,7 +109,8 @@ class Fields(Generic[T]):
         if len(self._rendered) >= _KEPT:
             self._rendered.clear()
         text = self._text(value)
-        self._rendered[value.uuid] = (value, text)
+        if value.uuid in self._encoded:
+            self._rendered[value.uuid] = (value, text)
         return text
 
     def _text(self, value: T) -> str:
@@ -123,11 +126,16 @@ class Fields(Generic[T]):
         if len(self._encoded) >= _KEPT:
             self._encoded.clear()
         values = list(self._values(value))
+        is_large = False
         for at in self._masked_at:
             if values[at]:
+                is_large = is_large or _is_large(values[at])
                 values[at] = mask(values[at])
         texts = _encode_lines(values).decode().split("\n")
-        self._encoded[value.uuid] = (value, texts)
+        if is_large:
+            self._encoded.pop(value.uuid, None)
+        else:
+            self._encoded[value.uuid] = (value, texts)
         return texts
 
     def picker(self, names: Sequence[str]) -> Callable[[Sequence[str]], tuple[str, ...]]:
@@ -142,3 +150,8 @@ class Fields(Generic[T]):
     def visible(self, version: int) -> list[str]:
         """The fields that a version shows."""
         return [name for name, since in self.table if since <= version]
+
+
+def _is_large(value: object) -> bool:
+    inner = value.values() if isinstance(value, dict) else ()
+    return any(isinstance(text, str) and len(text) > _LARGE for text in inner)
