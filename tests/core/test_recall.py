@@ -1,5 +1,5 @@
-"""What SQLite's store knows without a look is what is committed; what it appends for many at once
-is what each of them said.
+"""What SQLite's store knows without a look is what is committed; of many commits at once each is
+whole or not at all.
 """
 
 import asyncio
@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from siderite.core import eventlog
 from siderite.core.errors import Unavailable
 from siderite.core.fact import Fact
-from siderite.core.store import Append
 from siderite.core.store import Duplicate
 from siderite.core.store import Lost
 from siderite.core.store import Op
@@ -45,7 +44,7 @@ BOXES = Table("boxes", Box, ("name",), lambda box: "", recalled=True)
 
 def note(*words):
     marks = ", ".join(["(?)"] * len(words))
-    return Append(NOTES + marks, words, len(words), NOTES)
+    return Op(NOTES + marks, words, len(words))
 
 
 @asynccontextmanager
@@ -287,7 +286,7 @@ def test_whatever_is_lost_or_fails_what_is_known_is_what_another_reads(batches, 
                 ):
                     assert answer is None or isinstance(answer, EXPECTED), answer
                     if answer is None:
-                        said += [op.args[0] for op in ops if isinstance(op, Append)]
+                        said += [op.args[0] for op in ops if op.sql.startswith(NOTES)]
                         if kind != "hold":
                             believed[uuid] = after
                 others, words = _another_reads(path)

@@ -17,7 +17,6 @@ import msgspec
 
 from siderite.core.fact import Fact
 from siderite.core.ids import new_uuid
-from siderite.core.store import Append
 from siderite.core.store import Line
 from siderite.core.store import Op
 from siderite.core.store import Store
@@ -94,8 +93,10 @@ _EVER = (
 REMEMBERED = 300
 """How many facts of a resource are remembered that have left the log."""
 _ONE = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT = f"INSERT INTO events ({_COLUMNS}, {_ACTOR}) VALUES "
-_INSERTS = {n: _INSERT + ", ".join([_ONE] * n) for n in range(1, 9)}
+_INSERTS = {
+    n: f"INSERT INTO events ({_COLUMNS}, {_ACTOR}) VALUES {', '.join([_ONE] * n)}"
+    for n in range(1, 9)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def record(
                 actor,
                 actor_project,
             )
-        ops.append(Append(_INSERTS[len(some)], tuple(args), len(some), _INSERT))
+        ops.append(Op(_INSERTS[len(some)], tuple(args), len(some)))
     return ops
 
 

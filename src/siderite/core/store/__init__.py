@@ -29,14 +29,6 @@ class Op(msgspec.Struct, frozen=True):
     rows: int | None = None
 
 
-class Append(Op, frozen=True):
-    """New rows that cannot clash and that nothing else of the commit asks about: a store may write
-    those of several commits together, in their order. `head` is the statement up to its values.
-    """
-
-    head: str = ""
-
-
 class Row(Op, frozen=True):
     """The whole row of a resource is written; `value` is what it then holds, None if it is gone or
     too large to be kept in mind.

@@ -1,18 +1,18 @@
 """SQLite in the event loop: WAL, durable commits, all that was handed in meanwhile in one commit.
 
-Statements are short and run straight in the loop (a thread hop costs more than they do); only what
-nobody has to be told about, rows that are appended, is written where the disk is waited for: in a
-thread, and what is handed in meanwhile forms the next commit. Reads see what is committed: while a
-commit is under way by a connection of their own, else by the writer's, whose pages are at hand
-(another's are out of date after each commit). Only one process may have the file open: a lock
-beside it says so, and names the remedy. So the values that were written last are known without a
-look.
+Statements are short and run straight in the loop (a thread hop costs more than they do); only the
+wait for the disk at a commit is spent in a thread, and what is handed in meanwhile forms the next
+commit. Reads see what is committed: while a commit is under way by a connection of their own, else
+by the writer's, whose pages are at hand (another's are out of date after each commit). Only one
+process may have the file open: a lock beside it says so, and names the remedy. So the values that
+were written last are known without a look.
 """
 
 import asyncio
 import fcntl
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -28,7 +28,6 @@ from typing import Any
 from siderite.core.errors import Unavailable
 from siderite.core.pattern import is_in
 from siderite.core.pattern import is_in_a_word
-from siderite.core.store import Append
 from siderite.core.store import Duplicate
 from siderite.core.store import Line
 from siderite.core.store import Lost
@@ -37,7 +36,6 @@ from siderite.core.store import Row
 from siderite.core.store import Value
 
 _TOLD_AT_ONCE = 8
-_APPENDED_AT_ONCE = 32
 _KNOWN = 256
 _HandedIn = tuple[Sequence[Op], "asyncio.Future[Any]", bool]
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
@@ -58,7 +56,7 @@ class SqliteStore:
         self._scans = ThreadPoolExecutor(1, "sqlite-scan")
         self._queue: list[_HandedIn] = []
         self._committing: asyncio.Future[None] | None = None
-        self._is_telling = False
+        self._untold: deque[_Answer] = deque()
         self._known: dict[tuple[str, str], object] = {}  # rows that were written last
         self.is_ailing = False
 
@@ -99,7 +97,7 @@ class SqliteStore:
         """There is nobody to hear."""
 
     async def close(self) -> None:
-        while self._queue or self._committing is not None or self._is_telling:
+        while self._queue or self._committing is not None or self._untold:
             if self._committing is not None:
                 await asyncio.wait([self._committing])
             else:
@@ -119,51 +117,26 @@ class SqliteStore:
     def _hand_in(self, ops: Sequence[Op], *, returning: bool) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
-        if not self._queue and self._committing is None and not self._is_telling:
+        if not self._queue and self._committing is None:
             loop.call_soon(self._flush)
         self._queue.append((ops, done, returning))
         return done
 
     def _flush(self) -> None:
         """Begin one commit for all that was handed in; the disk is waited for in a thread."""
-        if self._committing is not None or self._is_telling or not self._queue:
+        if self._committing is not None or not self._queue:
             return
         queue, self._queue = self._queue, []
-        self._begin(queue)
-
-    def _begin(self, queue: list[_HandedIn]) -> None:
         try:
-            answers, ops = self._run_all(queue)
+            answers, rows = self._run_all(queue)
         except sqlite3.Error as why:
             self._failed(queue, _meaning(why))
             return
-        rows = [op for op in ops if isinstance(op, Row)]
         for row in rows:  # reads may see it before we hear that it is committed
             self._known.pop((row.table, row.uuid), None)
-        commit = asyncio.get_running_loop().run_in_executor(
-            self._thread, self._append_and_commit, [op for op in ops if isinstance(op, Append)]
-        )
+        commit = asyncio.get_running_loop().run_in_executor(self._thread, self._writer.commit)
         self._committing = commit
         commit.add_done_callback(partial(self._committed, queue, answers, rows))
-
-    def _append_and_commit(self, appends: list[Append]) -> None:
-        """In a thread: few statements, as each gives the loop a turn before the next."""
-        some: list[Append] = []
-        rows = 0
-        for op in appends:
-            if some and (op.head != some[0].head or rows + (op.rows or 0) > _APPENDED_AT_ONCE):
-                self._append(some, rows)
-                some, rows = [], 0
-            some.append(op)
-            rows += op.rows or 0
-        if some:
-            self._append(some, rows)
-        self._writer.commit()
-
-    def _append(self, some: list[Append], rows: int) -> None:
-        args = [arg for op in some for arg in op.args]
-        line = "(" + ", ".join("?" * (len(args) // rows)) + ")"
-        self._writer.execute(some[0].head + ", ".join([line] * rows), args)
 
     def _committed(
         self,
@@ -177,14 +150,8 @@ class SqliteStore:
         if why is None:
             self._know(rows)
             self._over(answers)
-            return
-        meaning = _meaning(why)
-        if isinstance(meaning, Unavailable) or not _appends(queue):
-            self._failed(queue, meaning)
-            return
-        # Whose rows they were that cannot be appended shows when each writes its own.
-        self._undo()
-        self._begin([([*map(_written, some)], done, gives) for some, done, gives in queue])
+        else:
+            self._failed(queue, _meaning(why))
 
     def _failed(self, queue: list[_HandedIn], why: BaseException) -> None:
         self._undo()
@@ -192,8 +159,11 @@ class SqliteStore:
 
     def _over(self, answers: list[_Answer]) -> None:
         self.is_ailing = all(isinstance(error, Unavailable) for _, _, error in answers)
-        self._is_telling = True
-        self._tell(answers)
+        is_telling = bool(self._untold)
+        self._untold += answers
+        if not is_telling:
+            self._tell()
+        asyncio.get_running_loop().call_soon(self._flush)
 
     def _know(self, rows: list[Row]) -> None:
         """No other process writes: what these rows hold need not be read for a while."""
@@ -205,27 +175,24 @@ class SqliteStore:
         for key in list(islice(known, max(0, len(known) - _KNOWN))):
             del known[key]
 
-    def _tell(self, answers: list[_Answer]) -> None:
+    def _tell(self) -> None:
         """Answer a few in each turn of the loop: who asks meanwhile need not wait for all of it.
 
-        The next commit is begun after those who were answered: what they hand in next is then in it
-        too.
+        The next commit is begun after the first of them: what they hand in next is in it too, and
+        the disk works while the others are answered.
         """
-        loop = asyncio.get_running_loop()
-        _answer(answers[:_TOLD_AT_ONCE])
-        if len(answers) > _TOLD_AT_ONCE:
-            loop.call_soon(self._tell, answers[_TOLD_AT_ONCE:])
-            return
-        self._is_telling = False
-        loop.call_soon(self._flush)
+        untold = self._untold
+        _answer([untold.popleft() for _ in range(min(len(untold), _TOLD_AT_ONCE))])
+        if untold:
+            asyncio.get_running_loop().call_soon(self._tell)
 
     def _undo(self) -> None:
         if self._writer.in_transaction:
             self._writer.execute("ROLLBACK")
 
-    def _run_all(self, queue: list[_HandedIn]) -> tuple[list[_Answer], list[Op]]:
-        """Run what was handed in within one transaction, but what is appended at its end; what
-        fails is left out of it. The answers, and the ops that are part of it.
+    def _run_all(self, queue: list[_HandedIn]) -> tuple[list[_Answer], list[Row]]:
+        """Run what was handed in within one transaction; what fails is left out of it. The answers,
+        and the rows that are part of it.
 
         A commit that fails half-way is rare, and undone by beginning again without it: that is
         cheaper than a savepoint for each one that does not. So is one that made SQLite itself undo
@@ -235,14 +202,14 @@ class SqliteStore:
         while True:
             self._writer.execute("BEGIN IMMEDIATE")
             answers: list[_Answer] = []
-            ran: list[Op] = []
+            rows: list[Row] = []
             for number, (ops, done, returning) in enumerate(queue):
                 if number in failed:
                     answers.append((done, None, failed[number]))
                     continue
                 try:
                     answers.append((done, self._run(ops, returning=returning), None))
-                    ran += ops
+                    rows += [op for op in ops if isinstance(op, Row)]
                 except _HalfWay as half:
                     failed[number] = half.why
                     self._undo()
@@ -253,14 +220,12 @@ class SqliteStore:
                         break
                     answers.append((done, None, why))
             else:
-                return answers, ran
+                return answers, rows
 
     def _run(self, ops: Sequence[Op], *, returning: bool) -> Sequence[Line] | None:
         execute = self._writer.execute
         touched = False
         for op in ops:
-            if isinstance(op, Append):
-                continue
             try:
                 cursor = execute(op.sql, op.args)
                 if returning:
@@ -303,15 +268,6 @@ def _connect(path: str) -> sqlite3.Connection:
     for name, function in (("has_pattern", is_in), ("word_has_pattern", is_in_a_word)):
         connection.create_function(name, 2, function, deterministic=True)
     return connection
-
-
-def _appends(queue: list[_HandedIn]) -> bool:
-    return any(isinstance(op, Append) for ops, _, _ in queue for op in ops)
-
-
-def _written(op: Op) -> Op:
-    """The same as a statement of its own."""
-    return Op(op.sql, op.args, op.rows) if isinstance(op, Append) else op
 
 
 def _answer(answers: list[_Answer]) -> None:
