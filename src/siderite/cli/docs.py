@@ -168,7 +168,7 @@ def _options() -> str:
 def _metrics() -> str:
     rows = []
     for metric in vars(metrics).values():
-        if not isinstance(metric, MetricWrapperBase | metrics.Hot):
+        if not isinstance(metric, MetricWrapperBase | metrics.Counted):
             continue
         for about in metric.collect():
             owner: Any = metric if isinstance(metric, MetricWrapperBase) else about

@@ -118,7 +118,7 @@ def record(
     actor_project: str | None = None,
 ) -> list[Op]:
     """The ops that write these facts, in this order; `actor` is who asked, by name."""
-    ops: list[Op] = []
+    ops = []
     for start in range(0, len(facts), 8):
         some = facts[start : start + 8]
         args: list[Value] = []

@@ -26,13 +26,24 @@ from prometheus_client.registry import Collector
 registry = CollectorRegistry()
 
 
-class Hot(Collector):
-    """Requests, transitions and jobs."""
+_BOUNDS_S = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
 
-    bounds = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
+
+class _Times:
+    """How long requests took: together, and how many up to each bound and beyond the last."""
+
+    __slots__ = ("counts", "total")
 
     def __init__(self) -> None:
-        self.requests: dict[tuple[str, str, int], tuple[list[float], list[int]]] = {}
+        self.total = 0.0
+        self.counts = [0] * (len(_BOUNDS_S) + 1)
+
+
+class Counted(Collector):
+    """Requests, transitions and jobs."""
+
+    def __init__(self) -> None:
+        self.requests: dict[tuple[str, str, int], _Times] = {}
         self.transitions = Counts[tuple[str, str, str]]()
         self.jobs = Counts[str]()
         self.running = 0
@@ -43,10 +54,10 @@ class Hot(Collector):
             "Time to answer a request, by service, method and status.",
             labels=("service", "method", "status"),
         )
-        names = [*map(str, self.bounds), "+Inf"]
-        for (service, method, status), (total, counts) in self.requests.items():
-            buckets = list(zip(names, map(float, accumulate(counts)), strict=True))
-            seconds.add_metric((service, method, str(status)), buckets, total[0])
+        names = [*map(str, _BOUNDS_S), "+Inf"]
+        for (service, method, status), times in self.requests.items():
+            buckets = list(zip(names, map(float, accumulate(times.counts)), strict=True))
+            seconds.add_metric((service, method, str(status)), buckets, times.total)
         yield seconds
         transitions = CounterMetricFamily(
             "siderite_transitions",
@@ -67,8 +78,8 @@ class Hot(Collector):
         )
 
 
-_hot = Hot()
-registry.register(_hot)
+_counted = Counted()
+registry.register(_counted)
 _RACES = Counter(
     "siderite_races_lost", "Changes decided again because another came first.", registry=registry
 )
@@ -140,11 +151,11 @@ _PRUNED_UNREAD = Counter(
 def request(service: str, method: str, status: int, seconds: float) -> None:
     """A request was answered."""
     key = (service, method, status)
-    known = _hot.requests.get(key)
-    if known is None:
-        known = _hot.requests[key] = ([0.0], [0] * (len(Hot.bounds) + 1))
-    known[0][0] += seconds
-    known[1][bisect_left(Hot.bounds, seconds)] += 1
+    times = _counted.requests.get(key)
+    if times is None:
+        times = _counted.requests[key] = _Times()
+    times.total += seconds
+    times.counts[bisect_left(_BOUNDS_S, seconds)] += 1
 
 
 def shutdown(how: str, seconds: float) -> None:
@@ -154,7 +165,7 @@ def shutdown(how: str, seconds: float) -> None:
 
 def transition(machine: str, event: str, state: str) -> None:
     """A transition was committed."""
-    _hot.transitions[machine, event, state] += 1
+    _counted.transitions[machine, event, state] += 1
 
 
 def races_lost() -> None:
@@ -164,13 +175,13 @@ def races_lost() -> None:
 
 def job_begins(kind: str) -> None:
     """A job is under way."""
-    _hot.jobs[kind] += 1
-    _hot.running += 1
+    _counted.jobs[kind] += 1
+    _counted.running += 1
 
 
 def job_ended() -> None:
     """It is not any more."""
-    _hot.running -= 1
+    _counted.running -= 1
 
 
 @contextmanager

@@ -26,25 +26,12 @@ from siderite.baremetal.drivers.ipmi import SerialOverLan
 from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import redfish_driver
 from tests.baremetal.drivers.machine import Machine
-from tests.lab.redfish_front import redfish_front
 from tests.lab.redfish_paper import SYSTEM
-from tests.lab.redfish_paper import Paper
 
 BOOT = Step("deploy", "deploy", 100)
 LEAVE = Step("deploy", "tear_down_agent")
 START = Step("deploy", "boot_instance")
 LIVE, OTHER = "http://images.invalid/live.iso", "http://images.invalid/other.iso"
-
-
-@pytest.fixture
-def paper():
-    return Paper()
-
-
-@pytest.fixture
-def front(paper):
-    with redfish_front(paper) as made:
-        yield made
 
 
 @contextmanager

@@ -29,25 +29,12 @@ from tests.baremetal.drivers.test_switch import Board
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import verb
-from tests.lab.redfish_front import redfish_front
 from tests.lab.redfish_paper import SYSTEM
-from tests.lab.redfish_paper import Paper
 from tests.support.app import running
 
 PASSWORD = "let me in, 17 times"
 RESCUE_ISO = "http://images.invalid/rescue.iso"
 AGENT = {"rescue_interface": "agent"}
-
-
-@pytest.fixture
-def paper():
-    return Paper()
-
-
-@pytest.fixture
-def front(paper):
-    with redfish_front(paper) as made:
-        yield made
 
 
 @contextmanager
