@@ -55,6 +55,9 @@ def test_a_build_that_fails_is_tried_on_another_host(both: Cloud) -> None:
         assert [event["result"] for event in action["events"]] == ["Error", "Success"]
         assert "disk full" in action["events"][0]["details"]
         assert both.guests.where(uuid) == [seen["OS-EXT-SRV-ATTR:host"]]
+        both.guests.scripts.set(f"host:{first}", None)  # it may be mended, and gone to, later
+        assert both.act(uuid, "migrate", {"host": first}).status == 202
+        assert both.until(uuid, "VERIFY_RESIZE")["OS-EXT-SRV-ATTR:host"] == first
         both.ask("DELETE", f"/servers/{uuid}")
         both.wait(uuid, lambda seen: seen["status"] == "GONE")
         assert both.claimed() == before

@@ -40,6 +40,7 @@ async def _made(hands: Hands, run: Run, told: Report) -> Report:
         "power_state": int(Power.RUNNING),
         "launched_at": iso(hands.ctx.door.clock()),
         "fault": None,
+        "tried": [],  # where it could not be made it may well be moved to, another day
     }
     return Report(Event.DONE, ends=True, changes=changes, facts=at_end(run))
 
