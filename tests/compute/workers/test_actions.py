@@ -326,6 +326,10 @@ def test_a_server_leaves_a_host_that_is_down(both: Cloud) -> None:
         assert seen["OS-EXT-SRV-ATTR:host"] != home
     finally:
         both.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)
+    # What it left there is removed a moment later: so it does not come back before that.
+    assert both.act(uuid, "migrate", {"host": home}).status == 202
+    both.wait(uuid, lambda seen: "an evacuation left" in (seen["wait_reason"] or ""))
+    assert both.ask("DELETE", f"/servers/{uuid}").status == 204
 
 
 def test_what_cannot_be_done_in_a_state_is_refused_in_words_that_clients_know(

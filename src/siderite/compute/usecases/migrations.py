@@ -82,10 +82,19 @@ def leaves_behind(ctx: Context, server: Server, op: str) -> Op:
     now = ctx.door.clock()
     job = Evicted(server.uuid, server.host or "", server.node or "")
     return work.add(
-        f"{server.uuid}@{server.host}", "evicted", "evicted",
+        _old_place(server, job.host), "evicted", "evicted",
         job=msgspec.json.encode(job).decode(), now=now, due=now + 5.0, deadline=now + EVICTED_S,
         reason="the old host is down",
     )  # fmt: skip
+
+
+def _old_place(server: Server, host: str) -> str:
+    return f"{server.uuid}@{host}"
+
+
+async def is_behind(ctx: Context, server: Server, host: str) -> bool:
+    """Whether a host still has what the server left behind when it was evacuated from there."""
+    return bool(await work.of_machine(ctx.door.store, _old_place(server, host)))
 
 
 async def page(ctx: Context, where: str, args: Sequence[Value], *, limit: int) -> Sequence[Line]:

@@ -15,7 +15,9 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server import amount_of
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases import leaving
+from siderite.compute.usecases import migrations
 from siderite.compute.usecases import placing
+from siderite.compute.usecases.placing import NotYet
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.hands import Hands
@@ -24,6 +26,8 @@ from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.host_watch import ask_silent
 from siderite.compute.workers.steps import Told
 from siderite.core.fact import Fact
+
+_SOME = 5
 
 
 class NoValidHost(Exception):
@@ -120,6 +124,8 @@ async def another_place(
     if not found.ranked:
         raise NoValidHost(found)
     at = found.ranked[0]
+    if run.kind != "evacuate":
+        at = await _tidy(hands, run.server, found)
     claim = f"{run.job.op}:new"
     ops = rows.claim(
         run.server.uuid, claim, host=at.host, node=at.node,
@@ -129,6 +135,16 @@ async def another_place(
         to={"host": at.host, "node": at.node, "driver": at.driver, "zone": at.zone}, claim=claim
     )
     return at, Report(job=job, ops=[*turn, *ops])
+
+
+async def _tidy(hands: Hands, server: Server, found: Placement) -> Hypervisor:
+    """The best of some places that have nothing of the server from before an evacuation: that is
+    removed as soon as its host is back, and must not be taken for what comes now.
+    """
+    for at in found.ranked[:_SOME]:
+        if not await migrations.is_behind(hands.ctx, server, at.host):
+            return at
+    raise NotYet(f"what an evacuation left on host {found.ranked[0].host} is to be removed first")
 
 
 def moves_to(run: Run) -> dict[str, Any]:
