@@ -131,7 +131,7 @@ def test_one_in_build_that_is_being_deleted_goes_whatever_an_administrator_says(
     """Its owner's wish is not undone by whoever gives it up."""
     lite.script("all", latency_s={"spawn": 3600.0, "destroy": 3600.0})
     uuid = lite.create()
-    half = lite.wait(uuid, lambda seen: seen.get("OS-EXT-STS:task_state") == "spawning")
+    half = lite.wait(uuid, lambda seen: "busy with spawn" in (seen.get("wait_reason") or ""))
     lite.guests.make(uuid, half["OS-EXT-SRV-ATTR:host"], Power.RUNNING)  # so that there is a wait
     assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
     for state in ("error", "active"):
@@ -262,6 +262,54 @@ def test_a_reset_during_a_live_migration_ends_it(lite: Cloud, *, is_faster: bool
         used[home] = (home, *(have - less for have, less in zip(count, one, strict=True)))
         used[there] = (there, *(have + more for have, more in zip(larger, one, strict=True)))
     _in_one_place(lite, uuid, there if is_faster else home, sorted(used.values()))
+
+
+def test_what_is_asked_after_a_reset_waits_until_the_move_is_settled(lite: Cloud) -> None:
+    """Neither waits for the other for ever."""
+    uuid = lite.boot()
+    larger = lite.make_flavor(ram=2048)
+    lite.script(f"server:{uuid}", latency_s={"finish": 3600.0, "revert": 0.3})
+    assert lite.act(uuid, "resize", {"flavorRef": larger}).status == 202
+    _during(lite, uuid, "resize_finish")
+    assert lite.act(uuid, "os-resetState", {"state": "active"}).status == 202
+    assert lite.act(uuid, "resize", {"flavorRef": larger}).status == 202
+    lite.script(f"server:{uuid}", latency_s={"revert": 0.3})
+    lite.until(uuid, "VERIFY_RESIZE")
+    assert lite.act(uuid, "confirmResize").status == 204
+    lite.until(uuid, "ACTIVE")
+    _in_one_place(lite, uuid, _home(lite, uuid))
+
+
+@pytest.mark.parametrize("step", ["prepare", "finish", "revert"])
+def test_a_resize_that_breaks_is_undone_so_that_a_reboot_mends_the_server(
+    lite: Cloud, step: str
+) -> None:
+    uuid = lite.boot()
+    home, used, limits = _home(lite, uuid), lite.claimed(), _used(lite)
+    lite.script(f"server:{uuid}", fail={step: "disk full"})
+    assert lite.act(uuid, "resize", {"flavorRef": lite.make_flavor(ram=2048)}).status == 202
+    if step == "revert":
+        lite.until(uuid, "VERIFY_RESIZE")
+        assert lite.act(uuid, "revertResize").status == 202
+    lite.until(uuid, "ERROR")
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    if step != "revert":  # which is tried again only after a while
+        _in_one_place(lite, uuid, home, used)
+        assert lite.act(uuid, "reboot", {"type": "HARD"}).status == 202
+        lite.until(uuid, "ACTIVE")
+        _reset(lite, uuid)  # there is no move any more that this would confirm or undo
+        assert (lite.claimed(), _used(lite)) == (used, limits)
+    lefts = lite.app.run(lite.app.app.program.store.fetch(LEFT, (uuid,)))
+    assert len(lefts) == (1 if step == "revert" else 0)
+
+
+def test_a_shelve_that_fails_leaves_no_image_behind(lite: Cloud) -> None:
+    uuid = lite.boot(name="books")
+    lite.script(f"server:{uuid}", fail={"snapshot": "disk full"})
+    assert lite.act(uuid, "shelve").status == 202
+    assert "disk full" in lite.settled(uuid)["fault"]["message"]
+    images = lite.app.ask("GET", "/image/v2/images?name=books-shelved", version=None)
+    assert images.json["images"] == []
 
 
 def test_a_server_that_cannot_be_unshelved_leaves_nothing_behind(lite: Cloud) -> None:

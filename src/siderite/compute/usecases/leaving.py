@@ -10,12 +10,14 @@ import msgspec
 from siderite.compute import store as rows
 from siderite.compute.domain import facts
 from siderite.compute.domain.job import Job
+from siderite.compute.domain.job import job_of
 from siderite.compute.domain.server import Move
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.kinds import work_kind
 from siderite.compute.usecases.placing import NotYet
 from siderite.core import work
 from siderite.core.store import Op
@@ -25,6 +27,13 @@ from siderite.core.work import Work
 KIND = "left"
 PATIENCE_S = 24 * 3600.0
 """For so long it is tried; then the room is free in any case."""
+_WAITING = frozenset(
+    work_kind(kind)
+    for kind in (
+        "resize", "migrate", "live_migrate", "unshelve", "rebuild", "rescue", "reboot_hard",
+    )
+)  # fmt: skip
+"""Work whose first step waits for it."""
 
 
 class Left(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -82,11 +91,22 @@ def behind(server: Server, left: Left, now: float) -> Op:
 
 async def check(ctx: Context, server: Server) -> None:
     """`NotYet` while the end of an earlier move is not settled: where the guest is, and which of
-    its disks counts, is only known then.
+    its disks counts, is only known then. For the first step of those that wait for it.
     """
     for item in await work.of_machine(ctx.door.store, server.uuid):
         if item.kind == KIND and msgspec.json.decode(item.job, type=Left).how != "leave":
             raise NotYet(f"an earlier move is not settled: {item.reason}")
+    now = await SERVERS.get(ctx.door.store, server.uuid)
+    if now is not None and now.version != server.version:
+        raise NotYet("an earlier move was settled just now")
+
+
+async def is_waited_for(ctx: Context, server: Server) -> bool:
+    """Whether what is asked of the server has not begun, and will not before this is settled."""
+    for item in await work.of_machine(ctx.door.store, server.uuid):
+        if item.lane == ctx.rules.lane:
+            return item.kind in _WAITING and job_of(item.job).step == 0
+    return False
 
 
 def undone(server: Server, left: Left) -> dict[str, Any]:
@@ -121,7 +141,7 @@ async def settle(
         change.tell(facts.update(server, after))
     else:
         change.put(SERVERS.hold(server))
-    if after.flavor != server.flavor:
+    if after.flavor != server.flavor and server.counted is None:
         change.put(quota.becomes(server, after.flavor))
     old = None if left.move is None else left.move.old_claim
     gone = {left.slot, left.claim, old} - {after.claim}

@@ -34,14 +34,14 @@ class LeftWork:
         self._hands = hands
 
     async def handle(self, held: Work) -> None:
-        """Remove it, if the server is at rest."""
+        """Remove it, if the server is at rest, or what is asked of it waits for that."""
         ctx = self._hands.ctx
         left = msgspec.json.decode(held.job, type=Left)
         server = await progress.load(ctx, held.machine)
         if server is None or server.deleted:
             await progress.abandon(ctx, held)
             return
-        if server.task_state is not None:
+        if server.task_state is not None and not await leaving.is_waited_for(ctx, server):
             await due.later(ctx, held, f"the server is {server.task_state}", _BUSY_S)
             return
         outcome: Outcome = Done()

@@ -140,10 +140,13 @@ async def _resized(hands: Hands, run: Run, told: Report) -> Report:
 
 
 async def _not_resized(hands: Hands, run: Run, why: Failed) -> Report:
-    """Before the disk was touched, the server is as it was; afterwards it is an error."""
+    """Before the disk was touched, the server is as it was; afterwards it is an error, and what was
+    done is undone.
+    """
     if run.job.step > _SHUT_DOWN:
-        told = ends.failure(run, why.reason, Event.BREAK, counted=None)
-        ops = [quota.becomes(run.server, run.server.flavor)]
+        left = ends.left_there(hands, run)
+        told = ends.failure(run, why.reason, Event.BREAK, left, counted=None, move=None)
+        ops = [*told.ops, quota.becomes(run.server, run.server.flavor)]
         return replace(told, ops=[*ops, migrations.becomes(hands.ctx, run.job.op, "error")])
     return await _undone(hands, run, ends.failure(run, why.reason, Event.FAIL))
 
@@ -237,7 +240,13 @@ async def _reverted(hands: Hands, run: Run, told: Report) -> Report:
     )  # fmt: skip
 
 
-REVERT = Plan((_revert,), end=_reverted, fail=ends.broken)
+async def _not_reverted(hands: Hands, run: Run, why: Failed) -> Report:
+    """An error; reverting it is tried further."""
+    left = ends.left_there(hands, run)
+    return ends.failure(run, why.reason, Event.BREAK, left, move=None)
+
+
+REVERT = Plan((_revert,), end=_reverted, fail=_not_reverted)
 
 
 # From a host that is down

@@ -14,6 +14,7 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
+from siderite.compute.usecases import leaving
 from siderite.compute.usecases import rebuilding
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
@@ -32,6 +33,7 @@ from siderite.compute.workers.steps import Told
 from siderite.compute.workers.steps import asking
 from siderite.compute.workers.steps import missing
 from siderite.compute.workers.steps import on_to_next
+from siderite.compute.workers.steps import settled
 from siderite.compute.workers.steps import shut_down
 from siderite.compute.workers.steps import then_next
 from siderite.core.fact import Fact
@@ -163,6 +165,13 @@ async def _shelve_disk(hands: Hands, run: Run) -> Told:
     return Report(Event.OFFLOAD, changes=changes, facts=announced)
 
 
+async def _not_shelved(hands: Hands, run: Run, why: Failed) -> Report:
+    """It stays as it is; so does its image, once that is filled."""
+    if run.server.vm_state == V.SHELVED:
+        return await ends.failed(hands, run, why)
+    return await _not_stored(hands, run, why)
+
+
 async def _shelved(hands: Hands, run: Run, told: Report) -> Report:
     if told.ends:
         return replace(told, event=Event.DONE, facts=at_end(run))
@@ -185,6 +194,7 @@ async def _offloaded(hands: Hands, run: Run, told: Report) -> Report:
 
 async def _place_again(hands: Hands, run: Run) -> Told:
     if run.server.host is not None:
+        await leaving.check(hands.ctx, run.server)
         return Report(Event.NEXT)
     args = run.job.args
     _, found = await another_place(
@@ -232,14 +242,14 @@ PLANS: dict[str, Plan] = {
     "stop": Plan((shut_down,)),
     "force_stop": Plan((shut_down,)),
     "reboot": Plan((shut_down, _on)),
-    "reboot_hard": Plan((_reset,)),
+    "reboot_hard": Plan((settled(_reset),)),
     "pause": Plan((asking(_pause, power=Power.PAUSED),)),
     "unpause": Plan((asking(_unpause, power=Power.RUNNING),)),
     "suspend": Plan((asking(_suspend, power=Power.SUSPENDED),)),
     "resume": Plan((asking(_resume, power=Power.RUNNING),)),
-    "rescue": Plan((shut_down, asking(_rescue, power=Power.RUNNING)), fail=ends.broken),
+    "rescue": Plan((settled(shut_down), asking(_rescue, power=Power.RUNNING)), fail=ends.broken),
     "unrescue": Plan((asking(_unrescue, power=Power.RUNNING),), fail=ends.broken),
-    "rebuild": Plan((then_next(shut_down), _anew), end=_rebuilt, fail=ends.broken),
+    "rebuild": Plan((settled(then_next(shut_down)), _anew), end=_rebuilt, fail=ends.broken),
     "resize": moving.RESIZE,
     "migrate": moving.RESIZE,
     "confirm_resize": moving.CONFIRM,
@@ -250,7 +260,7 @@ PLANS: dict[str, Plan] = {
     "create_backup": Plan((on_to_next(), asking(_snapshot)), end=_backed_up, fail=_not_stored),
     "shelve": Plan(
         (then_next(shut_down), _shelve_disk, building.destroy_everywhere),
-        end=_shelved, fail=ends.failed,
+        end=_shelved, fail=_not_shelved,
     ),
     "shelve_offload": Plan((shut_down, building.destroy_everywhere), end=_offloaded),
     "unshelve": Plan((_place_again, _back), end=_unshelved, fail=_not_unshelved),

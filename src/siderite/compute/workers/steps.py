@@ -21,6 +21,7 @@ from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
+from siderite.compute.usecases import leaving
 from siderite.compute.usecases.progress import Facts
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
@@ -156,6 +157,16 @@ def _down(run: Run, plan: Shutdown, now: float) -> Report:
     return Report(
         job=job, changes={"power_state": int(Power.SHUTDOWN)}, details=details, facts=told
     )
+
+
+def settled(step: Step) -> Step:
+    """The same step, once an earlier move of the server is settled."""
+
+    async def done(hands: Hands, run: Run) -> Told:
+        await leaving.check(hands.ctx, run.server)
+        return await step(hands, run)
+
+    return done
 
 
 def then_next(step: Step) -> Step:
