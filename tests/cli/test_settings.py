@@ -18,3 +18,7 @@ def test_a_mistyped_variable_is_said_with_the_nearest_name():
     assert "`siderite config show`" in said[1]
     assert said[2].endswith("do you mean SIDERITE_LISTEN?")
     assert "s3cret" not in "".join(said)
+
+
+def test_a_port_that_is_not_of_kubernetes_is_a_mistake():
+    assert len(list(unknown_variables({"SIDERITE_PORT": "8771"}))) == 1

@@ -89,9 +89,20 @@ def test_a_database_that_cannot_be_used_is_said_in_a_sentence(tmp_path, words) -
     assert "SECRET" not in done.stderr
 
 
+def test_an_option_that_a_room_refuses_is_said_in_a_sentence(tmp_path) -> None:
+    command = [sys.executable, "-m", "siderite.cli.main", "up", "--data", str(tmp_path)]
+    done = subprocess.run(
+        [*command, "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=60,
+        check=False, env={**os.environ, "SIDERITE_NETWORKS": "private"},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "siderite: networks: 'private' must be NAME=KIND" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_data_directory_without_a_cloud_is_refused_with_what_to_do(tmp_path, capsys) -> None:
     assert main(["node", "list", "--data", str(tmp_path)]) == 1
-    assert "start `siderite up --demo` first" in capsys.readouterr().err
+    assert "start `siderite up` first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -146,6 +157,30 @@ def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path, capsys) -> Non
     assert "choose another with --listen" in said
     assert "wrong    database" in said
     assert "siderite restore" in said
+
+
+def test_doctor_knows_a_database_of_a_newer_version(tmp_path: Path, capsys) -> None:
+    with closing(sqlite3.connect(tmp_path / "siderite.db")) as db, db:
+        db.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY)")
+        db.execute("INSERT INTO migrations VALUES ('compute/9999_x.sql')")
+    main(["doctor", "--data", str(tmp_path), "--listen", "127.0.0.1:1", "-o", "json"])
+    found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
+    assert "newer version (it has compute/9999_x.sql)" in found["database"]["found"]
+
+
+def test_doctor_does_not_fall_over_what_it_may_not_read(
+    tmp_path: Path, capsys, monkeypatch
+) -> None:
+    def forbidden(_path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "siderite.db").write_text("")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # tests may run as root
+    monkeypatch.setattr(Path, "exists", forbidden)
+    assert main(["doctor", "--data", str(tmp_path), "--listen", "127.0.0.1:1", "-o", "json"]) == 1
+    found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
+    assert "as the user that runs the service" in found["data"]["remedy"]
+    assert "as the user that runs the service" in found["database"]["remedy"]
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,10 @@ def test_nothing_is_overwritten_by_a_backup_or_a_restore(tmp_path):
         restore(kept, tmp_path / "a", told)
     with pytest.raises(CannotBackUp, match="name the data directory"):
         back_up(tmp_path / "nowhere", tmp_path / "other.tar", told)
+    with pytest.raises(CannotBackUp, match="there is no directory"):
+        back_up(tmp_path / "a", tmp_path / "no" / "kept.tar", told)
     (tmp_path / "junk.tar").write_bytes(b"no archive")
-    with pytest.raises(CannotBackUp, match="cannot restore"):
+    with pytest.raises(CannotBackUp, match="is no backup of Siderite, or a damaged one"):
         restore(tmp_path / "junk.tar", tmp_path / "c", told)
 
 

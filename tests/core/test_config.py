@@ -46,6 +46,11 @@ def test_the_file_may_be_named_by_the_environment(tmp_path):
         ({"SIDERITE_SERVER_POWER_POLICY": "mine"}, "must be hardware, record or observe"),
         ({"SIDERITE_SHUTDOWN_RETRY_INTERVAL_S": "0"}, "must be at least 1"),
         ({"SIDERITE_SHUTDOWN_TIMEOUT_S": "-1"}, "must be 0 or more"),
+        ({"SIDERITE_DEMO_NODES": "-3"}, "demo_nodes = -3 must be 0 or more"),
+        ({"SIDERITE_QUOTA_CORES": "-2"}, "quota_cores = -2 must be -1 or more"),
+        ({"SIDERITE_POWER_TIMEOUT_S": "0"}, "power_timeout_s = 0.0 must be more than 0"),
+        ({"SIDERITE_PUBLIC_URL": "cloud.example.org"}, "public_url must be an address such as"),
+        ({"SIDERITE_COMPUTE_ENDPOINT": "mine"}, "compute_endpoint must be an address such as"),
         ({"SIDERITE_CONFIG": "/nowhere"}, "cannot read the configuration file /nowhere"),
     ],
 )

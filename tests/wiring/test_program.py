@@ -8,6 +8,7 @@ from siderite import clouds
 from siderite import wiring
 from siderite.core import log
 from siderite.core.config import Config
+from siderite.core.store import Op
 
 
 def config(data, db="", **options):
@@ -39,3 +40,16 @@ def test_a_place_that_cannot_be_used_is_said_with_the_remedy(tmp_path):
     for place in ("file", "file/below"):
         with pytest.raises(RuntimeError, match="name another with --data"):
             asyncio.run(wiring.build(config(tmp_path / place)))
+
+
+def test_an_embedded_database_of_a_newer_version_is_left_alone(tmp_path):
+    async def story():
+        program = await wiring.build(config(tmp_path))
+        await program.store.commit(
+            [Op("INSERT INTO migrations VALUES ('compute/9999_x.sql')", (), 1)]
+        )
+        await program.close()
+        await wiring.build(config(tmp_path))
+
+    with pytest.raises(RuntimeError, match=r"newer version of Siderite .* restore a backup"):
+        asyncio.run(story())

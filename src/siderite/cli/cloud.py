@@ -79,9 +79,12 @@ def read_cloud(data: str | None) -> dict[str, Any]:
                           f" {', '.join(clouds)}.")  # fmt: skip
         found: dict[str, Any] = clouds[name]
         found["auth"]["auth_url"]
+    except PermissionError as why:
+        raise Refused(f"cannot read {path}: it belongs to the user that runs the service; be that"
+                      " user, or have a clouds.yaml of your own.") from why  # fmt: skip
     except OSError as why:
-        raise Refused(f"cannot read {path}: {why.strerror}; start `siderite up --demo` first,"
-                      " or name its --data.") from why  # fmt: skip
+        raise Refused(f"cannot read {path}: {why.strerror}; start `siderite up` first, or name its"
+                      " data directory with --data.") from why  # fmt: skip
     except yaml.YAMLError as why:
         raise Refused(f"{path} is not YAML: {' '.join(str(why).split())}.") from why
     except (KeyError, TypeError, StopIteration) as why:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import ctypes
 import json
+import os
 import shutil
 import socket
 import sqlite3
@@ -74,9 +75,9 @@ def run(said: argparse.Namespace) -> int:
 
 def _told(config: Config) -> str | None:
     """Where the service said that it listens, if that was on this machine: clouds.yaml has it."""
-    if not clouds.path(config).exists():
-        return None
-    with suppress(Refused, KeyError, ValueError):
+    with suppress(Refused, KeyError, ValueError, OSError):
+        if not clouds.path(config).exists():
+            return None
         told = urlsplit(str(read_cloud(config.data)["auth"]["auth_url"]))
         if told.scheme == "http" and told.hostname in ("127.0.0.1", "::1", "localhost"):
             return told.netloc
@@ -101,7 +102,12 @@ def examine(config: Config, data: str | None) -> Iterator[Finding]:
 
 def _data(config: Config) -> Finding:
     place = Path(config.data)
-    there = next(p for p in (place, *place.resolve().parents) if p.exists())
+    there = next(p for p in (place, *place.resolve().parents) if os.path.exists(p))  # noqa: PTH110  # False where it may not look
+    if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
+        return Finding(
+            "data", "wrong", f"this user may not write to {there}",
+            "run this as the user that runs the service, or give this one the right to.",
+        )  # fmt: skip
     free = shutil.disk_usage(there).free
     if free < _TIGHT_BYTES:
         return Finding(
@@ -127,11 +133,15 @@ def _database(config: Config) -> tuple[Finding, _Known]:
     try:
         return asyncio.run(_postgres(config.db)) if config.db else _sqlite(config)
     except Exception as why:
-        return Finding(
-            "database", "wrong", f"{type(why).__name__}: {why}",
-            "check --db: address, name, password, and that PostgreSQL runs and lets us in"
-            " (pg_hba.conf)." if config.db else "restore a backup: `siderite restore`.",
-        ), _Known()  # fmt: skip
+        remedy = "restore a backup: `siderite restore`."
+        if config.db:
+            remedy = (
+                "check --db: address, name, password, and that PostgreSQL runs and lets us in"
+                " (pg_hba.conf)."
+            )
+        elif not os.access(config.database.removeprefix("sqlite:///"), os.R_OK | os.W_OK):
+            remedy = "run this as the user that runs the service."
+        return Finding("database", "wrong", f"{type(why).__name__}: {why}", remedy), _Known()
 
 
 def _sqlite(config: Config) -> tuple[Finding, _Known]:
@@ -141,13 +151,22 @@ def _sqlite(config: Config) -> tuple[Finding, _Known]:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)) as file:
         (said,) = file.execute("PRAGMA quick_check(1)").fetchone()
         tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master")}
-        known = _Known()
+        known, newer = _Known(), list[str]()
+        if "migrations" in tables:
+            from siderite.wiring.keeping import unknown_migrations
+
+            newer = unknown_migrations(
+                row[0] for row in file.execute("SELECT name FROM migrations")
+            )
         if {"hosts", "nodes"} <= tables:
             hosts, nodes = (reach.documents(file.execute(sql)) for sql in (_HOSTS, _NODES))
             known = _Known(hosts, nodes)
     if said != "ok":
         return Finding("database", "wrong", f"{path} is damaged: {said}",
                        "restore a backup: `siderite restore`."), known  # fmt: skip
+    if newer:
+        return Finding("database", "wrong", f"{path} is of a newer version (it has {newer[0]})",
+                       "go on with that version, or restore a backup."), known  # fmt: skip
     return Finding("database", "well", f"{path} is whole, SQLite {sqlite3.sqlite_version}"), known
 
 
@@ -230,11 +249,12 @@ def _from_here(known: _Known) -> Iterator[Finding]:
             " libvirt-dev, gcc and pkg-config).",
         )  # fmt: skip
     else:
-        yield from _hosts({name: reach.libvirt_problem(uri) for name, uri in uris.items()})
+        problems = {name: reach.libvirt_problem(uri) for name, uri in uris.items()}
+        yield from _hosts(problems, none="there are none of libvirt")
     yield _bmcs(known.nodes, [])
 
 
-def _hosts(problems: Mapping[str, str]) -> Iterator[Finding]:
+def _hosts(problems: Mapping[str, str], none: str = "there are none") -> Iterator[Finding]:
     down = {name: why for name, why in problems.items() if why}
     for name, why in list(down.items())[:_SHOWN]:
         yield Finding(
@@ -243,7 +263,7 @@ def _hosts(problems: Mapping[str, str]) -> Iterator[Finding]:
             " see docs/how-to/use-a-libvirt-host.md.",
         )  # fmt: skip
     answer = f"{len(problems) - len(down)} of {len(problems)} answer"
-    yield Finding("hosts", "wrong" if down else "well", answer if problems else "there are none")
+    yield Finding("hosts", "wrong" if down else "well", answer if problems else none)
 
 
 def _bmcs(nodes: Sequence[dict[str, Any]], faulty: Sequence[str]) -> Finding:

@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from siderite import __version__
-from siderite.cli.words import machines
-from siderite.cli.words import service
-from siderite.cli.words import things
 
 
 class _Words(argparse.ArgumentParser):
@@ -29,6 +26,10 @@ class _Words(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Every word and flag."""
+    from siderite.cli.words import machines
+    from siderite.cli.words import service
+    from siderite.cli.words import things
+
     top = _Words(
         prog="siderite",
         description="Runs servers, virtual and physical.",
@@ -43,8 +44,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the words say; the exit code."""
-    said = parser().parse_args(argv)
     try:
+        said = parser().parse_args(argv)
         code: int = import_module(said.run).run(said)
     except KeyboardInterrupt:
         return 130

@@ -13,7 +13,7 @@ from siderite.core.config import Loaded
 from siderite.core.config import load
 
 _PREFIX = "SIDERITE_"
-_LINK = re.compile(r"SIDERITE(_\w+)?_(SERVICE_(HOST|PORT\w*)|PORT(_\d+_\w+)?)")
+_LINK = re.compile(r"SIDERITE(_\w+)?_(SERVICE_(HOST|PORT\w*)|PORT_\d+_\w+)=|\w+_PORT=\w+://.*")
 """What Kubernetes tells every container of services by that name."""
 
 
@@ -35,8 +35,8 @@ def loaded(said: argparse.Namespace) -> Loaded:
 def unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
     """A sentence on each variable that looks like an option and is none."""
     known = ["CONFIG", *(name.upper() for name in Config.__dataclass_fields__)]
-    for name in sorted(environ):
-        if not name.upper().startswith(_PREFIX) or _LINK.fullmatch(name):
+    for name, value in sorted(environ.items()):
+        if not name.upper().startswith(_PREFIX) or _LINK.match(f"{name}={value}"):
             continue
         if name.removeprefix(_PREFIX) in known:
             continue

@@ -17,7 +17,9 @@ from siderite import clouds
 from siderite.cli import notify
 from siderite.cli.settings import loaded
 from siderite.core import log
+from siderite.core.config import BadOption
 from siderite.core.config import Config
+from siderite.wiring import Invalid
 from siderite.wiring import Role
 from siderite.wiring import Unavailable
 from siderite.wiring import build
@@ -43,8 +45,15 @@ def run(said: argparse.Namespace) -> int:
         uvloop.run(_up(config, Role(said.word), quiet=options.origin["listen"] == "default"))
     except KeyboardInterrupt:
         return 128 + signal.SIGINT  # before it listened, or once more while it stopped
-    except (RuntimeError, OSError, Unavailable) as why:
+    except (BadOption, Invalid) as why:
         print(f"siderite: {why}", file=sys.stderr)
+        return 2
+    except (RuntimeError, Unavailable) as why:
+        print(f"siderite: {why}", file=sys.stderr)
+        return 1
+    except OSError as why:
+        what = f"cannot use {why.filename}: {why.strerror}" if why.filename else str(why)
+        print(f"siderite: {what}; see to it, or change the option that names it.", file=sys.stderr)
         return 1
     except sqlite3.Error as why:
         place = Path(config.data).resolve()

@@ -11,10 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import fields
-from ipaddress import ip_network
 from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from siderite.core.config_checks import BadOption
+from siderite.core.config_checks import check
+
+__all__ = ["BadOption", "Config", "Loaded", "load", "show"]
 
 
 def _option(default: Any, meaning: str, *, secret: bool = False) -> Any:
@@ -237,10 +241,6 @@ _PASSWORD = re.compile(r"(?<=://)([^:@/]*):\S+(?=@)|(\bpass\w*)=[^&\s]+")
 """Of a URL: before the last @ whatever is in it, or among its arguments."""
 
 
-class BadOption(Exception):
-    """An option's name or value is wrong; the text says which, where and what would be right."""
-
-
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """The configuration, and where each value came from."""
@@ -275,7 +275,7 @@ def load(
             values[name], origin[name] = option.default, "default"
         values[name] = _typed(name, values[name], type(option.default), origin[name])
     config = Config(**values)
-    _check(config)
+    check(config)
     return Loaded(config, origin)
 
 
@@ -311,67 +311,6 @@ def _typed(name: str, value: Any, kind: type, origin: str) -> Any:
 
 
 _KINDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
-_AT_LEAST_1 = (
-    "power_watch_in_flight", "sync_power_state_in_flight", "power_unknown_after",
-    "power_failure_after", "shutdown_retry_interval_s", "max_limit", "worker_slots", "bmc_calls",
-    "token_ttl_s", "max_connections",
-)  # fmt: skip
-
-
-def _check(config: Config) -> None:
-    host, _, port = config.listen.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit()) or not 0 <= int(port) <= 65535:  # noqa: PLR2004
-        raise BadOption(f"listen = {config.listen!r} must be ADDRESS:PORT, such as 127.0.0.1:8770.")
-    if config.baremetal_auth not in ("token", "none"):
-        raise BadOption(f"baremetal_auth = {config.baremetal_auth!r} must be token or none.")
-    if config.baremetal_auth == "none" and not config.loopback:
-        raise BadOption(
-            f"baremetal_auth = 'none' is only allowed on a loopback address, not on"
-            f" {config.listen}; "
-            "listen on 127.0.0.1 or use tokens."
-        )
-    for name in ("power_policy", "server_power_policy"):
-        if getattr(config, name) not in ("hardware", "record", "observe"):
-            raise BadOption(
-                f"{name} = {getattr(config, name)!r} must be hardware, record or observe."
-            )
-    if config.shutdown_timeout_s < 0:
-        raise BadOption(f"shutdown_timeout_s = {config.shutdown_timeout_s} must be 0 or more.")
-    for name in _AT_LEAST_1:
-        if getattr(config, name) < 1:
-            raise BadOption(f"{name} = {getattr(config, name)} must be at least 1.")
-    if config.image_url and not config.keystone_url:
-        raise BadOption("image_url needs keystone_url: the account that fetches images is there.")
-    if config.keystone_url and not config.keystone_user:
-        raise BadOption(
-            "keystone_url needs keystone_user and keystone_password: our account there."
-        )
-    if config.log_level.lower() not in ("debug", "info", "warning", "error"):
-        raise BadOption(f"log_level = {config.log_level!r} must be debug, info, warning or error.")
-    if config.log_format not in ("text", "json"):
-        raise BadOption(f"log_format = {config.log_format!r} must be text or json.")
-    _check_notifications(config)
-
-
-def _check_notifications(config: Config) -> None:
-    try:
-        for text in filter(None, config.webhook_allow.split(",")):
-            ip_network(text.strip())
-    except ValueError as why:
-        raise BadOption(f"webhook_allow must be networks with commas between them: {why}.") from why
-    if config.notification_url and not re.match(r"[a-z0-9+]+://[^/]", config.notification_url):
-        raise BadOption("notification_url must be a URL such as rabbit://user:password@host:5672/.")
-    levels = ("debug", "info", "warning", "error", "critical")
-    if config.notification_level not in levels:
-        raise BadOption(
-            f"notification_level = {config.notification_level!r} must be one of"
-            f" {', '.join(levels)}."
-        )
-    if config.notification_queues not in ("durable", "quorum", "transient"):
-        raise BadOption(
-            f"notification_queues = {config.notification_queues!r} must be durable, quorum or"
-            " transient."
-        )
 
 
 def _hidden(text: str) -> str:

@@ -1,5 +1,6 @@
 """Backup, restore, and the move to PostgreSQL."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from siderite.core.config import Config
@@ -13,6 +14,7 @@ from siderite.core.store.copy import CannotCopy
 from siderite.core.store.copy import Rewritten
 from siderite.core.store.copy import copy
 from siderite.core.store.migrations import migrate
+from siderite.core.store.migrations import pending
 from siderite.core.store.sqlite import sole_owner
 from siderite.events import search
 
@@ -24,6 +26,7 @@ __all__ = [
     "check_is_embedded",
     "copy_to",
     "restore",
+    "unknown_migrations",
 ]
 
 
@@ -36,6 +39,12 @@ def check_is_embedded(config: Config) -> None:
             f" {config.data} is not the one in use. PostgreSQL is backed up with pg_dump: see the"
             " how-to. If you do mean the file, set SIDERITE_DB to nothing."
         )
+
+
+def unknown_migrations(done: Iterable[str]) -> list[str]:
+    """Those of a newer version, among what has been done to a database."""
+    known = {name for name, _ in pending(set())}
+    return sorted(set(done) - known)
 
 
 async def copy_to(config: Config, url: str, progress: Progress) -> dict[str, int]:

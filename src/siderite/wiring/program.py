@@ -131,6 +131,11 @@ async def _base(config: Config, role: Role) -> Base:
     if applied:
         log.info("the database was brought up to date", migrations=len(applied), last=applied[-1])
     newer = await of_the_future(store)
+    if newer and store.dialect == "sqlite":
+        raise RuntimeError(
+            f"the database in {data} is of a newer version of Siderite (it has {newer[0]}); start"
+            " that version, or restore a backup that this one made."
+        )
     if newer:
         log.warning(
             "the database was brought up to date by a newer version: go on with that, or restore"

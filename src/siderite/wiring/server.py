@@ -230,8 +230,10 @@ def listen(config: Config) -> socket.socket:
     try:
         return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=2048)
     except OSError as why:
+        # Python repeats the address after what the system says.
+        said = str(why.strerror).partition(" (while ")[0]
         raise RuntimeError(
-            f"cannot listen on {config.listen}: {why.strerror}; choose another with --listen."
+            f"cannot listen on {config.listen}: {said}; choose another with --listen."
         ) from why
 
 

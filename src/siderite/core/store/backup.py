@@ -45,6 +45,8 @@ def back_up(data: Path, into: Path, progress: Progress, images: Path | None = No
         )
     if into.exists():
         raise CannotBackUp(f"{into} is there already; name a new file.")
+    if not into.parent.is_dir():
+        raise CannotBackUp(f"there is no directory {into.parent}; make it, or name another file.")
     try:
         # Nobody else may look into that folder, and two backups do not meet in it.
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=".siderite-backup-") as folder:
@@ -59,6 +61,8 @@ def back_up(data: Path, into: Path, progress: Progress, images: Path | None = No
             _sync(into.parent)
     except sqlite3.Error as why:
         raise CannotBackUp(f"cannot copy {database}: {why}.") from why
+    except OSError as why:
+        raise CannotBackUp(f"cannot write {into}: {why.strerror}; name a file elsewhere.") from why
 
 
 def connect_read_only(database: Path) -> sqlite3.Connection:
@@ -180,8 +184,13 @@ def _extract(archive: Path, into: Path, progress: Progress) -> None:
             for number, member in enumerate(members, 1):
                 found.extract(member, into, filter="data")
                 progress("files", number, len(members))
-    except (tarfile.TarError, OSError) as why:
-        raise CannotBackUp(f"cannot restore {archive}: {why}.") from why
+    except OSError as why:
+        raise CannotBackUp(f"cannot restore {archive}: {why.strerror or why}.") from why
+    except tarfile.TarError as why:
+        raise CannotBackUp(
+            f"{archive} is no backup of Siderite, or a damaged one: it cannot be read as a tar"
+            " archive; use another."
+        ) from why
 
 
 def _check(database: Path) -> None:
