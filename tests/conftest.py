@@ -66,9 +66,10 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture(scope="session")
-def lending(postgres: Postgres) -> Lending:
+def lending(postgres: Postgres) -> Iterator[Lending]:
     """Its databases that are lent to one test after another."""
-    return Lending(postgres)
+    with Lending(postgres) as lending:
+        yield lending
 
 
 @pytest.fixture

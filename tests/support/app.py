@@ -38,6 +38,7 @@ from siderite.core.ids import new_uuid
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from tests.support.known import check_known
+from tests.support.lending import prepare_file
 
 T = TypeVar("T")
 URL = "http://cloud.test"
@@ -236,6 +237,7 @@ async def running(
     config = Config(
         data=str(data), db=db, public_url=URL, admin_password=PASSWORD, host="here", **options
     )
+    await prepare_file(config.database)
     program = await wiring.build(config)
     app = Application(program)
     if work:

@@ -2,24 +2,33 @@
 
 Making a database, bringing it to the schema and dropping it takes longer than most tests that want
 one. So they are lent out one after another, and emptied on return: rows, sequences, connections.
-One that comes back with another schema, or large, is dropped.
+One that comes back with another schema, or large, is dropped. SQLite's files are copies of one.
 """
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+
+import asyncpg
 
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
 from tests.support.postgres import Postgres
 
 LARGE = 32 * 2**20
+_file: list[bytes] = []
+"""What SQLite makes of the schema, once that is known."""
 
 _SCHEMA = """
 SELECT md5(string_agg(c.relname || ' ' || a.attname || a.atttypid, ',' ORDER BY 1, a.attnum))
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.relnamespace = 'public'::regnamespace
 """
+_AS_IT_WAS = f"SELECT ({_SCHEMA}) = $1 AND pg_database_size(current_database()) < $2"
 _KEEP_FIRST_ROWS = """
 DO $$ DECLARE name text; filled bool; BEGIN
   CREATE SCHEMA pristine;
@@ -50,12 +59,26 @@ END $$
 
 
 class Lending:
-    """The databases of one server that are lent out."""
+    """The databases of one server that are lent out.
+
+    A connection to each is kept: one that is new learns of all tables again, which takes longer
+    than to empty them.
+    """
 
     def __init__(self, server: Postgres) -> None:
         self._server = server
         self._free: list[str] = []
         self._schema = ""
+        self._runner = asyncio.Runner()
+        self._connections: dict[str, asyncpg.Connection] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection in self._connections.values():
+            connection.terminate()
+        self._runner.close()
 
     @contextmanager
     def database(self) -> Iterator[str]:
@@ -68,19 +91,47 @@ class Lending:
 
     def _make(self) -> str:
         url = self._server.make_database()
-        asyncio.run(_bring_up_to_date(url))
+        self._runner.run(_bring_up_to_date(url))
         self._schema = self._server.sql(_SCHEMA, _KEEP_FIRST_ROWS, url=url)
         return url
 
     def _take_back(self, url: str) -> None:
-        found = self._server.sql(
-            _DISCONNECT, _SCHEMA, "SELECT pg_database_size(current_database())", _EMPTY, url=url
-        )
-        _, schema, size = found.splitlines()
-        if schema == self._schema and int(size) < LARGE:
+        if self._runner.run(self._emptied(url)):
             self._free.append(url)
-        else:
-            self._server.drop_database(url)
+            return
+        self._connections.pop(url).terminate()
+        self._server.drop_database(url)
+
+    async def _emptied(self, url: str) -> bool:
+        """Whether it can be lent again."""
+        connection = await self._alone_in(url)
+        if not await connection.fetchval(_AS_IT_WAS, self._schema, LARGE):
+            return False
+        await connection.execute(_EMPTY)
+        return True
+
+    async def _alone_in(self, url: str) -> asyncpg.Connection:
+        """The only connection that there is, made anew if the test has ended it."""
+        with suppress(KeyError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError):
+            await self._connections[url].execute(_DISCONNECT)
+            return self._connections[url]
+        connection = self._connections[url] = await asyncpg.connect(url)
+        await connection.execute(_DISCONNECT)
+        return connection
+
+
+async def prepare_file(url: str) -> None:
+    """Write a database of SQLite's that is not there yet, as it would be after a first start."""
+    path = Path(url.removeprefix("sqlite:///"))
+    if not url.startswith("sqlite:///") or path.exists():
+        return
+    if not _file:
+        with TemporaryDirectory() as folder:
+            made = Path(folder) / "empty.db"
+            await _bring_up_to_date(f"sqlite:///{made}")
+            _file.append(made.read_bytes())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_file[0])
 
 
 async def _bring_up_to_date(url: str) -> None:

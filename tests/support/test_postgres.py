@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
@@ -59,8 +60,14 @@ def test_a_database_is_dropped_even_when_the_test_fails(postgres: Postgres) -> N
     assert postgres.sql(f"SELECT count(*) FROM pg_database WHERE datname = '{name}'") == "0"
 
 
-def test_a_lent_database_comes_back_with_its_schema_and_without_rows(postgres: Postgres) -> None:
-    lending = Lending(postgres)  # one that has grown too large elsewhere would not come back
+@pytest.fixture
+def lending(postgres: Postgres) -> Iterator[Lending]:
+    """One of the test's own: a database that has grown too large elsewhere would not come back."""
+    with Lending(postgres) as lending:
+        yield lending
+
+
+def test_a_lent_database_comes_back_with_its_schema_and_without_rows(lending: Lending) -> None:
     with lending.database() as url:
         schema = asyncio.run(_ask(url, "SELECT count(*) FROM migrations"))
         asyncio.run(_ask(url, "INSERT INTO leases VALUES ('sweep', 'me', 1)"))
@@ -75,6 +82,21 @@ def test_a_lent_database_comes_back_with_its_schema_and_without_rows(postgres: P
         asyncio.run(_ask(url, "ALTER TABLE leases ADD COLUMN spoilt int"))
     with lending.database() as another:
         assert another != url
+
+
+def test_a_lent_database_comes_back_whatever_became_of_its_connections(lending: Lending) -> None:
+    end_all = (
+        "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    with lending.database() as url:
+        assert asyncio.run(_ask(url, end_all)) == 0
+    for _ in range(2):
+        with lending.database() as again:
+            assert again == url
+            assert asyncio.run(_ask(url, "SELECT count(*) FROM leases")) == 0
+            asyncio.run(_ask(url, "INSERT INTO leases VALUES ('sweep', 'me', 1)"))
+            assert asyncio.run(_ask(url, end_all)) == 1, "that which empties it"
 
 
 def test_a_wrong_password_is_refused(postgres: Postgres) -> None:

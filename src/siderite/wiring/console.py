@@ -29,12 +29,10 @@ def _server(here: str) -> str:
 def console() -> Part:
     """The pages, with the machines that they show."""
     asked = {action.event for action in ACTIONS}
+    verbs: dict[str, list[str]] = {state: [] for state in SERVER.states}
+    for row in SERVER:
+        if row.event in asked:
+            verbs[row.state].append(row.event)
     nodes = Shown(_node, {state: legal_verbs(state) for state in NODE.states})
-    servers = Shown(
-        _server,
-        {
-            state: sorted(row.event for row in SERVER if row.state == state and row.event in asked)
-            for state in SERVER.states
-        },
-    )
+    servers = Shown(_server, {state: sorted(events) for state, events in verbs.items()})
     return Part(services={"console": ConsoleService({"node": nodes, "server": servers})})
