@@ -58,7 +58,6 @@ async def report(
 
 async def _if_ours(door: Door, held: Work, table: Table[R]) -> R | None:
     """The machine as it is, if the lease is still held."""
-    jobs = await work.of_machine(door.store, held.machine)
-    if not any(job.fence == held.fence for job in jobs):
+    if not await work.is_held(door.store, held):
         return None
     return await table.get(door.store, held.machine)

@@ -308,9 +308,17 @@ class Door:
         return True
 
     async def attempt(
-        self, cause: Cause, machine: str, decide: Callable[[Change], Awaitable[T]]
+        self,
+        cause: Cause,
+        machine: str,
+        decide: Callable[[Change], Awaitable[T]],
+        *,
+        held: Work | None = None,
     ) -> T:
-        """Decide on what is true and commit; if that was no longer true, decide again."""
+        """Decide on what is true and commit; if that was no longer true, decide again.
+
+        `held` is the work that a worker has a lease on: `Lost` tells it when that is gone.
+        """
         async with self.turns.of(machine):
             for tries in range(TRIES):
                 change = self.change(cause)
@@ -319,6 +327,8 @@ class Door:
                     await self.commit(change)
                 except Lost:
                     metrics.races_lost()
+                    if held is not None and not await work.is_held(self.store, held):
+                        raise
                     await asyncio.sleep(0.001 * tries)
                     continue
                 return answer

@@ -370,6 +370,11 @@ async def of_machine(store: Store, machine: str) -> list[Work]:
     return [Work(*row) for row in rows]  # type: ignore[arg-type]
 
 
+async def is_held(store: Store, held: Work) -> bool:
+    """Whether the lease on a job is still the one that its worker was given."""
+    return any(job.fence == held.fence for job in await of_machine(store, held.machine))
+
+
 async def depth(store: Store) -> tuple[int, int]:
     """How many jobs there are, and how many of them are leased."""
     rows = await store.fetch("SELECT count(*), count(owner) FROM work")

@@ -23,6 +23,7 @@ from siderite.baremetal.usecases.context import Context
 from siderite.core import work
 from siderite.core.errors import Conflict
 from siderite.core.machine import Kind
+from siderite.core.times import iso
 from siderite.core.transition import Change
 from siderite.core.transition import apply
 from siderite.core.work import Work
@@ -37,10 +38,17 @@ STEP_FIELDS = {
 
 
 class Cleanup(msgspec.Struct, frozen=True):
-    """What is left to do after an abort: forget the run of `token`, then perhaps fire `then`."""
+    """What is left to do after an abort: forget the run of `token`, then perhaps fire `then`, if
+    the node has not moved on `since` it failed.
+    """
 
     token: str
     then: str | None = None
+    since: str | None = None
+
+    def is_of(self, node: Node) -> bool:
+        """Whether the node is still where the abort has brought it."""
+        return self.since in (None, node.provision_updated_at)
 
 
 async def abort(ctx: Context, change: Change, node: Node) -> Node:
@@ -51,8 +59,9 @@ async def abort(ctx: Context, change: Change, node: Node) -> Node:
                 f"Node {node.uuid} is in maintenance; clear that before aborting its service."
             )
         return apply(
-            change, ctx.rules, node, Event.ABORT, changes={"last_error": None, "service_step": {}}
-        ).value
+            change, ctx.rules, node, Event.ABORT,
+            changes={"last_error": None, **without_steps(node)},
+        ).value  # fmt: skip
     held = next(
         (
             item
@@ -85,6 +94,17 @@ def _later(ctx: Context, change: Change, node: Node, held: Work, job: Job) -> No
     return after
 
 
+def without_steps(node: Node) -> dict[str, Any]:
+    """The node's fields without steps of work that has been given up, as far as it shows any."""
+    changes: dict[str, Any] = {field: {} for field in STEP_FIELDS.values() if getattr(node, field)}
+    gone = {f"{family}_step{end}" for family in STEP_FIELDS for end in ("s", "_index")}
+    info = node.driver_internal_info
+    if not gone.isdisjoint(info):
+        kept = {key: value for key, value in info.items() if key not in gone}
+        changes["driver_internal_info"] = kept
+    return changes
+
+
 def without_password(node: Node) -> dict[str, Any]:
     """The node's field without the password of a rescue that has ended, if there is one."""
     if "rescue_password" not in node.instance_info:
@@ -98,10 +118,7 @@ def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job |
     doing = f" during step {step.interface}.{step.step}" if step is not None else ""
     what = node.provision_state
     changes: dict[str, Any] = {"last_error": f"Aborted by request in state {what}{doing}."}
-    changes |= without_password(node)
-    for field in STEP_FIELDS.values():
-        if getattr(node, field):
-            changes[field] = {}
+    changes |= without_password(node) | without_steps(node)
     applied = apply(change, ctx.rules, node, Event.ABORT, changes=changes)
     servicing = node.provision_state in (P.SERVICEWAIT, P.SERVICEHOLD)
     then = Event.ABORT if servicing else None
@@ -116,8 +133,10 @@ def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job |
 def tidy_up(
     ctx: Context, change: Change, node: Node, token: str, then: Event | None = None
 ) -> None:
-    """Have the driver forget the run of `token`; then perhaps fire an event."""
-    cleanup = Cleanup(token, then)
+    """Have the driver forget the run of `token` of a node that fails with this change; then perhaps
+    fire an event.
+    """
+    cleanup = Cleanup(token, then, iso(change.now))
     change.work(
         work.add(node.uuid, "cleanup", "cleanup", job=msgspec.json.encode(cleanup).decode(),
                  now=change.now, deadline=change.now + CLEANUP_S,

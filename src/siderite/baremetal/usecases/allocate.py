@@ -45,7 +45,7 @@ async def search(ctx: Context, held: Work) -> None:
             await ctx.door.commit(change)
         except Lost:
             metrics.races_lost()
-            if not await _is_ours(ctx, held):
+            if not await work.is_held(ctx.door.store, held):
                 raise
         except Duplicate as clash:
             metrics.races_lost()
@@ -57,11 +57,6 @@ async def search(ctx: Context, held: Work) -> None:
             )
         else:
             return
-
-
-async def _is_ours(ctx: Context, held: Work) -> bool:
-    jobs = await work.of_machine(ctx.door.store, held.machine)
-    return any(job.fence == held.fence for job in jobs)
 
 
 def _why_none(allocation: Allocation, *, late: bool) -> str:

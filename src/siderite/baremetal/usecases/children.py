@@ -163,7 +163,7 @@ async def waits(ctx: Context, held: Work, outcome: Wait) -> None:
         if node is not None and memory:
             change.put(NODES.swap(node, node.changed(change.now, memory)))
 
-    await ctx.door.attempt(Cause(held.request_id), held.machine, decide)
+    await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)
 
 
 async def ended(ctx: Context, held: Work, job: ChildJob, done: Done, error: str | None) -> None:
@@ -183,4 +183,4 @@ async def ended(ctx: Context, held: Work, job: ChildJob, done: Done, error: str 
         change.tell(*watch_facts.settled(node, after))
         tell_compute.note(ctx, change, node, after)
 
-    await ctx.door.attempt(Cause(held.request_id), held.machine, decide)
+    await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)

@@ -171,7 +171,7 @@ async def ended(
             change.put(forget(node.uuid))
         change.tell(facts.console(job.action, "error" if error else "end", after))
 
-    await ctx.door.attempt(Cause(held.request_id), held.machine, decide)
+    await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)
 
 
 async def live(ctx: Context, home: str, pid: int) -> None:
@@ -211,7 +211,7 @@ async def restore(ctx: Context, home: str) -> int:
         if node is None or not node.console_enabled:
             change.put(Op(_GONE, (uuid, old), 1))
         else:
-            change.put(Op(_TAKE, (home, uuid, old), 1))
+            change.put(Op(_TAKE, (home, uuid, old), 1), NODES.hold(node))
             _begin(ctx, change, node, ConsoleJob(True, restore=True), RESTORE_PATIENCE_S)
         try:
             await ctx.door.commit(change)

@@ -9,6 +9,7 @@ from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import chassis
 from siderite.baremetal.usecases import console
+from siderite.baremetal.usecases import cut_short
 from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import portgroups
@@ -114,6 +115,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
             await announce_failure(ctx, cause, "delete", node)
             raise refusal
         change.put(NODES.remove(node))
+        await cut_short.everything(ctx, change, node)
         for kind, record in await records.of_node(ctx, node, _OF_NODES):
             kind.remove_with(change, record, node)
         change.put(details.forget(node.uuid))
@@ -123,7 +125,6 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
             change.put(console.forget(node.uuid))
             change.tell(*(facts.console("console_set", s, node) for s in ("start", "end")))
         await allocations.end_with(ctx, change, node)
-        change.put(*work.drop(node.uuid))
         change.tell(*facts.node_crud_pair("delete", node))
 
     await ctx.door.attempt(cause, ident, decide)

@@ -99,7 +99,7 @@ async def ended(ctx: Context, held: Work, job: SettingJob, error: str | None) ->
         changes = {job.field: job.value} if error is None else {"last_error": error}
         change.put(NODES.swap(node, node.changed(change.now, changes)))
 
-    await ctx.door.attempt(Cause(held.request_id), held.machine, decide)
+    await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)
 
 
 async def set_target_raid(

@@ -138,11 +138,17 @@ async def waits(ctx: Context, held: Work, outcome: Wait) -> None:
         node = await NODES.get(ctx.door.store, held.machine)
         if node is None:
             return
-        changes = {"wait_reason": reason, **remembered(node, outcome.remember)}
+        changes = {**_reason(node, reason), **remembered(node, outcome.remember)}
         if any(getattr(node, name) != value for name, value in changes.items()):
             change.put(NODES.swap(node, node.changed(change.now, changes)))
 
-    await ctx.door.attempt(Cause(held.request_id), held.machine, decide)
+    await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)
+
+
+def _reason(node: Node, reason: str | None) -> dict[str, Any]:
+    """What a node shows that it waits for; other work that waits has its own reason there."""
+    at_rest = NODE.states[node.provision_state].kind in (Kind.STABLE, Kind.FAILED)
+    return {"wait_reason": reason} if at_rest else {}
 
 
 async def harden(ctx: Context, held: Work, job: PowerJob) -> None:
@@ -181,7 +187,7 @@ async def ended(
         node = known.pop() if known else await NODES.get(ctx.door.store, held.machine)
         if node is None:
             return
-        changes: dict[str, Any] = {"target_power_state": None, "wait_reason": None}
+        changes: dict[str, Any] = {"target_power_state": None, **_reason(node, None)}
         changes |= remembered(node, remember)
         if error is None:
             changes["power_state"] = PowerTarget(job.target).leads_to.value
@@ -197,4 +203,4 @@ async def ended(
         change.tell(*watch_facts.settled(node, after))
         tell_compute.note(ctx, change, node, after)
 
-    await ctx.door.attempt(cause, held.machine, decide)
+    await ctx.door.attempt(cause, held.machine, decide, held=held)

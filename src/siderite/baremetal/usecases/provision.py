@@ -87,8 +87,11 @@ async def ask(
             args={"disable_ramdisk": True} if disable_ramdisk else {},
         )
         changes = {"last_error": None, **_recorded(node, wish, change.now)}
+        held = NODE.states[node.provision_state].kind in (Kind.HOLD, Kind.WAIT)
+        if held:
+            changes |= abort.without_steps(node)
         after = apply(change, ctx.rules, node, wish.event, job=job_text(job), changes=changes).value
-        if NODE.states[node.provision_state].kind in (Kind.HOLD, Kind.WAIT):
+        if held:
             await _end_hold(ctx, change, node, after, wish.verb)
         return after
 

@@ -38,13 +38,11 @@ class CleanupAfterAbort:
             return
         if away is not None:
             log.warning("a ramdisk may still run", node=held.machine, reason=away.reason)
-        if node is not None and away is not None and node.provision_state == P.RESCUEFAIL:
+        if node is None or not job.is_of(node):
+            await progress.abandon(self._ctx, held)  # whatever it does now is none of this
+        elif away is not None and node.provision_state == P.RESCUEFAIL:
             await progress.left_behind(self._ctx, held, node, away.reason)
-        elif (
-            node is not None
-            and job.then is not None
-            and NODE.can(node.provision_state, Event(job.then))
-        ):
+        elif job.then is not None and NODE.can(node.provision_state, Event(job.then)):
             await progress.aborted_fully(self._ctx, held, node, Event(job.then))
         else:
             await progress.abandon(self._ctx, held)

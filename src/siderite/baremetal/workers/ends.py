@@ -17,6 +17,7 @@ from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.usecases import abort
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import console
+from siderite.baremetal.usecases import cut_short
 from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import inspection_rules
 from siderite.baremetal.usecases import power_schedule
@@ -146,6 +147,7 @@ async def _released(ctx: Context, change: Change, node: Node) -> None:
     """The instance is gone: so are its allocation, its virtual interfaces and its console."""
     await allocations.end_with(ctx, change, node)
     await vifs.release_all(ctx, change, node)
+    await cut_short.consoles(ctx, change, node)
     change.put(console.forget(node.uuid))
 
 
