@@ -212,3 +212,13 @@ def test_no_query_is_a_server_error(lite: Standing, data: st.DataObject) -> None
     ))  # fmt: skip
     query = data.draw(odd.QUERIES)
     check(lite, "GET", f"/v1/{path}?{query}", version=data.draw(st.just("1.115") | odd.VERSIONS))
+
+
+def test_a_node_is_not_put_below_one_that_is_below_it(lite: Standing) -> None:
+    top = lite.make_node()
+    middle = lite.make_node(parent_node=top)
+    bottom = lite.make_node(parent_node=middle)
+    for below in (middle, bottom):
+        body = [{"op": "add", "path": "/parent_node", "value": below}]
+        refused(lite.ask("PATCH", f"/v1/nodes/{top}", body), 400, "parent_node", "below")
+    assert lite.node(top).parent_node is None

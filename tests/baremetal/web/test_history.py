@@ -50,6 +50,9 @@ def test_each_version_shows_its_details(lite: Standing, version: int, more: set[
     refused(lite.ask("GET", f"{path}?x=1"), 400, "Unexpected arguments")
     refused(lite.ask("GET", f"{path}?limit=0"), 400, "whole number")
     refused(lite.ask("GET", f"{path}?marker={uuid4()}"), 404)
+    first = lite.ask("GET", path).json["history"][0]["uuid"]
+    shouted = lite.ask("GET", f"{path}?marker={first.upper()}").json
+    assert shouted == lite.ask("GET", f"{path}?marker={first}").json
     refused(lite.ask("GET", f"{path}?detail=perhaps"), 400)
 
 

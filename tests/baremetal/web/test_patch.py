@@ -322,6 +322,14 @@ def test_the_display_name_names_the_instance_once(app: Standing) -> None:
     assert second.json["instance_name"] == "web-1"
 
 
+def test_a_display_name_that_cannot_name_an_instance_does_not(lite: Standing) -> None:
+    uuid = lite.plant("active")
+    path = "/instance_info/display_name"
+    assert patch(lite, uuid, ("add", path, "")).json["instance_name"] is None
+    named = patch(lite, uuid, ("replace", path, "w" * 300))
+    assert named.json["instance_name"] == "w" * 255
+
+
 def test_secrets_are_written_and_never_shown(app: Standing) -> None:
     uuid = app.plant("manageable")
     changes = [

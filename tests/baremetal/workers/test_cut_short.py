@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.simulated import driver as simulated
 from siderite.core import eventlog
 from siderite.core import work
@@ -233,5 +235,43 @@ def test_what_is_left_of_an_abort_does_not_abort_what_came_after_it(tmp_path, mo
 
             await until_there(is_tidy)
             assert (await app.node(uuid)).provision_state == then
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("family", "state", "end"),
+    [(Family.SERVICE, "active", "active"), (Family.CLEAN, "manageable", "clean failed")],
+)
+def test_an_abort_that_had_to_wait_leaves_no_more_behind_than_any(
+    tmp_path, monkeypatch, family, state, end
+):
+    slow = Step("deploy", "burnin_cpu", in_band=True)  # it cannot be interrupted
+    monkeypatch.setitem(simulated.STEPS, family, [slow])
+    forgotten = []
+
+    async def forget(self, at, token):
+        forgotten.append(token)
+
+    monkeypatch.setattr(simulated._Simulated, "forget", forget)
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant(state)
+            script(app, f"node:{uuid}", latency_s={"*": 0.2}, ramdisk=True)
+            steps = [{"interface": "deploy", "step": "burnin_cpu"}]
+            await verb(app, uuid, family, **{f"{family}_steps": steps})
+            await until(app, uuid, f"{family} wait")
+            await verb(app, uuid, "abort")
+            assert (await app.node(uuid)).provision_state == f"{family} wait"
+            node = await until(app, uuid, end)
+            assert "aborted by request" in node.last_error
+            assert (node.maintenance, node.fault) == (False, None)
+
+            async def is_tidy():
+                return not await lanes(app, uuid)
+
+            await until_there(is_tidy)
+            assert len(forgotten) == 1
 
     asyncio.run(story())

@@ -84,6 +84,14 @@ async def put_below(ctx: Context, change: Change, node: str, uuid: str) -> None:
     if parent is None or parent.uuid == node:
         raise Invalid(f"parent_node {uuid} is not the UUID of another node.")
     change.put(NODES.swap(parent, parent.touched()))
+    above, seen = parent, {node}
+    while above is not None and above.parent_node is not None:
+        seen.add(above.uuid)
+        if above.parent_node in seen:
+            raise Invalid(
+                f"parent_node {uuid} is below node {node} itself; take it out from there first."
+            )
+        above = await NODES.get(ctx.door.store, above.parent_node)
 
 
 def duplicate(clash: Duplicate, node: Node) -> Conflict:

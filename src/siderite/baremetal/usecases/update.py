@@ -29,6 +29,9 @@ from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
 
+LONGEST_NAME = 255
+"""Of an instance."""
+
 HARMLESS = frozenset({"extra", "description", "name"})
 """Fields that no work reads: they may be changed in any state."""
 
@@ -176,7 +179,7 @@ def _consequences(ctx: Context, node: Node, changes: dict[str, Any], ask: Update
             changes[f"{flag}_reason"] = None
     display = changes.get("instance_info", {}).get("display_name")
     if isinstance(display, str) and node.instance_name is None and "instance_name" not in changes:
-        changes["instance_name"] = display
+        changes["instance_name"] = display[:LONGEST_NAME] or None
     return {field: value for field, value in changes.items() if value != getattr(node, field)}
 
 

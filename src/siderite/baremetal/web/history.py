@@ -62,10 +62,9 @@ def _ask(request: Request) -> _Ask:
     if not _WHOLE.match(limit) or int(limit) < 1:
         raise Invalid(f"limit must be a whole number from 1 on, not {limit[:80]!r}.")
     detail = forms.flag("detail", query.get("detail"))
-    if "marker" in query:
-        forms.uuid("marker", query["marker"])
+    marker = forms.uuid("marker", query.get("marker"))
     sort = {key: forms.one_of(*_SORT[key])(key, query.get(key, _USUAL[key])) for key in _USUAL}
-    return _Ask(detail, int(limit), query.get("marker"), **sort)
+    return _Ask(detail, int(limit), marker, **sort)
 
 
 async def index(service: "Service", request: Request) -> Response:

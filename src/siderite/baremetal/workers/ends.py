@@ -134,13 +134,27 @@ async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
             also=partial(_released, ctx),
         )  # fmt: skip
         return
-    also = partial(_no_ramdisk, ctx, run) if run.family is Family.RESCUE else None
+    # A rescue system without a password for its user is none: it does not go on running.
+    also = partial(_no_ramdisk, ctx, run, None) if run.family is Family.RESCUE else None
     await progress.moved(ctx, run, Event.FAIL, run.job, changes=fields, also=also)
 
 
-async def _no_ramdisk(ctx: Context, run: Run, change: Change, node: Node) -> None:
-    """A rescue system without a password for its user is none: it does not go on running."""
-    abort.tidy_up(ctx, change, node, run.job.token)
+async def aborted(ctx: Context, run: Run, reason: str) -> None:
+    """A step that could not be interrupted has ended, and with it what a client has aborted: as
+    any abort, it leaves no ramdisk, and a service brings the node back to `active`.
+    """
+    then = Event.ABORT if run.family is Family.SERVICE else None
+    text = f"{_WORDS[run.family]} failed: {reason}"
+    await progress.moved(
+        ctx, run, Event.FAIL, run.job, also=partial(_no_ramdisk, ctx, run, then),
+        changes=lambda node: {"last_error": text, **progress.cleared_step(run.family, node)},
+    )  # fmt: skip
+
+
+async def _no_ramdisk(
+    ctx: Context, run: Run, then: Event | None, change: Change, node: Node
+) -> None:
+    abort.tidy_up(ctx, change, node, run.job.token, then)
 
 
 async def _released(ctx: Context, change: Change, node: Node) -> None:

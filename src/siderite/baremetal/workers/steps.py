@@ -159,9 +159,7 @@ class Steps:
         now = self._ctx.door.clock()
         job = run.job.with_(index=run.job.index + 1, waiting=False, since=now)
         if run.job.abort:
-            return await self._fail(
-                run, "aborted by request, after the step that could not be interrupted"
-            )
+            return await self._aborted(run)
         if step is not None and step.step == "hold":
             reason = "held for an outside decision: unhold or abort"
             await progress.moved(
@@ -192,9 +190,7 @@ class Steps:
             if isinstance(outcome, Failed):
                 return await self._outcome(run, outcome)
             if job.abort:
-                return await self._fail(
-                    run, "aborted by request, after the step that could not be interrupted"
-                )
+                return await self._aborted(run)
             done = outcome
             job = job.with_(index=job.index + 1, waiting=False, since=self._ctx.door.clock())
         return await progress.moved(
@@ -237,6 +233,11 @@ class Steps:
     async def _fail(self, run: Run, reason: str, *, in_step: bool = False) -> Run | None:
         await ends.failed(self._ctx, run, reason, in_step=in_step)
         return None
+
+    async def _aborted(self, run: Run) -> None:
+        await ends.aborted(
+            self._ctx, run, "aborted by request, after the step that could not be interrupted"
+        )
 
     async def _overdue(self, run: Run, *, waiting: bool) -> Run | None:
         if waiting and run.node.maintenance:
