@@ -155,7 +155,7 @@ KINDS = {
         " uuid",
         {"extra": {"a": 1}, "disable_ramdisk": True, "owner": "p", "description": "d",
          "steps": [{**RUNBOOK_STEP, "order": 2}]},
-        [("name", "two words"), ("name", ""), ("steps", []), ("steps", [{**RUNBOOK_STEP, "p": 1}]),
+        [("name", "two words"), ("name", ""), ("name", ".."), ("steps", []), ("steps", [{**RUNBOOK_STEP, "p": 1}]),
          ("steps", [{"interface": "bios", "step": "x"}]), ("public", "maybe"), ("owner", 7),
          ("traits", ["CUSTOM_A"]), ("description", "x" * 256)],
         of_node=False,

@@ -217,7 +217,7 @@ def test_reserved_words_are_no_names(app: Standing, name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["a b", "a/b", "a%41", "ä", "a\r\nSet-Cookie: x", "a\n", " a", "a?b", "a#b", "\u0663",
-     "a\u2028", "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",
+     "a\u2028", ".", "..", "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",
      "1BE26C0B-03F2-4D2E-AE87-C02D7F33C123"],
 )  # fmt: skip
 def test_names_hold_unreserved_characters_only(app: Standing, name: str) -> None:

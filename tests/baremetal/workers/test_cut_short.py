@@ -275,3 +275,30 @@ def test_an_abort_that_had_to_wait_leaves_no_more_behind_than_any(
             assert len(forgotten) == 1
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("by", ["maintenance", "patch", "deletion"])
+def test_a_power_failure_that_somebody_ends_has_its_end_in_the_log(tmp_path, by):
+    """Not only one that a good reading ends."""
+    ask = {
+        "maintenance": ("DELETE", "/maintenance", None),
+        "patch": ("PATCH", "", [{"op": "remove", "path": "/maintenance"}]),
+        "deletion": ("DELETE", "", None),
+    }
+    method, path, body = ask[by]
+
+    async def story():
+        async with running(tmp_path) as app:
+            uuid = await app.plant(
+                "manageable", maintenance=True, fault="power failure", power_state_reason="away"
+            )
+            more = () if body is None else (body,)
+            answer = await app.ask(method, f"/v1/nodes/{uuid}{path}", *more)
+            assert answer.status in (200, 202, 204), answer
+            log = await eventlog.read(app.program.store, limit=100)
+            ends = [fact.event_type for fact in log if ".power_" in fact.event_type]
+            prefix = "baremetal.node."
+            both = [f"{prefix}power_failure.end", f"{prefix}power_unknown.end"]
+            assert ends == (both if by == "deletion" else both[:1])
+
+    asyncio.run(story())

@@ -4,6 +4,7 @@ from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.power_truth import Told
 from siderite.baremetal.domain.power_truth import Verdict
+from siderite.baremetal.domain.power_truth import open_matters
 from siderite.core.fact import Fact
 
 
@@ -21,11 +22,23 @@ def power_update(
 
 
 def settled(before: Node, after: Node) -> list[Fact]:
-    """Power that was unknown or disputed became known by other means than a reading."""
-    if before.power_state_reason is None or after.power_state_reason is not None:
-        return []
-    told = Told.UNKNOWN if before.power_state is None else Told.CONFLICT
-    return [matter(told, "end", after, reason=before.power_state_reason)]
+    """Power that was unknown or disputed became known by other means than a reading, or somebody
+    took the node out of the maintenance that it was put into for that.
+    """
+    left = open_matters(after)
+    reason = before.power_state_reason
+    return [
+        matter(told, "end", after, reason=reason)
+        for told in open_matters(before)
+        if told not in left
+    ]
+
+
+def given_up(node: Node) -> list[Fact]:
+    """The node goes, and all that is the matter with its power."""
+    return [
+        matter(told, "end", node, reason=node.power_state_reason) for told in open_matters(node)
+    ]
 
 
 def of_verdict(before: Node, after: Node, verdict: Verdict) -> list[Fact]:

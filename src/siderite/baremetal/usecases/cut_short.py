@@ -7,6 +7,7 @@ import msgspec
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import hook_facts
+from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.hook_facts import By
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
@@ -36,6 +37,7 @@ async def everything(ctx: Context, change: Change, node: Node) -> None:
         change.tell(*_of(ctx, item, gone))
     if NODE.states[node.provision_state].moves_by_itself:
         change.tell(facts.provision_set(node, gone, Event.FAIL))
+    change.tell(*watch_facts.given_up(gone))
     change.put(*work.drop(node.uuid))
 
 

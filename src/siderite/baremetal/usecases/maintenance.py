@@ -1,6 +1,7 @@
 """A user takes a node out of automatic care, or gives it back."""
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
@@ -37,7 +38,7 @@ async def set_maintenance(
         tried[:] = [after]
         change.put(NODES.swap(node, after))
         change.tell(facts.maintenance_set("start", after))
-        change.tell(facts.maintenance_set("end", after))
+        change.tell(facts.maintenance_set("end", after), *watch_facts.settled(node, after))
         return after
 
     try:

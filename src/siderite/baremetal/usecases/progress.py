@@ -259,5 +259,7 @@ async def left_behind(ctx: Context, held: Work, node: Node, reason: str) -> None
     change.put(work.done(held))
     text = f"a rescue was given up, and its ramdisk may still run: {reason}"
     fields = {"maintenance": True, "maintenance_reason": text, "fault": "rescue abort failure"}
-    change.put(NODES.swap(node, node.changed(change.now, fields)))
+    after = node.changed(change.now, fields)
+    change.put(NODES.swap(node, after))
+    change.tell(*watch_facts.settled(node, after))
     await ctx.door.commit(change)

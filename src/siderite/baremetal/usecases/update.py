@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import CHANGEABLE_WHILE_MOVING
@@ -83,7 +84,7 @@ async def update(
         after = node.changed(change.now, changes)
         change.tell(facts.node_crud("update", "start", node))
         change.put(NODES.swap(node, after))
-        change.tell(facts.node_crud("update", "end", after))
+        change.tell(facts.node_crud("update", "end", after), *watch_facts.settled(node, after))
         if "conductor_group" in changes:
             change.work(work.regroup(node.uuid, ctx.rules.pool(after), change.now))
         if _READ_AGAIN & set(changes):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
 
 LONGEST_S = 30 * 86400
-_NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}\Z")
+_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._~-]{1,255}\Z")
 _STEP = re.compile(r"[a-z][a-z0-9_]*\.[A-Za-z0-9_-]+\Z")
 _SELECTORS = ("owner", "conductor_group", "resource_class")
 _WORDS = (PROCEED, FAIL, "extend")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
 
 TRAITS_SINCE = 112
-_NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}\Z")
+_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._~-]{1,255}\Z")
 
 
 @shape.like(shape.text(pattern="[A-Za-z0-9._~-]{1,255}"))

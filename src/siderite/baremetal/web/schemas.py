@@ -26,7 +26,8 @@ from siderite.core.jsonpatch import Patch
 _HOSTNAME = re.compile(
     r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*\Z"
 )
-_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]+\Z")
+# A client takes . and .. out of any URL: nothing could be found by such a name.
+_UNRESERVED = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z")
 RESERVED_NAMES = frozenset(
     {"maintenance", "management", "states", "vendor_passthru", "detail", "validate"}
 )
