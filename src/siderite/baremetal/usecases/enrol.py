@@ -84,7 +84,8 @@ async def put_below(ctx: Context, change: Change, node: str, uuid: str) -> None:
     if parent is None or parent.uuid == node:
         raise Invalid(f"parent_node {uuid} is not the UUID of another node.")
     change.put(NODES.swap(parent, parent.touched()))
-    above, seen = parent, {node}
+    above: Node | None = parent
+    seen = {node}
     while above is not None and above.parent_node is not None:
         seen.add(above.uuid)
         if above.parent_node in seen:

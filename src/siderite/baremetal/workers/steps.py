@@ -234,10 +234,10 @@ class Steps:
         await ends.failed(self._ctx, run, reason, in_step=in_step)
         return None
 
-    async def _aborted(self, run: Run) -> None:
-        await ends.aborted(
-            self._ctx, run, "aborted by request, after the step that could not be interrupted"
-        )
+    async def _aborted(self, run: Run) -> Run | None:
+        reason = "aborted by request, after the step that could not be interrupted"
+        await ends.aborted(self._ctx, run, reason)
+        return None
 
     async def _overdue(self, run: Run, *, waiting: bool) -> Run | None:
         if waiting and run.node.maintenance:
