@@ -187,6 +187,8 @@ def test_workers_and_health_are_there(server: Server, say: Say) -> None:
 
 
 def test_the_story_of_a_full_cloud(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--data", str(server.data), "power-cut", "r77"]) == 3
+    assert "there is no rack r77: there are r01 to r" in capsys.readouterr().err
     assert main(["demo", "--data", str(server.data), "full-cloud"]) == 0
     said = capsys.readouterr().out
     assert "It is PENDING, not ERROR" in said

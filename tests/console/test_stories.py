@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Route
 
 from tests.console.conftest import Eyes
 from tests.support.server import Server
@@ -56,7 +57,18 @@ def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) 
     eyes.at(f"node/{uuid}")
     eyes.page.wait_for_selector("h1 .tag:has-text('enroll')")
     assert eyes.page.is_disabled("button:text-is('provide')")
-    eyes.page.click("button:text-is('manage')")
+    waiting: list[Route] = []
+
+    def hold(one: Route) -> None:
+        waiting.append(one)
+
+    eyes.page.route("**/states/provision", hold)
+    for _ in range(2):  # by somebody who is quicker than the network
+        eyes.page.click("button:text-is('manage')")
+    eyes.page.wait_for_selector("button[aria-busy]:text-is('manage')")
+    assert len(waiting) == 1
+    waiting[0].continue_()
+    eyes.page.unroute("**/states/provision")
     eyes.page.wait_for_selector("h1 .tag:has-text('manageable')")
     eyes.page.click("button:text-is('provide')")
     eyes.page.wait_for_selector("h1 .tag:has-text('available')")
@@ -70,7 +82,7 @@ def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) 
     held = eyes.page.evaluate("document.activeElement.getAttribute('aria-label')")
     assert held == "Maintenance", "a page that is drawn again leaves the keyboard where it was"
     eyes.at("fleet")
-    eyes.page.wait_for_selector("h1:has-text('Fleet')")
+    eyes.page.wait_for_selector("h1:has-text('Nodes')")
     eyes.page.keyboard.press("/")
     eyes.page.keyboard.type("watched")
     eyes.page.wait_for_selector("#found a:has-text('watched')")
@@ -89,9 +101,12 @@ def test_a_verb_that_is_refused_shows_the_reason(eyes: Eyes) -> None:
     eyes.sees("Attention")
     eyes.at("fleet/node?provision_state=enroll&resource_class=refused")
     eyes.page.check("input[aria-label='Choose refused']")
+    eyes.sees("1 chosen")
     eyes.page.select_option("select[aria-label='What to do with the chosen nodes']", "provide")
     eyes.page.click("text=Do it to the chosen")
     eyes.page.wait_for_selector("#toast .bad:has-text('Legal here')")
+    eyes.page.click("#toast .bad button[aria-label='Close']")
+    eyes.page.wait_for_selector("#toast .bad", state="detached")
     assert iron(eyes.server, "GET", f"/nodes/{uuid}")["provision_state"] == "enroll"
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
     row = "tr:has(a:text-is('refused'))"
@@ -306,11 +321,14 @@ def test_every_page_can_be_read_wide_and_narrow_light_and_dark(
     eyes.page.emulate_media(color_scheme=scheme)
     eyes.log_in()
     eyes.sees("Attention")
-    for name in ("attention", "fleet", "pending", "events", "webhooks", "capacity", "health"):
+    for name in (
+        "attention", "fleet", "fleet/server", "pending", "events", "webhooks", "images", "capacity",
+        "health",
+    ):  # fmt: skip
         eyes.at(name)
         eyes.page.wait_for_selector("h1")
         eyes.page.wait_for_selector("text=Behind this page")
         assert not eyes.page.locator("h1:has-text('That did not work')").count(), name
         wide = eyes.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width + 1, f"{name} is wider than the window"
-        eyes.photograph(f"{name}-{scheme}-{width}")
+        eyes.photograph(f"{name.replace('/', '-')}-{scheme}-{width}")

@@ -6,7 +6,10 @@ import sys
 
 from siderite.cli import stories
 from siderite.cli.cloud import Cloud
+from siderite.cli.cloud import Missing
 from siderite.cli.cloud import Refused
+
+_PAGE = 1000
 
 
 def run(said: argparse.Namespace) -> int:
@@ -15,7 +18,20 @@ def run(said: argparse.Namespace) -> int:
     return 0
 
 
+def _check_rack(cloud: Cloud, rack: str) -> None:
+    """What is no rack's name is not taken for one."""
+    asked = "/nodes?driver=fake-hardware&fields=driver_info,uuid&limit=1000"
+    nodes = cloud.baremetal("GET", asked)["nodes"]
+    racks = sorted(
+        {str(node["driver_info"]["rack"]) for node in nodes if "rack" in node["driver_info"]}
+    )
+    if rack not in racks and len(nodes) < _PAGE:
+        known = f"there are {racks[0]} to {racks[-1]}" if racks else "no simulated node names one"
+        raise Missing(f"there is no rack {rack}: {known}.")
+
+
 def _power_cut(cloud: Cloud, said: argparse.Namespace) -> None:
+    _check_rack(cloud, said.rack)
     cloud.ask("PUT", f"/simulator/v1/scripts/rack:{said.rack}", {"unreachable": True})
     cloud.ask("POST", f"/simulator/v1/racks/{said.rack}/power-cut")
     print(f"Rack {said.rack} has no power: its machines are off and its BMCs do not answer.")
@@ -24,6 +40,7 @@ def _power_cut(cloud: Cloud, said: argparse.Namespace) -> None:
 
 
 def _restore(cloud: Cloud, said: argparse.Namespace) -> None:
+    _check_rack(cloud, said.rack)
     cloud.ask("DELETE", f"/simulator/v1/scripts/rack:{said.rack}")
     print(f"The BMCs of rack {said.rack} answer again; the machines are still off, and within a")
     print("minute their records say so.")

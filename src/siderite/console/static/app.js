@@ -7,8 +7,9 @@ import * as pages from "./pages.js";
 import { h, toast } from "./ui.js";
 
 const PAGES = [
-  ["attention", "Attention", pages.attention], ["fleet", "Fleet", fleet], ["pending", "Pending", pages.pending], ["events", "Events", pages.events],
-  ["webhooks", "Webhooks", pages.webhooks], ["capacity", "Capacity", pages.capacity], ["health", "Health", pages.health],
+  ["attention", "Attention", pages.attention], ["fleet/node", "Nodes", fleet], ["fleet/server", "Servers", fleet], ["pending", "Pending", pages.pending],
+  ["events", "Events", pages.events], ["webhooks", "Webhooks", pages.webhooks], ["images", "Images", pages.images], ["capacity", "Capacity", pages.capacity],
+  ["health", "Health", pages.health],
 ];
 const MACHINES = { node: oneNode, server: oneServer };
 const page = document.getElementById("page");
@@ -30,7 +31,7 @@ async function show(quietly) {
   const { name, words, query } = where();
   if (!session || name === "login") return showLogin();
   document.getElementById("top").hidden = false;
-  draw(name);
+  draw(name === "fleet" ? `fleet/${words[0] || "node"}` : name);
   const mine = ++turn;
   // First, so that nothing happens unheard between what is shown and what is told.
   if (!stream) await listen();
@@ -41,7 +42,7 @@ async function show(quietly) {
   try {
     if (MACHINES[name]) made = await MACHINES[name](words[0]);
     else {
-      const found = PAGES.find(([word]) => word === name);
+      const found = PAGES.find(([word]) => word.split("/")[0] === name);
       if (!found) throw new Error(`There is no page ${name}.`);
       made = await (name === "fleet" ? fleet(words[0], query) : found[2](query));
     }
@@ -85,6 +86,7 @@ function keep() {
 
 function draw(name) {
   const nav = document.getElementById("nav");
+  document.getElementById("leave").title = `You are ${session.name}, in project ${session.project}.`;
   nav.replaceChildren(...PAGES.filter(([word]) => can("admin") || !["health", "capacity"].includes(word)).map(([word, label]) =>
     h("a", { href: `#/${word}`, "aria-current": word === name ? "page" : null }, label)));
 }

@@ -15,7 +15,7 @@ export const runs = (one) => RUNNING[one["OS-EXT-STS:power_state"]] || "–";
 
 const KINDS = {
   node: {
-    noun: "nodes", none: "There are no nodes yet. Enrol one: openstack baremetal node create --driver redfish --name NAME …",
+    title: "Nodes", noun: "nodes", none: "There are no nodes yet. Enrol one: openstack baremetal node create --driver redfish --name NAME …",
     columns: ["Node", "State", "Power", "In state for", "Owner", "Class", "Why"],
     facets: (asked) => [choice("provision_state", "state", STATES, asked), choice("maintenance", "maintenance", ["true", "false"], asked),
       choice("fault", "fault", ["power failure", "clean failure", "rescue abort failure"], asked), words("resource_class", "resource class", asked), words("owner", "owner", asked)],
@@ -28,7 +28,7 @@ const KINDS = {
     act: nodeVerb,
   },
   server: {
-    noun: "servers", none: "There are no servers yet. Make one: siderite server create NAME --flavor FLAVOR --image IMAGE",
+    title: "Servers", noun: "servers", none: "There are no servers yet. Make one: siderite server create NAME --flavor FLAVOR --image IMAGE",
     columns: ["Server", "Status", "Power", "In state for", "Owner", "Host", "Flavor", "Why"],
     facets: (asked) => [choice("status", "status", STATUSES, asked), words("name", "name", asked), words("host", "host", asked)],
     address: (asked, marker, limit) => `/compute/v2.1/servers/detail?${with_(asked, { limit, ...(can("admin") ? { all_tenants: 1 } : {}), ...(marker ? { marker } : {}) })}`,
@@ -59,9 +59,12 @@ function words(name, label, asked) {
 export async function fleet(kind = "node", query = "") {
   const asked = new URLSearchParams(query);
   const way = KINDS[kind];
+  if (!way) throw new Error(`There is no page fleet/${kind}.`);
   const sought = asked.get("q");
   asked.delete("q");
   const chosen = new Set();
+  const many = h("span", { class: "soft", role: "status" });
+  const counted = () => { many.textContent = chosen.size ? `${number(chosen.size)} chosen` : ""; };
   const parts = [];
   const count = h("span", { class: "soft", role: "status" });
   const more = h("button", { type: "button" }, "More");
@@ -70,6 +73,7 @@ export async function fleet(kind = "node", query = "") {
   all.addEventListener("change", () => parts.forEach(({ items, rows }) => {
     items.forEach((one) => (all.checked ? chosen.add(way.id(one)) : chosen.delete(way.id(one))));
     (rows() || []).forEach((one) => { one.querySelector("input").checked = all.checked; });
+    counted();
   }));
   const fetchPage = sought ? () => searched(way, kind, sought, asked) : paged(way, asked);
   let total = 0;
@@ -87,7 +91,7 @@ export async function fleet(kind = "node", query = "") {
     more.textContent = "More";
     const { items, end } = page;
     const before = parts.length;
-    for (let at = 0; at < items.length; at += FIRST) parts.push(part(items.slice(at, at + FIRST), (one) => row(way, one, chosen), way.id));
+    for (let at = 0; at < items.length; at += FIRST) parts.push(part(items.slice(at, at + FIRST), (one) => row(way, one, chosen, counted), way.id));
     if (!before && parts.length) parts[0].show();
     table.append(...parts.slice(before).map(({ body }) => body));
     total += items.length;
@@ -103,7 +107,7 @@ export async function fleet(kind = "node", query = "") {
   const table = h("table", { class: `fleet ${kind}s` }, h("thead", {}, h("tr", {}, h("th", { class: "tick" }, all), way.columns.map((name) => h("th", { scope: "col" }, name)))));
   await next();
   return [
-    h("h1", {}, "Fleet"), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen) : null, h("p", { class: "count" }, count),
+    h("h1", {}, way.title), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen, many) : null, h("p", { class: "count" }, count),
     total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : way.none), more,
   ];
 }
@@ -166,25 +170,21 @@ function whole(kind, id) {
 
 function facets(kind, way, asked, sought) {
   const form = h("form", { class: "bar", "aria-label": "Filters" },
-    h("select", { name: "kind", "aria-label": "Kind of machine" }, Object.entries(KINDS).map(([word, { noun }]) => h("option", { value: word, selected: word === kind }, noun))),
     h("input", { name: "q", type: "search", placeholder: "any words", "aria-label": `Search ${way.noun}`, size: 14, value: sought || "" }), way.facets(asked),
     h("button", { type: "submit" }, "Filter"), [...asked].length || sought ? h("a", { href: `#/fleet/${kind}` }, "Clear") : null);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const said = new FormData(form);
-    const wanted = said.get("kind");
-    said.delete("kind");
-    const kept = wanted === kind ? new URLSearchParams([...said].filter(([, value]) => value)) : "";
-    location.hash = `#/fleet/${wanted}${String(kept) ? "?" + kept : ""}`;
+    const kept = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    location.hash = `#/fleet/${kind}${String(kept) ? "?" + kept : ""}`;
   });
   form.querySelectorAll("select").forEach((one) => one.addEventListener("change", () => form.requestSubmit()));
   return form;
 }
 
-function row(way, one, chosen) {
+function row(way, one, chosen, counted) {
   const id = way.id(one);
   const box = h("input", { type: "checkbox", "aria-label": `Choose ${one.name || id}`, checked: chosen.has(id) });
-  box.addEventListener("change", () => (box.checked ? chosen.add(id) : chosen.delete(id)));
+  box.addEventListener("change", () => { if (box.checked) chosen.add(id); else chosen.delete(id); counted(); });
   return h("tr", {}, h("td", { class: "tick" }, box), way.cells(one).map((cell, at) => h("td", { "data-label": way.columns[at] }, cell)));
 }
 
@@ -205,7 +205,7 @@ async function searched(way, kind, sought, asked) {
   return { items: found.filter((one) => one && fits(one)), end: true };
 }
 
-function bulk(way, chosen) {
+function bulk(way, chosen, many) {
   const verb = h("select", { "aria-label": `What to do with the chosen ${way.noun}` }, way.verbs.map((word) => h("option", { value: word }, words_(word))));
   const go = h("button", { type: "button" }, "Do it to the chosen");
   go.addEventListener("click", async () => {
@@ -221,7 +221,7 @@ function bulk(way, chosen) {
     go.disabled = false;
     toast(`${words_(verb.value)}: ${chosen.size - refused.length} taken${refused.length ? `, ${refused.length} refused: ${refused[0]}` : ""}.`, refused.length > 0);
   });
-  return h("div", { class: "bar", role: "group", "aria-label": "Many at once" }, verb, go);
+  return h("div", { class: "bar", role: "group", "aria-label": "Many at once" }, verb, go, many);
 }
 
 export function nodeVerb(uuid, verb, more = {}) {

@@ -2,7 +2,7 @@
 
 import { can, get } from "./api.js";
 import { SERVER_VERBS, nodeVerb, runs, serverVerb, words_ } from "./fleet.js";
-import { ago, copy, h, power, question, quietly, raw, table, tag, toast } from "./ui.js";
+import { ago, copy, h, moment, power, question, quietly, raw, table, tag, toast } from "./ui.js";
 
 let tables = null;
 async function machines() {
@@ -25,14 +25,22 @@ async function needed(word) {
   try { return { [`${word}_steps`]: JSON.parse(said) }; } catch (problem) { throw new Error(`the steps are not JSON: ${problem.message}`); }
 }
 
+// What was pressed and is not answered yet: pressed once more, it is not asked for twice, though the page be drawn anew.
+const busy = new Set();
 function verbs(label, words, legal, act, { sure = () => null, means = {} } = {}) {
-  return h("div", { class: "bar", role: "group", tabindex: -1, "aria-label": label }, words.map((word) =>
-    h("button", { type: "button", disabled: !can("member") || !legal.includes(word),
+  return h("div", { class: "bar", role: "group", tabindex: -1, "aria-label": label }, words.map((word) => {
+    const key = `${location.hash} ${word}`;
+    return h("button", { type: "button", disabled: !can("member") || !legal.includes(word), "aria-busy": busy.has(key) ? "true" : null, "data-key": key,
       title: !can("member") ? "Your role may look, not act." : legal.includes(word) ? means[word] : "Not possible in this state.",
-      onclick: async () => {
-        if (sure(word) && !window.confirm(sure(word))) return;
+      onclick: async ({ currentTarget: pressed }) => {
+        if (busy.has(key) || (sure(word) && !window.confirm(sure(word)))) return;
+        busy.add(key);
+        pressed.setAttribute("aria-busy", "true");
         try { if (await act(word) !== null) toast(`${words_(word)}: taken.`); } catch (problem) { toast(`${words_(word)}: ${problem.message}`, true); }
-      } }, words_(word))));
+        busy.delete(key);
+        document.querySelectorAll("button[aria-busy]").forEach((one) => { if (one.getAttribute("data-key") === key) one.removeAttribute("aria-busy"); });
+      } }, words_(word));
+  }));
 }
 
 const MEANS = { manage: "try its BMC and bring it under control", provide: "clean it and offer it", active: "deploy it", deleted: "undeploy it, then clean it", rebuild: "deploy it again",
@@ -67,7 +75,7 @@ export async function oneNode(ident) {
     trouble || isFailed ? h("div", { class: "trouble" }, h("strong", {}, "Last error: "), trouble || "it is no longer known", remedy(one, legal)) : null,
     one.power_state_reason ? h("div", { class: "note" }, "Power: ", one.power_state_reason) : null,
     one.maintenance && one.maintenance_reason !== one.last_error ? h("div", { class: "note" }, "In maintenance: ", one.maintenance_reason || "no reason was given") : null,
-    one.wait_reason ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", h("time", {}, one.deadline)] : null) : null,
+    one.wait_reason ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
     verbs("What can be done", all, legal, async (word) => { const more = await needed(word); return more && nodeVerb(one.uuid, word, more); }, { sure: (word) => sureOfNode(one, word), means: MEANS }),
     verbs("Power", POWER_VERBS, one.target_power_state === null ? POWER_VERBS : [], (word) => nodeVerb(one.uuid, word).then(() => true), { sure: (word) => sureOfNode(one, word) }),
     verbs("Maintenance", ["maintenance on", "maintenance off"], [one.maintenance ? "maintenance off" : "maintenance on"], (word) => nodeVerb(one.uuid, word).then(() => true)),
@@ -132,7 +140,7 @@ export async function oneServer(ident) {
   return [
     title(one.name || one.id, tag(one.status), task ? tag(task) : null, h("span", { class: "soft" }, "power: ", runs(one), ", in this state for ", ago(one.updated))),
     one.fault ? h("div", { class: "trouble" }, h("strong", {}, "Fault: "), one.fault.message, h("p", {}, faultRemedy(one))) : null,
-    one.wait_reason && (!one.fault || one.deadline) ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", h("time", {}, one.deadline)] : null) : null,
+    one.wait_reason && (!one.fault || one.deadline) ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
     verbs("What can be done", known, [...legal, "delete"], (word) => serverVerb(one.id, word).then(() => true),
       { sure: (word) => (word === "delete" ? `Delete ${one.name} for good?` : null) }),
     refusals.length ? [h("h2", {}, "Why no host would take it"), table(["Host", "Reason"], refusals.map(([host, reason]) => h("tr", {}, h("td", {}, host), h("td", {}, reason))))] : null,

@@ -1,7 +1,7 @@
 // The pages that watch over everything. Each gets the words of its address and gives back what is shown.
 
 import { ask, can, get } from "./api.js";
-import { ago, h, labelled, meter, number, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
+import { ago, h, labelled, meter, moment, number, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
 
 const FAILED = ["deploy failed", "clean failed", "inspect failed", "rescue failed", "unrescue failed", "adopt failed", "service failed", "error"];
 const LOST = ["baremetal.node.power_unknown", "baremetal.node.power_conflict"];
@@ -45,7 +45,8 @@ export async function attention() {
     h("h1", {}, "Attention"),
     h("div", { class: "grid" },
       failures(found),
-      card(atLeast(all.filter(lost).length, failing.nodes), "BMCs that cannot be read", "bad", "#/fleet/node?fault=power+failure"),
+      // The list behind it knows only those that were given up: a link that shows fewer would lie.
+      card(atLeast(all.filter(lost).length, failing.nodes), "BMCs that cannot be read", "bad", all.filter(lost).length === failing.nodes.length ? "#/fleet/node?fault=power+failure" : null),
       card(disputed.size, "power conflicts", "bad"),
       card(atLeast(overdue.size, late.open), "over their deadline", "warn"),
       card(atLeast(all.filter((one) => one.maintenance).length, maintained.nodes), "nodes in maintenance", "warn", "#/fleet/node?maintenance=true"),
@@ -123,10 +124,10 @@ export async function pending() {
   const wants = ({ flavor }) => `${flavor.vcpus} vCPU, ${number(flavor.ram)} MiB, ${number(flavor.disk)} GiB`;
   return [
     h("h1", {}, "Pending"),
-    h("p", { class: "lead" }, "Servers for which no host has room. A service outside frees some and has them built: ", h("code", {}, "siderite reaper"), "; ",
+    h("p", { class: "lead" }, "Servers for which no host has room: they wait here if the option ", h("code", {}, "use_pending_state"), " is on, and else are in error. A service outside frees some and has them built: ", h("code", {}, "siderite reaper"), "; ",
       h("code", {}, "siderite reaper --once --dry-run"), " says what it would do."),
     table(["Server", "Since", "Until", "Wants", "Why not"], servers.map((one) => h("tr", {}, h("td", {}, server(one)), h("td", { class: "fit" }, ago(one.updated)),
-      h("td", { class: "fit" }, one.deadline ? h("time", {}, one.deadline.slice(0, 19).replace("T", " ")) : "–"), h("td", {}, wants(one)),
+      h("td", { class: "fit" }, one.deadline ? moment(one.deadline) : "–"), h("td", {}, wants(one)),
       h("td", {}, Object.entries(one.refusals || {}).slice(0, 6).map(([host, reason]) => h("div", {}, `${host}: ${reason}`))))), "No server waits for room."),
     can("admin") ? [h("h2", {}, "What the reaper may delete"), table(["Server", "Host", "Holds", "For"], preemptible.map((one) => h("tr", {}, h("td", {}, server(one)),
       h("td", {}, one["OS-EXT-SRV-ATTR:host"] || "–"), h("td", {}, wants(one)), h("td", { class: "fit" }, ago(one.created)))), "No server is preemptible, as far as flavors and metadata say."),
@@ -220,6 +221,24 @@ export async function webhooks() {
       table(["Number", "Event", "State", "Tries", "Last answer", ""], deliveries[n].deliveries.map((each) => h("tr", {}, h("td", { class: "num" }, number(each.seq)), h("td", {}, each.event_type),
         h("td", {}, tag(each.state)), h("td", { class: "num" }, each.attempts), h("td", {}, each.error || each.status || "–"),
         h("td", { class: "fit" }, each.state === "dead" ? act("Try again", () => ask("POST", at(one, `/deliveries/${each.id}/retry`), {}), () => "It is tried again.") : null))))] : null),
+  ];
+}
+
+// Images
+
+function bytes(size) {
+  if (size === null || size === undefined) return "–";
+  const power = Math.min(4, Math.floor(Math.log2(Math.max(1, size)) / 10));
+  return `${(size / 1024 ** power).toFixed(power ? 1 : 0)} ${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
+}
+
+export async function images() {
+  const { images: found } = await get("/image/v2/images?limit=1000&sort=name:asc");
+  return [
+    h("h1", {}, "Images"),
+    table(["Image", "State", "Size", "Format", "For", "Age"], found.map((one) => h("tr", {}, h("td", {}, h("span", { class: "name", title: one.id }, one.name || one.id)), h("td", {}, tag(one.status)),
+      h("td", { class: "num fit" }, bytes(one.size)), h("td", {}, one.disk_format || "–"), h("td", {}, one.visibility), h("td", { class: "fit" }, ago(one.created_at)))),
+    "There are no images yet. Bring one in: siderite image import PATH --name NAME --public"),
   ];
 }
 

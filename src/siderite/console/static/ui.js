@@ -39,6 +39,10 @@ export function ago(text) {
   return h("time", { datetime: text, title: text }, `${Math.round(amount)} ${unit}`);
 }
 
+export function moment(text) {
+  return h("time", { datetime: text, title: text }, new Date(text).toLocaleString("sv"));
+}
+
 export function table(columns, rows, empty, kind = "") {
   if (!rows.length) return h("p", { class: "empty" }, empty || "Nothing here.");
   rows.forEach((row) => labelled(row, columns));
@@ -85,9 +89,9 @@ export function raw(one) {
 }
 
 export function toast(text, bad) {
-  const shown = h("div", { class: bad ? "bad" : "" }, text);
+  const shown = h("div", { class: bad ? "bad" : "" }, text, bad ? h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => shown.remove() }, "×") : null);
   document.getElementById("toast").append(shown);
-  setTimeout(() => shown.remove(), bad ? 9000 : 4000);
+  setTimeout(() => shown.remove(), bad ? 20000 : 4000);
 }
 
 // Asks for one thing in a dialog; null if nobody wants it after all.
