@@ -5,10 +5,12 @@ import asyncio
 import pytest
 
 from siderite import clouds
+from siderite import health
 from siderite import wiring
 from siderite.core import log
 from siderite.core.config import Config
 from siderite.core.store import Op
+from tests.support.app import standing
 
 
 def config(data, db="", **options):
@@ -53,3 +55,17 @@ def test_an_embedded_database_of_a_newer_version_is_left_alone(tmp_path):
 
     with pytest.raises(RuntimeError, match=r"newer version of Siderite .* restore a backup"):
         asyncio.run(story())
+
+
+def test_health_is_tried_and_not_taken_from_who_found_nothing_to_write(tmp_path, monkeypatch):
+    """A disk that is full takes what writes nothing, such as a worker that finds no work."""
+    monkeypatch.setattr(health, "_OFTEN_S", -1.0)
+    with standing(tmp_path) as app:
+        assert app.ask("GET", "/healthz").status == 200
+        app.app.program.store._writer.execute("PRAGMA query_only = ON")
+        assert not app.app.program.store.is_ailing
+        for _ in range(2):
+            assert app.ask("GET", "/healthz").status == 503
+            app.app.program.store.is_ailing = False
+        app.app.program.store._writer.execute("PRAGMA query_only = OFF")
+        assert app.ask("GET", "/healthz").status == 200
