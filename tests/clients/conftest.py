@@ -22,7 +22,8 @@ from tests.support.server import running_server
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The real program, on SQLite."""
-    with running_server(tmp_path_factory.mktemp("clients")) as server:
+    options = {"image_import_allow": "127.0.0.1"}
+    with running_server(tmp_path_factory.mktemp("clients"), options=options) as server:
         yield server
 
 

@@ -13,6 +13,8 @@ import pytest
 from openstack import exceptions
 
 from tests.clients.shell import Shell
+from tests.image.mirror import Mirror
+from tests.image.mirror import mirroring
 from tests.support.server import Server
 from tests.support.server import command
 
@@ -29,6 +31,13 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "disk.img"
     path.write_bytes(DATA)
     return path
+
+
+@pytest.fixture
+def mirror() -> Iterator[Mirror]:
+    """Somewhere to fetch images from."""
+    with mirroring() as mirror:
+        yield mirror
 
 
 @pytest.fixture
@@ -113,6 +122,36 @@ def test_an_image_is_imported_by_stage(openstack: Shell, file: Path, name: str) 
     openstack("image", "create", name, "--file", str(file), "--import")
     assert openstack.json("image", "show", name)["size"] == len(DATA)
     openstack("image", "delete", name)
+
+
+def test_an_image_is_imported_from_an_address(
+    openstack: Shell, cloud: Any, name: str, mirror: Mirror
+) -> None:
+    """By the command and by the SDK; and what cannot be fetched is told of."""
+    uri = mirror.at("/disk.img", DATA)
+    how = {"disk_format": "raw", "container_format": "bare"}
+    cloud.image.create_image(name, **how)
+    openstack("image", "import", name, "--method", "web-download", "--uri", uri)
+    by_command = cloud.image.wait_for_status(
+        cloud.image.find_image(name), "active", failures=["queued"], interval=0.1, wait=60
+    )
+    assert by_command.checksum == hashlib.md5(DATA).hexdigest()
+    (task,) = cloud.image.image_tasks(by_command)
+    assert (task.status, task.type) == ("success", "api_image_import")
+    assert openstack.json("image", "task", "show", task.id)["status"] == "success"
+    image = cloud.image.create_image(
+        name + "-2", use_import=True, import_method="web-download", uri=uri, **how
+    )
+    cloud.image.wait_for_status(image, "active", failures=["queued"], interval=0.1, wait=60)
+    assert cloud.image.download_image(image).content == DATA
+    broken = cloud.image.create_image(name + "-3", **how)
+    cloud.image.import_image(broken, method="web-download", uri=uri + ".gone")
+    broken = cloud.image.wait_for_status(broken, "queued", failures=[], interval=0.1, wait=60)
+    assert "404" in openstack.json("image", "show", broken.id)["properties"]["import_error"]
+    refused = cloud.image.import_image(broken, method="web-download", uri="http://127.0.0.2/")
+    assert (refused.status_code, "loopback" in refused.text) == (400, True), "the SDK raises not"
+    for made in (by_command, image, broken):
+        cloud.image.delete_image(made)
 
 
 def test_lists_are_filtered_and_limited(openstack: Shell, name: str) -> None:

@@ -51,7 +51,7 @@ HOOK = st.fixed_dictionaries(
 def no_names():
     """Names are not looked up: what a resolver says of noise is not the question."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("siderite.events.webhooks.guard._look_up", _look_up)
+        patch.setattr("siderite.core.guard._look_up", _look_up)
         yield
 
 

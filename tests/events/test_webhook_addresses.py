@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from siderite.events.webhooks.guard import Guard
-from siderite.events.webhooks.guard import Refused
-from siderite.events.webhooks.guard import networks
+from siderite.core.guard import Guard
+from siderite.core.guard import Refused
+from siderite.core.guard import networks
 from tests.events.hooking import ADDRESS
 from tests.events.hooking import runner
 from tests.events.hooking import subscribed
@@ -47,7 +47,7 @@ def test_a_name_is_called_only_if_none_of_its_addresses_is_forbidden(run, monkey
         assert host == "hooks.example"
         return [ipaddress.ip_address(text) for text in found]
 
-    monkeypatch.setattr("siderite.events.webhooks.guard._look_up", look_up)
+    monkeypatch.setattr("siderite.core.guard._look_up", look_up)
 
     async def story(app, receiver):
         port = receiver.url.split(":")[2].partition("/")[0]
@@ -125,7 +125,7 @@ def test_where_one_address_of_a_name_is_down_the_next_is_called(run, monkeypatch
     async def look_up(host, port):
         return [ipaddress.ip_address(text) for text in ("127.0.0.2", "127.0.0.1")]
 
-    monkeypatch.setattr("siderite.events.webhooks.guard._look_up", look_up)
+    monkeypatch.setattr("siderite.core.guard._look_up", look_up)
 
     async def story(app, receiver):
         receiver.url = receiver.url.replace("127.0.0.1", "hooks.example")
@@ -154,7 +154,7 @@ def test_over_tls_the_certificate_must_be_for_the_name_and_trusted(run, monkeypa
     async def look_up(host, port):
         return [ipaddress.ip_address("127.0.0.1")]
 
-    monkeypatch.setattr("siderite.events.webhooks.guard._look_up", look_up)
+    monkeypatch.setattr("siderite.core.guard._look_up", look_up)
 
     async def story(app, plain):
         async with receiving(ssl=context) as receiver:

@@ -116,7 +116,7 @@ def test_a_staged_image_is_active_once_it_is_imported(tell: Tell) -> None:
         assert (await here.upload(image, b"data", to="stage")).status == 204
         assert (await here.show(image))["status"] == "uploading"
         assert (await here.ask("GET", f"/v2/images/{image}/file")).status == 204
-        other = {"method": {"name": "web-download"}}
+        other = {"method": {"name": "copy-image"}}
         assert (await here.ask("POST", f"/v2/images/{image}/import", other)).status == 400
         assert (await here.ask("POST", f"/v2/images/{image}/import", body)).status == 202
         shown = await here.show(image)

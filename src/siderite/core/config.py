@@ -178,6 +178,9 @@ class Config:
     )
     image_dir: str = _option("", "Directory for images' data; empty: images in the data directory.")
     image_max_gib: int = _option(1024, "Largest image that is taken, in GiB.")
+    image_import_methods: str = _option("glance-direct,web-download", "Ways to import images.")
+    image_import_allow: str = _option("", "Networks of this machine that web-download may call.")
+    image_import_deny: str = _option("", "Networks that web-download may not call either.")
     power_policy: str = _option(
         "hardware", "Who is right about power where a node does not say: hardware, record, observe."
     )

@@ -59,15 +59,23 @@ def check(config: "Config") -> None:
         raise BadOption(f"log_level = {config.log_level!r} must be debug, info, warning or error.")
     if config.log_format not in ("text", "json"):
         raise BadOption(f"log_format = {config.log_format!r} must be text or json.")
+    _check_networks(config)
     _check_notifications(config)
 
 
+def _check_networks(config: "Config") -> None:
+    for name in ("webhook_allow", "image_import_allow", "image_import_deny"):
+        try:
+            for text in filter(None, getattr(config, name).split(",")):
+                ip_network(text.strip())
+        except ValueError as why:
+            raise BadOption(f"{name} must be networks with commas between them: {why}.") from why
+    methods = config.image_import_methods.replace(",", " ").split()
+    if not {"glance-direct", "web-download"}.issuperset(methods):
+        raise BadOption("image_import_methods may have glance-direct and web-download only.")
+
+
 def _check_notifications(config: "Config") -> None:
-    try:
-        for text in filter(None, config.webhook_allow.split(",")):
-            ip_network(text.strip())
-    except ValueError as why:
-        raise BadOption(f"webhook_allow must be networks with commas between them: {why}.") from why
     if config.notification_url and not re.match(r"[a-z0-9+]+://[^/]", config.notification_url):
         raise BadOption("notification_url must be a URL such as rabbit://user:password@host:5672/.")
     levels = ("debug", "info", "warning", "error", "critical")

@@ -117,15 +117,19 @@ class Files:
         """Write what comes, up to the limit."""
         try:
             async for data in _larger(pieces):
-                if writer.size + len(data) > self._max_bytes:
-                    raise TooLarge(
-                        f"The image is over {self._max_bytes // 2**30} GiB, the limit here"
-                        " (option image_max_gib)."
-                    )
+                self.check_size(writer.size + len(data))
                 await asyncio.to_thread(writer.write, data)
             return await asyncio.to_thread(writer.complete)
         except OSError as why:
             raise _no_room(why) from why
+
+    def check_size(self, size: int) -> None:
+        """Refuse more bytes than an image may have."""
+        if size > self._max_bytes:
+            raise TooLarge(
+                f"The image is over {self._max_bytes // 2**30} GiB, the limit here"
+                " (option image_max_gib)."
+            )
 
     async def read(self, name: str, begin: int, end: int) -> AsyncGenerator[bytes, None]:
         """The bytes from `begin` to before `end`, a piece at a time."""

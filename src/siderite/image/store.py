@@ -12,6 +12,8 @@ from siderite.core.store.table import Where
 from siderite.image.domain.image import Image
 from siderite.image.domain.image import Member
 from siderite.image.domain.image import render
+from siderite.image.domain.task import Task
+from siderite.image.domain.task import render as render_task
 
 TEXTS = (
     "name", "status", "visibility", "owner", "container_format", "disk_format", "checksum",
@@ -19,6 +21,7 @@ TEXTS = (
 )  # fmt: skip
 NUMBERS = ("protected", "os_hidden", "min_disk", "min_ram", "size")
 IMAGES: Table[Image] = Table("images", Image, (*TEXTS, *NUMBERS), render, numbers=NUMBERS)
+TASKS: Table[Task] = Table("image_tasks", Task, ("image_id",), render_task)
 
 _MEMBER = "image_id, member_id, status, created_at, updated_at"
 
@@ -107,6 +110,19 @@ async def bytes_of(store: Store, owner: str) -> int:
     return int(rows[0][0] or 0)
 
 
+async def importing(store: Store, owner: str | None) -> int:
+    """How many images of a project are being imported."""
+    rows = await store.fetch(
+        "SELECT count(*) FROM images WHERE owner = ? AND status = 'importing'", (owner,)
+    )
+    return int(rows[0][0] or 0)
+
+
+def remove_tasks(image_id: str) -> Op:
+    """Forget how the imports of an image went."""
+    return Op("DELETE FROM image_tasks WHERE image_id = ?", (image_id,))
+
+
 _ADDITION = """
 INSERT INTO image_additions (owner, number) VALUES (?, 1)
 ON CONFLICT (owner) DO UPDATE SET number = image_additions.number + 1
@@ -181,3 +197,8 @@ def remove_member(gone: Member) -> Op:
 def remove_members(image_id: str) -> Op:
     """An image goes, and those it was shared with."""
     return Op("DELETE FROM image_members WHERE image_id = ?", (image_id,))
+
+
+def of_image(image_id: str) -> Where:
+    """The tasks of an image."""
+    return Where("image_id = ?", (image_id,))

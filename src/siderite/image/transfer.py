@@ -38,16 +38,16 @@ class Transfer:
         room = await data.room(self._ctx, found)
         if room is not None and room <= 0:
             raise data.over_quota(self._ctx)
-        async with self._writing(found.uuid) as writer:
+        async with self.writing(found.uuid) as writer:
             await data.begin(
                 self._ctx, found.uuid, writer.name, status=status, who=who, cause=cause
             )
-            written = await self.files.fill(writer, self._within(pieces, room))
+            written = await self.files.fill(writer, self.within(pieces, room))
             return await data.complete(
                 self._ctx, found.uuid, written, to=to, owner=found.owner, cause=cause
             )
 
-    async def _within(self, pieces: AsyncIterator[bytes], room: int | None) -> AsyncIterator[bytes]:
+    async def within(self, pieces: AsyncIterator[bytes], room: int | None) -> AsyncIterator[bytes]:
         """The pieces as long as the project may have so much."""
         size = 0
         async for piece in pieces:
@@ -57,7 +57,7 @@ class Transfer:
             yield piece
 
     @asynccontextmanager
-    async def _writing(self, uuid: str) -> AsyncIterator[Writer]:
+    async def writing(self, uuid: str) -> AsyncIterator[Writer]:
         """A file to write to, that is gone again if what is done with it fails."""
         writer = self.files.begin(f"{uuid}.{new_uuid()[:8]}")
         try:

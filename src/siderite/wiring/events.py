@@ -8,6 +8,8 @@ from typing import Any
 
 from siderite.core import eventlog
 from siderite.core.config import Config
+from siderite.core.guard import Guard
+from siderite.core.guard import networks
 from siderite.core.log import get_logger
 from siderite.core.singleton import Singleton
 from siderite.events import EventsService
@@ -21,8 +23,6 @@ from siderite.events.follower import Follower
 from siderite.events.monitor import Monitor
 from siderite.events.retention import Retention
 from siderite.events.search import Search
-from siderite.events.webhooks.guard import Guard
-from siderite.events.webhooks.guard import networks
 from siderite.events.webhooks.sender import Sender
 from siderite.events.webhooks.web import Webhooks
 from siderite.wiring.part import Base

@@ -2,32 +2,28 @@
 
 import base64
 import binascii
-import ipaddress
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
+from siderite.core.guard import LONGEST_URL
+from siderite.core.guard import Guard
 from siderite.core.ids import is_uuid
 from siderite.core.who import Who
 from siderite.events import query
-from siderite.events.webhooks.guard import Guard
-from siderite.events.webhooks.guard import Refused
 from siderite.events.webhooks.webhook import PREFIX
 
 CHANGEABLE = ("name", "url", "type", "resource", "project", "enabled", "secret")
 MAKEABLE = (*CHANGEABLE, "after")
 _LONGEST = 255
-_LONGEST_URL = 2000
 _SECRET_BYTES = range(24, 65)
-_PORTS = range(1, 65536)
 
 
 _TEXT = shape.or_null(shape.text())
 _FORMS = {
-    "name": shape.or_null(shape.text(1, _LONGEST)), "url": shape.text(1, _LONGEST_URL),
+    "name": shape.or_null(shape.text(1, _LONGEST)), "url": shape.text(1, LONGEST_URL),
     "type": _TEXT, "resource": shape.or_null(shape.UUID), "project": _TEXT, "secret": _TEXT,
     "enabled": {"type": "boolean"}, "after": {"type": "integer", "minimum": 0},
 }  # fmt: skip
@@ -66,7 +62,7 @@ async def fields(
     if said.get("name") is not None and not 1 <= len(said["name"]) <= _LONGEST:
         raise Invalid(f"name must have 1 to {_LONGEST} characters.")
     if "url" in said:
-        await _check_url(said["url"], guard)
+        await guard.check_url("url", said["url"])
     if "secret" in said:
         _check_secret(said["secret"])
     if "type" in said:
@@ -96,44 +92,6 @@ def _uuid(text: str) -> str:
     if not is_uuid(text):
         raise Invalid(f"resource must be a UUID, not {text[:40]!r}.")
     return text.lower()
-
-
-async def _check_url(url: Any, guard: Guard) -> None:
-    if not isinstance(url, str) or not 1 <= len(url) <= _LONGEST_URL:
-        raise Invalid(f"url must be an http or https URL of at most {_LONGEST_URL} characters.")
-    if not url.isascii() or not url.isprintable() or " " in url:
-        raise Invalid("url must be of printable ASCII characters; encode others with %.")
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as why:
-        raise Invalid(f"url is not a URL: {why}.") from why
-    if parts.scheme not in ("http", "https") or not host:
-        raise Invalid("url must be such as https://host/path, with the scheme http or https.")
-    if parts.username is not None or parts.password is not None:
-        raise Invalid("url must not hold a user or password; the receiver checks the signature.")
-    if not _can_be_called(url):
-        raise Invalid(f"url has a host that cannot be: {host[:80]!r}.")
-    if parts.fragment or (port is not None and port not in _PORTS):
-        raise Invalid("url must have no fragment (#…), and a port from 1 to 65535 if any.")
-    try:
-        await guard.resolve(host, port or 443)
-    except Refused as why:
-        raise Invalid(f"{why}; an operator can allow it with webhook_allow.") from why
-    except (UnicodeError, ipaddress.AddressValueError) as why:
-        raise Invalid(f"url has a host that cannot be: {host[:80]!r}.") from why
-    except (OSError, TimeoutError):
-        return  # a name that is not known yet may be known when there is something to send
-
-
-def _can_be_called(url: str) -> bool:
-    """Whether the client that will call it takes it for a URL, its host included."""
-    import httpx  # noqa: PLC0415 - only those who have webhooks need it
-
-    try:
-        return bool(httpx.URL(url).host)
-    except (httpx.InvalidURL, ValueError):
-        return False
 
 
 def _check_secret(secret: Any) -> None:

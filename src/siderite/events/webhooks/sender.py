@@ -17,13 +17,13 @@ import msgspec
 from siderite.core import eventlog
 from siderite.core import metrics
 from siderite.core.clock import now as wall_clock
+from siderite.core.guard import Guard
 from siderite.core.log import get_logger
 from siderite.core.store import Lost
 from siderite.core.store import Store
 from siderite.events import views
 from siderite.events.webhooks import deliveries
 from siderite.events.webhooks.deliveries import Delivery
-from siderite.events.webhooks.guard import Guard
 from siderite.events.webhooks.webhook import WEBHOOKS
 from siderite.events.webhooks.webhook import Webhook
 

@@ -14,6 +14,7 @@ from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
+from siderite.core.guard import Guard
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -28,7 +29,6 @@ from siderite.core.who import Who
 from siderite.events import query
 from siderite.events.webhooks import asked
 from siderite.events.webhooks import deliveries
-from siderite.events.webhooks.guard import Guard
 from siderite.events.webhooks.sender import Sender
 from siderite.events.webhooks.sender import test_event
 from siderite.events.webhooks.webhook import WEBHOOKS

@@ -15,6 +15,7 @@ class Status(StrEnum):
     QUEUED = "queued"
     SAVING = "saving"
     UPLOADING = "uploading"
+    IMPORTING = "importing"
     ACTIVE = "active"
     DEACTIVATED = "deactivated"
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 
+from siderite.core import work
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import NotFound
@@ -92,7 +93,8 @@ async def remove(ctx: Context, uuid: str, *, who: Who, cause: Cause) -> str | No
         found = await find.own(ctx, uuid, who)
         access.check_deletable(found)
         change.put(IMAGES.remove(found))
-        change.put(rows.remove_members(found.uuid))
+        change.put(rows.remove_members(found.uuid), rows.remove_tasks(found.uuid))
+        change.put(*work.drop(found.uuid))
         change.tell(facts.fact("delete", found))
         return found.file
 

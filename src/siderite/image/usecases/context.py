@@ -13,3 +13,5 @@ class Context:
     max_limit: int = 1000
     quota_gib: int = -1
     """GiB of data that a project's images may have together; below 0 without limit."""
+    import_methods: tuple[str, ...] = ("glance-direct",)
+    """The ways by which an image may come by its data other than by an upload."""

@@ -22,6 +22,14 @@ from siderite.image.store import IMAGES
 from siderite.image.usecases import find
 from siderite.image.usecases.context import Context
 
+IMPORT_ERROR = "import_error"
+"""The property that says why the last import of an image brought nothing."""
+
+
+def without_error(image: Image) -> dict[str, str]:
+    """An image's properties, as if no import of it had failed."""
+    return {name: text for name, text in image.properties.items() if name != IMPORT_ERROR}
+
 
 async def may_upload(ctx: Context, uuid: str, who: Who) -> Image:
     """The image, if it can take data now."""
@@ -60,7 +68,8 @@ async def begin(
 
     async def decide(change: Change) -> None:
         before = await may_upload(ctx, uuid, who)
-        after = before.changed(change.now, {"status": status, "file": file})
+        known = {"status": status, "file": file, "properties": without_error(before)}
+        after = before.changed(change.now, known)
         change.put(IMAGES.swap(before, after))
         change.tell(facts.fact("prepare", after))
 
@@ -77,21 +86,28 @@ async def complete(
         before = await IMAGES.get(ctx.door.store, uuid)
         if before is None or before.file != written.name:
             raise Conflict(f"Image {uuid} was deleted while its data was uploaded.")
-        await _count(ctx, change, before, written.size)
-        shown = virtual_size(written.head, before.disk_format, written.size)
-        known = {
-            "status": to, "size": written.size, "virtual_size": shown, "checksum": written.md5,
-            "os_hash_algo": HASH, "os_hash_value": written.sha512,
-        }  # fmt: skip
-        after = before.changed(change.now, known)
-        change.put(IMAGES.swap(before, after))
-        change.tell(facts.fact("upload", after))
-        if to is Status.ACTIVE:
-            change.tell(facts.fact("activate", after))
-        return after
+        return await fill(ctx, change, before, written, to=to)
 
     async with ctx.door.turns.of(f"images:{owner}"):  # or they would lose against each other
         return await ctx.door.attempt(cause, uuid, decide)
+
+
+async def fill(
+    ctx: Context, change: Change, before: Image, written: Written, *, to: Status
+) -> Image:
+    """The file is the image's data from now on, if its project may have so much."""
+    await _count(ctx, change, before, written.size)
+    shown = virtual_size(written.head, before.disk_format, written.size)
+    known = {
+        "status": to, "size": written.size, "virtual_size": shown, "checksum": written.md5,
+        "os_hash_algo": HASH, "os_hash_value": written.sha512, "file": written.name,
+    }  # fmt: skip
+    after = before.changed(change.now, known)
+    change.put(IMAGES.swap(before, after))
+    change.tell(facts.fact("upload", after))
+    if to is Status.ACTIVE:
+        change.tell(facts.fact("activate", after))
+    return after
 
 
 async def _count(ctx: Context, change: Change, image: Image, size: int) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
-from typing import Any
 
 from siderite.core.errors import Invalid
 from siderite.core.errors import RangeNotSatisfiable
@@ -15,7 +14,6 @@ from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.image.domain.image import READY
 from siderite.image.usecases import data
-from siderite.image.web.documents import IMPORT_METHODS
 
 if TYPE_CHECKING:
     from siderite.image.web.service import ImageService as Service
@@ -61,22 +59,6 @@ async def _coming(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         if piece is None:
             return
         yield piece
-
-
-async def import_staged(service: "Service", request: Request) -> Response:
-    """POST /v2/images/{image_id}/import"""
-    body: Any = await request.json()
-    method = body.get("method") if isinstance(body, dict) else None
-    name = method.get("name") if isinstance(method, dict) else None
-    if name not in IMPORT_METHODS:
-        raise Invalid(
-            f'The body must be {{"method": {{"name": "{IMPORT_METHODS[0]}"}}}}; other methods are'
-            " not there: stage the data, or upload it."
-        )
-    await data.import_staged(
-        service.ctx, request.params[0], who=request.who, cause=service.cause(request)
-    )
-    return Response(status=202)
 
 
 async def download(service: "Service", request: Request) -> Response:

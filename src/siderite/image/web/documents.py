@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from siderite.image.web.service import ImageService as Service
 
 _NEWEST = 9
-IMPORT_METHODS = ("glance-direct",)
 
 
 def _document(base: str) -> dict[str, Any]:
@@ -50,21 +49,19 @@ def versions_form() -> shape.Json:
     return shape.wire(_document(""))
 
 
-async def import_methods(_service: "Service", _request: Request) -> Response:
+async def import_methods(service: "Service", _request: Request) -> Response:
     """GET /v2/info/import"""
-    return reply(_IMPORT)
+    return reply(_methods(service.ctx.import_methods))
 
 
-_IMPORT = {
-    "import-methods": {
-        "description": "Import methods available.", "type": "array", "value": IMPORT_METHODS,
-    }
-}  # fmt: skip
+def _methods(names: tuple[str, ...]) -> dict[str, Any]:
+    value = {"description": "Import methods available.", "type": "array", "value": names}
+    return {"import-methods": value}
 
 
 def import_form() -> shape.Json:
     """The form of that."""
-    return shape.wire(_IMPORT)
+    return shape.wire(_methods(("glance-direct",)))
 
 
 def _text(limit: int = 255, *, null: bool = True, **more: Any) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from siderite.image.usecases import change
 from siderite.image.usecases import find
 from siderite.image.web import forms
 from siderite.image.web import listing
-from siderite.image.web.documents import IMPORT_METHODS
 
 if TYPE_CHECKING:
     from siderite.image.web.service import ImageService as Service
@@ -35,8 +34,11 @@ async def create(service: "Service", request: Request) -> Response:
     fields = forms.created(await request.json())
     made = await change.create(service.ctx, fields, who=request.who, cause=service.cause(request))
     at = f"{request.base}/image/v2/images/{made.uuid}".encode()
-    methods = ",".join(IMPORT_METHODS).encode()
-    return raw(_one(made), 201, [(b"location", at), (b"openstack-image-import-methods", methods)])
+    headers = [(b"location", at)]
+    if service.ctx.import_methods:
+        methods = ",".join(service.ctx.import_methods).encode()
+        headers.append((b"openstack-image-import-methods", methods))
+    return raw(_one(made), 201, headers)
 
 
 async def show(service: "Service", request: Request) -> Response:

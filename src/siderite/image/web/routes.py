@@ -5,6 +5,7 @@ from siderite.image.web import data
 from siderite.image.web import documents
 from siderite.image.web import forms
 from siderite.image.web import images
+from siderite.image.web import imports
 from siderite.image.web import members
 
 _IMAGE = "/v2/images/{image_id}"
@@ -23,7 +24,9 @@ ROUTES = (
     Route("GET", _IMAGE + "/file", data.download, "image:download",
           media="application/octet-stream"),
     Route("PUT", _IMAGE + "/stage", data.stage, "image:upload"),
-    Route("POST", _IMAGE + "/import", data.import_staged, "image:upload"),
+    Route("POST", _IMAGE + "/import", imports.begin, "image:upload", takes=imports.asked),
+    Route("GET", _IMAGE + "/tasks", imports.index, "image:read", gives=imports.listed),
+    Route("GET", "/v2/tasks/{task_id}", imports.show, "image:read", gives=imports.shown),
     Route("PUT", _IMAGE + "/tags/{tag}", images.tag, "image:update"),
     Route("DELETE", _IMAGE + "/tags/{tag}", images.untag, "image:update"),
     Route("POST", _IMAGE + "/actions/deactivate", images.deactivate, "image:update"),

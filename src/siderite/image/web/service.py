@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 from siderite.core.auth import identify
 from siderite.core.errors import SideriteError
+from siderite.core.guard import Guard
 from siderite.core.http import Authenticator
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -25,9 +26,10 @@ class ImageService:
     name = "image"
     routes = _ROUTES
 
-    def __init__(self, ctx: Context, transfer: Transfer, who: Authenticator) -> None:
+    def __init__(self, ctx: Context, transfer: Transfer, guard: Guard, who: Authenticator) -> None:
         self.ctx = ctx
         self.transfer = transfer
+        self.guard = guard
         self._who = who
 
     def cause(self, request: Request) -> Cause:
