@@ -117,7 +117,7 @@ def test_schemas_and_import_methods_are_described(tell_once: Tell) -> None:
         assert set(shown) == KEYS
         assert (await here.ask("GET", "/v2/schemas/metadefs")).status == 404
         methods = (await here.ask("GET", "/v2/info/import")).json["import-methods"]["value"]
-        assert methods == ["glance-direct"]
+        assert methods == ["glance-direct", "web-download"]
 
     tell_once(story)
 

@@ -111,6 +111,8 @@ def test_an_image_is_fetched_and_what_is_under_way_can_be_seen(
         task = await task_of(here, image)
         assert task["status"] == "success" and task["result"] == {"image_id": image}
         assert (await here.ask("GET", f"/v2/tasks/{task['id']}")).json == task
+        schema = (await here.ask("GET", task["schema"])).json
+        assert set(task) == set(schema["properties"])
         assert mirror.asked == ["/disk.img?signature=secret"]
         assert len(here.files()) == 1
         assert (await here.ask("DELETE", f"/v2/images/{image}")).status == 204

@@ -13,6 +13,7 @@ from siderite.image.domain.image import DISK_FORMATS
 from siderite.image.domain.image import MEMBER_STATUSES
 from siderite.image.domain.image import Status
 from siderite.image.domain.image import Visibility
+from siderite.image.domain.task import Progress
 
 if TYPE_CHECKING:
     from siderite.image.web.service import ImageService as Service
@@ -115,7 +116,20 @@ _ONE_IMAGE = {
     "links": _LINKS,
 }
 _ONE_MEMBER = {"name": "member", "properties": _MEMBER}
+_TASK = {
+    **{
+        name: _text() | _READ_ONLY
+        for name in (
+            "id", "type", "message", "image_id", "owner", "user_id", "request_id", "created_at",
+            "updated_at", "expires_at", "self", "schema",
+        )
+    },
+    "status": _choice(tuple(Progress)) | _READ_ONLY,
+    "input": {"type": "object"} | _READ_ONLY,
+    "result": {"type": ["null", "object"]} | _READ_ONLY,
+}  # fmt: skip
 _SCHEMAS = {
+    "task": {"name": "task", "properties": _TASK},
     "image": _ONE_IMAGE,
     "images": {
         "name": "images",
