@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from siderite.core.http import Route
+from siderite.core.ids import new_uuid
 from siderite.identity import passwords
+from siderite.image.domain.task import Task
+from siderite.image.store import TASKS
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 
@@ -106,8 +109,10 @@ class World:
     def _elsewhere(self, user: str, project: str) -> None:
         image = {"name": SECRET, "disk_format": "raw", "container_format": "bare"}
         hook = {"url": f"http://127.0.0.1:9/{SECRET}"}
+        made = self.make("image", "/v2/images", image)
         self.things |= {
-            ("image", "images"): self.make("image", "/v2/images", image),
+            ("image", "images"): made,
+            ("image", "tasks"): self._imported(made),
             ("image", "schemas"): "image",
             ("events", "webhooks"): self.make("events", "/v1/webhooks", hook),
             ("identity", "users"): user,
@@ -121,6 +126,14 @@ class World:
             "identity", "POST", path, {"application_credential": {"name": SECRET}}, self.owner
         )
         assert made.status == 201, made
+
+    def _imported(self, image: str) -> str:
+        """The task of an image, as if it had been imported."""
+        now, uri = "2026-01-01T00:00:00", f"http://127.0.0.1:9/{SECRET}"
+        task = Task(uuid=new_uuid(), image_id=image, created_at=now, updated_at=now, uri=uri)
+        store = self.cloud.app.app.program.store
+        self.cloud.app.run(store.commit([TASKS.insert(task)]))
+        return task.uuid
 
     def _iron(self) -> None:
         chassis = self.make("baremetal", "/v1/chassis", {"description": SECRET}, ident="uuid")

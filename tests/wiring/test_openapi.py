@@ -57,7 +57,7 @@ VERSIONS = {
     "compute": ("OpenStack-API-Version", ("compute 2.1", "compute 2.60", "compute 2.901")),
 }
 BODILESS = {
-    "inject_nmi", "{trait}", "{tag}", "check", "rebuild", "test", "retry", "{role_id}", "import",
+    "inject_nmi", "{trait}", "{tag}", "check", "rebuild", "test", "retry", "{role_id}",
     "deactivate", "reactivate", "power-cut",
 }  # fmt: skip
 """The last words of addresses that are written to without a body, or with any at all."""
@@ -65,6 +65,7 @@ NONE = ("floatingips", "routers", "agents", "availability_zones", "extensions")
 UNSEEN = {
     "/baremetal/v1/nodes/{node}/allocation",  # nobody's yet; the form is that of /allocations
     "/boot/v1/files/{node}/{secret}/{name}",  # while a ramdisk boots
+    "/image/v2/tasks/{task_id}",  # once an image was imported from an address
     "/baremetal/v1/lookup",  # while it runs
     "/compute/v2.1/servers/{id}/migrations/{migration}",  # while it moves
     *(f"/network/v2.0/{noun}/{{id}}" for noun in NONE),  # there are none of these
