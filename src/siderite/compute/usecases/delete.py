@@ -1,5 +1,9 @@
 """Servers go: at once, or first so that they can be restored for a while."""
 
+from typing import Any
+
+import msgspec
+
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import acting
@@ -30,13 +34,15 @@ async def ask(ctx: Context, uuid: str, *, who: Who, cause: Cause, force: bool = 
         )
         if soft and server.task_state == "soft-deleting":
             return server
-        image = await interrupting.give_up(ctx, change, server, for_action="delete")
-        args = {} if image is None else {"discard": image}
+        args: dict[str, Any] = {}
+        args |= await interrupting.give_up(ctx, change, server, for_action="delete")
+        left = leaving.of(server, await interrupting.under_way(ctx, server))
         if not soft:
+            if left is not None:  # it goes with the rest, if all goes well
+                args[leaving.KIND] = msgspec.to_builtins(left)
             return acting.begin(ctx, change, server, Ask("delete", args))
         # It may come back: what a move left elsewhere must not wait for its end.
-        left = leaving.of(server, await interrupting.under_way(ctx, server))
-        ops = [] if left is None else [leaving.behind(server, left, change.now)]
+        ops = [] if left is None else leaving.behind(server, left, change.now)
         if server.counted is not None:
             ops.append(quota.becomes(server, server.flavor))
         changes = {"move": None, "counted": None}

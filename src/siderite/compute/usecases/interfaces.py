@@ -119,7 +119,9 @@ async def _withdraw(
                 events=events_text([event]),
             )
         )  # fmt: skip
-        change.tell(facts.phase("interface_attach", "error", after, why=why))
+        # That it is attached was announced: now it is not any more.
+        change.tell(facts.phase("interface_detach", "start", before))
+        change.tell(facts.phase("interface_detach", "end", after))
 
     await ctx.door.attempt(cause, uuid, decide)
 

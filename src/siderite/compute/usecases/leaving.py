@@ -21,6 +21,7 @@ from siderite.compute.usecases.kinds import work_kind
 from siderite.compute.usecases.placing import NotYet
 from siderite.core import work
 from siderite.core.store import Op
+from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.work import Work
 
@@ -81,12 +82,16 @@ def _of_resize(server: Server, move: Move) -> Left:
     )  # fmt: skip
 
 
-def behind(server: Server, left: Left, now: float) -> Op:
-    """The work that removes it."""
-    return work.add(
+def behind(server: Server, left: Left, now: float) -> list[Op]:
+    """The work that removes it; and a move that waited to be confirmed is not to be any more."""
+    removal = work.add(
         server.uuid, f"{KIND}/{left.slot}", KIND, job=msgspec.json.encode(left).decode(), now=now,
         deadline=now + PATIENCE_S, reason=f"what is left on host {left.host} is to be removed",
     )  # fmt: skip
+    if left.move is None:
+        return [removal]
+    status = "confirmed" if left.how == "confirm" else "reverted"
+    return [removal, settled(left.move, status, iso(now))]
 
 
 async def check(ctx: Context, server: Server) -> None:
@@ -126,6 +131,15 @@ def arrived(left: Left) -> dict[str, Any]:
         "host": left.to["host"], "node": left.to["node"], "driver": left.to["driver"],
         "availability_zone": left.to["zone"], "claim": left.slot,
     }  # fmt: skip
+
+
+def settled(move: Move, status: str, at: str) -> Op:
+    """Of the record of a move that waits to be confirmed."""
+    return Op(
+        "UPDATE server_migrations SET status = ?, updated_at = ? WHERE uuid = ?"
+        " AND status = 'finished'",
+        (status, at, move.migration),
+    )
 
 
 async def settle(

@@ -16,13 +16,14 @@ from siderite.core.transition import apply
 from siderite.core.who import Who
 
 
-async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) -> str | None:
+async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) -> dict[str, str]:
     """The server is active, or in error; whatever was being done to it is given up, and a resize
-    that waits to be confirmed is. The image that will not be filled because of that, if any.
+    that waits to be confirmed is. The image that will not be filled because of that, if any, by
+    what is to become of it (`interrupting`).
     """
     event = Event.RESET_ACTIVE if state == "active" else Event.RESET_ERROR
 
-    async def decide(change: Change) -> str | None:
+    async def decide(change: Change) -> dict[str, str]:
         server = await find.server(ctx, uuid, who)
         acting.check_state(server, event, "resetState")
         by = Actor(cause.request_id, cause.user, cause.project)
@@ -30,7 +31,8 @@ async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) 
         apply(change, ctx.rules, server, event, changes=changes)
         left = leaving.of(server, await interrupting.under_way(ctx, server))
         if left is not None:
-            change.put(leaving.behind(server, left, change.now))
+            for op in leaving.behind(server, left, change.now):
+                change.put(op)
         if server.counted is not None:
             change.put(quota.becomes(server, server.flavor))
         change.put(acting.note(ctx, change, server, "resetState"))

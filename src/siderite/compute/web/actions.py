@@ -11,6 +11,7 @@ from siderite.compute.domain.network import is_group
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import delete
 from siderite.compute.usecases import find
+from siderite.compute.usecases import interrupting
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import resetting
 from siderite.compute.usecases import update
@@ -106,12 +107,14 @@ async def _unlock(service: "Service", request: Request, value: Any) -> Response:
 
 async def _reset_state(service: "Service", request: Request, value: Any) -> Response:
     asked = forms.take(value, "os-resetState", action_keys.RESET_STATE, request.version)
-    image = await resetting.reset(
+    unfilled = await resetting.reset(
         service.ctx, request.params[0], asked["state"], who=request.who,
         cause=service.cause(request),
     )  # fmt: skip
-    if image is not None:
-        await service.images.discard(image)
+    if interrupting.DISCARD in unfilled:
+        await service.images.discard(unfilled[interrupting.DISCARD])
+    if interrupting.REMOVE in unfilled:
+        await service.images.remove(unfilled[interrupting.REMOVE])
     return Response(status=202)
 
 

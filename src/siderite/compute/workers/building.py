@@ -1,5 +1,7 @@
 """Making servers, and taking them away."""
 
+from dataclasses import replace
+
 import msgspec
 
 from siderite.compute import store as rows
@@ -12,8 +14,11 @@ from siderite.compute.domain.power import Power
 from siderite.compute.domain.server import Fault
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
+from siderite.compute.usecases import interrupting
+from siderite.compute.usecases import leaving
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import quota
+from siderite.compute.usecases.leaving import Left
 from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.ends import Plan
@@ -130,8 +135,11 @@ async def destroy_everywhere(hands: Hands, run: Run) -> Told:
 
 async def _discard(hands: Hands, run: Run) -> None:
     """An image that was being made of the server will not be filled."""
-    if "discard" in run.job.args:
-        await hands.images.discard(run.job.args["discard"])
+    args = run.job.args
+    if interrupting.DISCARD in args:
+        await hands.images.discard(args[interrupting.DISCARD])
+    if interrupting.REMOVE in args:
+        await hands.images.remove(args[interrupting.REMOVE])
 
 
 async def _gone(hands: Hands, run: Run, told: Report) -> Report:
@@ -150,13 +158,29 @@ async def _gone(hands: Hands, run: Run, told: Report) -> Report:
             *await free_all(hands, server),
             rows.give_addresses(server.uuid),
             quota.give_back(server),
+            *(() if server.move is None else (leaving.settled(server.move, "confirmed", at),)),
         ],
         ends=True,
         facts=at_end(run),
     )  # fmt: skip
 
 
-DELETE = Plan((destroy_everywhere,), end=_gone)
+async def _not_gone(hands: Hands, run: Run, why: Failed) -> Report:
+    """It may yet be mended: then nothing may be left at the other end of a move."""
+    await _discard(hands, run)
+    told, server = await failed(hands, run, why), run.server
+    noted = run.job.args.get(leaving.KIND)
+    if noted is None:
+        return told
+    left = msgspec.convert(noted, Left)
+    ops = leaving.behind(server, left, hands.ctx.door.clock())
+    if server.counted is not None:
+        ops.append(quota.becomes(server, server.flavor))
+    changes = {**told.changes, "move": None, "counted": None}
+    return replace(told, ops=[*told.ops, *ops], changes=changes)
+
+
+DELETE = Plan((destroy_everywhere,), end=_gone, fail=_not_gone)
 
 
 async def _switched_off(hands: Hands, run: Run) -> Told:
@@ -176,4 +200,9 @@ async def _set_aside(hands: Hands, run: Run, told: Report) -> Report:
     return await done(hands, run, told)
 
 
-SOFT_DELETE = Plan((_switched_off,), end=_set_aside)
+async def _not_set_aside(hands: Hands, run: Run, why: Failed) -> Report:
+    await _discard(hands, run)
+    return await failed(hands, run, why)
+
+
+SOFT_DELETE = Plan((_switched_off,), end=_set_aside, fail=_not_set_aside)

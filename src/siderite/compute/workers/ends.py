@@ -102,7 +102,7 @@ def left_there(hands: Hands, run: Run) -> tuple[Op, ...]:
     left = leaving.of(run.server, run.job)
     if left is None:
         return ()
-    return (leaving.behind(run.server, left, hands.ctx.door.clock()),)
+    return tuple(leaving.behind(run.server, left, hands.ctx.door.clock()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,10 @@ async def _shelve_disk(hands: Hands, run: Run) -> Told:
     told = await asking(_snapshot)(hands, run)
     if not isinstance(told, Report):
         return told
-    changes = {"shelved_image": run.job.args["image"], "shelved_at": iso(hands.ctx.door.clock())}
+    image, old = run.job.args["image"], run.server.shelved_image
+    if old not in (None, image):  # it was shelved, and said to be active by an administrator
+        await hands.images.remove(old)
+    changes = {"shelved_image": image, "shelved_at": iso(hands.ctx.door.clock())}
     if hands.ctx.settings.shelved_offload_time_s != 0:
         return Report(ends=True, changes=changes)
 

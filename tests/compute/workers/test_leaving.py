@@ -1,0 +1,195 @@
+"""A move that is given up, or fails, leaves nothing at its other end."""
+
+import pytest
+
+from siderite.compute.domain.power import Power
+from tests.compute.cloud import Cloud
+from tests.compute.workers.moves import CLAIMS
+from tests.compute.workers.moves import LEFT
+from tests.compute.workers.moves import claims
+from tests.compute.workers.moves import counted
+from tests.compute.workers.moves import delete
+from tests.compute.workers.moves import during
+from tests.compute.workers.moves import home_of
+from tests.compute.workers.moves import in_one_place
+from tests.compute.workers.moves import reset
+from tests.compute.workers.moves import until
+
+
+@pytest.mark.parametrize("state", ["active", "error"])
+@pytest.mark.parametrize(
+    ("step", "task"), [("prepare", "resize_migrating"), ("finish", "resize_finish")]
+)
+def test_a_reset_during_a_migration_undoes_it(
+    lite: Cloud, step: str, task: str, state: str
+) -> None:
+    uuid = lite.boot()
+    home, used = home_of(lite, uuid), lite.claimed()
+    lite.script(f"server:{uuid}", latency_s={step: 3600.0})
+    assert lite.act(uuid, "migrate").status == 202
+    during(lite, uuid, task)
+    assert len(claims(lite, uuid)) == 2
+    reset(lite, uuid, state)
+    in_one_place(lite, uuid, home, used)
+    assert lite.show(uuid)["status"] == state.upper()
+
+
+def test_a_reset_of_a_resized_server_is_a_confirmation(lite: Cloud) -> None:
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    assert lite.act(uuid, "migrate").status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    there = home_of(lite, uuid)
+    assert there != home
+    reset(lite, uuid)
+    in_one_place(lite, uuid, there)
+    assert lite.act(uuid, "migrate").status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    assert sorted(claims(lite, uuid)) == sorted([home, there])
+
+
+def test_a_reset_during_a_revert_lets_it_end(lite: Cloud) -> None:
+    uuid = lite.boot()
+    home, used = home_of(lite, uuid), lite.claimed()
+    larger = lite.make_flavor(ram=2048)
+    limits = lite.ask("GET", "/limits").json
+    assert lite.act(uuid, "resize", {"flavorRef": larger}).status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    lite.script(f"server:{uuid}", latency_s={"revert": 3600.0})
+    assert lite.act(uuid, "revertResize").status == 202
+    during(lite, uuid, "resize_reverting")
+    reset(lite, uuid)
+    in_one_place(lite, uuid, home, used)
+    assert lite.show(uuid)["flavor"]["ram"] == 512
+    assert lite.ask("GET", "/limits").json == limits
+
+
+@pytest.mark.parametrize("is_faster", [False, True])
+def test_a_reset_during_a_live_migration_ends_it(lite: Cloud, *, is_faster: bool) -> None:
+    uuid = lite.boot()
+    home, used = home_of(lite, uuid), dict((one[0], one) for one in lite.claimed())
+    lite.script(f"server:{uuid}", latency_s={"live_migrate": 3600.0})
+    wish = {"host": None, "block_migration": "auto"}
+    assert lite.act(uuid, "os-migrateLive", wish).status == 202
+    during(lite, uuid, "migrating")
+    until(lite, uuid, CLAIMS, 2)
+    (there,) = set(claims(lite, uuid)) - {home}
+    if is_faster:
+        lite.guests.make(uuid, there, Power.RUNNING)
+        lite.guests.remove(uuid, home)
+    reset(lite, uuid)
+    if is_faster:
+        (count, larger) = (used[home][1:], used[there][1:])
+        one = (1, 512, 1, 1)
+        used[home] = (home, *(have - less for have, less in zip(count, one, strict=True)))
+        used[there] = (there, *(have + more for have, more in zip(larger, one, strict=True)))
+    in_one_place(lite, uuid, there if is_faster else home, sorted(used.values()))
+
+
+def test_what_is_asked_after_a_reset_waits_until_the_move_is_settled(lite: Cloud) -> None:
+    """Neither waits for the other for ever."""
+    uuid = lite.boot()
+    larger = lite.make_flavor(ram=2048)
+    lite.script(f"server:{uuid}", latency_s={"finish": 3600.0, "revert": 0.3})
+    assert lite.act(uuid, "resize", {"flavorRef": larger}).status == 202
+    during(lite, uuid, "resize_finish")
+    assert lite.act(uuid, "os-resetState", {"state": "active"}).status == 202
+    assert lite.act(uuid, "resize", {"flavorRef": larger}).status == 202
+    lite.script(f"server:{uuid}", latency_s={"revert": 0.3})
+    lite.until(uuid, "VERIFY_RESIZE")
+    assert lite.act(uuid, "confirmResize").status == 204
+    lite.until(uuid, "ACTIVE")
+    in_one_place(lite, uuid, home_of(lite, uuid))
+
+
+@pytest.mark.parametrize("step", ["prepare", "finish", "revert"])
+def test_a_resize_that_breaks_is_undone_so_that_a_reboot_mends_the_server(
+    lite: Cloud, step: str
+) -> None:
+    uuid = lite.boot()
+    home, used, limits = home_of(lite, uuid), lite.claimed(), counted(lite)
+    lite.script(f"server:{uuid}", fail={step: "disk full"})
+    assert lite.act(uuid, "resize", {"flavorRef": lite.make_flavor(ram=2048)}).status == 202
+    if step == "revert":
+        lite.until(uuid, "VERIFY_RESIZE")
+        assert lite.act(uuid, "revertResize").status == 202
+    lite.until(uuid, "ERROR")
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    if step != "revert":  # which is tried again only after a while
+        in_one_place(lite, uuid, home, used)
+        assert lite.act(uuid, "reboot", {"type": "HARD"}).status == 202
+        lite.until(uuid, "ACTIVE")
+        reset(lite, uuid)  # there is no move any more that this would confirm or undo
+        assert (lite.claimed(), counted(lite)) == (used, limits)
+    lefts = lite.app.run(lite.app.app.program.store.fetch(LEFT, (uuid,)))
+    assert len(lefts) == (1 if step == "revert" else 0)
+
+
+def _migrations(cloud: Cloud, uuid: str) -> list[str]:
+    found = cloud.ask("GET", f"/os-migrations?instance_uuid={uuid}").json["migrations"]
+    return [one["status"] for one in found]
+
+
+def test_a_move_is_confirmed_by_a_reset_and_by_a_deletion(lite: Cloud) -> None:
+    for end in (reset, delete):
+        uuid = lite.boot()
+        assert lite.act(uuid, "migrate").status == 202
+        lite.until(uuid, "VERIFY_RESIZE")
+        assert _migrations(lite, uuid) == ["finished"]
+        end(lite, uuid)
+        assert _migrations(lite, uuid) == ["confirmed"]
+
+
+def test_a_deletion_that_fails_leaves_a_moved_server_in_one_place(lite: Cloud) -> None:
+    uuid = lite.boot()
+    used = counted(lite)
+    assert lite.act(uuid, "resize", {"flavorRef": lite.make_flavor(ram=1024)}).status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    there = home_of(lite, uuid)
+    lite.script(f"server:{uuid}", fail={"destroy": "disk is stuck"})
+    assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
+    lite.until(uuid, "ERROR")
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    in_one_place(lite, uuid, there)
+    assert counted(lite)[1] == used[1] + 512
+    assert lite.act(uuid, "reboot", {"type": "HARD"}).status == 202
+    lite.until(uuid, "ACTIVE")
+
+
+def test_a_deletion_that_fails_during_a_move_undoes_it(lite: Cloud) -> None:
+    uuid = lite.boot()
+    home, claimed, used = home_of(lite, uuid), lite.claimed(), counted(lite)
+    lite.script(f"server:{uuid}", latency_s={"finish": 3600.0}, fail={"destroy": "disk is stuck"})
+    assert lite.act(uuid, "resize", {"flavorRef": lite.make_flavor(ram=1024)}).status == 202
+    during(lite, uuid, "resize_finish")
+    assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
+    lite.until(uuid, "ERROR")
+    in_one_place(lite, uuid, home, claimed)
+    assert counted(lite) == used
+
+
+def test_a_server_that_cannot_be_unshelved_leaves_nothing_behind(lite: Cloud) -> None:
+    uuid = lite.boot()
+    assert lite.act(uuid, "shelve").status == 202
+    lite.until(uuid, "SHELVED_OFFLOADED")
+    used = lite.claimed()
+    lite.script(f"server:{uuid}", fail={"spawn": "disk full"})
+    assert lite.act(uuid, "unshelve").status == 202
+    assert "disk full" in lite.until(uuid, "SHELVED_OFFLOADED")["fault"]["message"]
+    until(lite, uuid, LEFT, 0)
+    assert (lite.guests.where(uuid), lite.claimed()) == ([], used)
+
+
+def test_a_failed_evacuation_leaves_nothing_behind(lite: Cloud) -> None:
+    uuid = lite.boot()
+    home, used = home_of(lite, uuid), lite.claimed()
+    services = lite.ask("GET", "/os-services", version=53).json["services"]
+    ident = next(one["id"] for one in services if one["host"] == home)
+    lite.ask("PUT", f"/os-services/{ident}", {"forced_down": True}, version=53)
+    lite.script(f"server:{uuid}", fail={"spawn": "disk full"})
+    try:
+        assert lite.act(uuid, "evacuate", {}, version=94).status == 200
+        lite.settled(uuid)
+    finally:
+        lite.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)
+    in_one_place(lite, uuid, home, used)
