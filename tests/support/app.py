@@ -234,9 +234,8 @@ async def running(
 ) -> AsyncIterator[Application]:
     """The program on a database (SQLite in the directory without one), the admin logged in."""
     options.setdefault("compute_endpoint", "")  # there is no listener that would take it
-    config = Config(
-        data=str(data), db=db, public_url=URL, admin_password=PASSWORD, host="here", **options
-    )
+    mine = {"host": "here", "public_url": URL, "admin_password": PASSWORD, **options}
+    config = Config(data=str(data), db=db, **mine)
     await prepare_file(config.database)
     program = await wiring.build(config)
     app = Application(program)

@@ -31,11 +31,22 @@ def _add(cloud: Cloud, said: argparse.Namespace) -> int:
     host: dict[str, Any] = {"name": said.name, "uri": said.uri}
     if said.option:
         host["options"] = dict(_option(text) for text in said.option)
+    if said.conductor_group:
+        host["conductor_group"] = said.conductor_group
     return _told(_ask(cloud, "POST", _HOSTS, {"host": host})["host"])
 
 
 def _check(cloud: Cloud, said: argparse.Namespace) -> int:
     return _told(_ask(cloud, "POST", f"{_HOSTS}/{quote(said.name, safe='')}/check", {})["host"])
+
+
+def _set(cloud: Cloud, said: argparse.Namespace) -> int:
+    body = {"host": {"conductor_group": said.conductor_group}}
+    host = _ask(cloud, "PATCH", f"{_HOSTS}/{quote(said.name, safe='')}", body)["host"]
+    group = host["conductor_group"]
+    who = f"workers of the conductor group {group} act" if group else "any worker acts"
+    print(f"{host['name']}: {who} on it.")
+    return 0
 
 
 def _told(host: dict[str, Any]) -> int:
@@ -69,7 +80,8 @@ def _option(text: str) -> tuple[str, str]:
 _COLUMNS: tuple[show.Column, ...] = (
     ("name", lambda host: host["name"]),
     ("driver", lambda host: host["driver"]),
+    ("group", lambda host: host["conductor_group"] or None),
     ("status", lambda host: host["status"] + (" (disabled)" if host["disabled"] else "")),
     ("uri", lambda host: host["uri"]),
 )
-_VERBS = {"add": _add, "check": _check, "list": _list, "remove": _remove}
+_VERBS = {"add": _add, "check": _check, "list": _list, "remove": _remove, "set": _set}

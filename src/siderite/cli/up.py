@@ -85,7 +85,7 @@ async def _up(config: Config, role: Role, *, quiet: bool) -> None:
 
 async def _only_work(config: Config) -> None:
     """Without a listener: nobody said where to ask for its health."""
-    program = await build(config, Role.WORKER)
+    program = await build(config, Role.WORKER, listens=False)
     _spare_the_collector()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

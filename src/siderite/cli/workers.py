@@ -26,7 +26,7 @@ def run(said: argparse.Namespace) -> int:
     ]  # fmt: skip
     hosts = [
         {
-            "name": one["host"], "for": "servers", "group": one["zone"],
+            "name": one["host"], "for": "servers", "group": one["conductor_group"] or one["zone"],
             "state": one["state"], "heard": one["updated_at"] and f"{one['updated_at']}+00:00",
         }
         for one in cloud.compute("GET", "/os-services")["services"]

@@ -40,7 +40,9 @@ FLAVORS: Table[Flavor] = Table(
     numbers=("vcpus", "ram_mib", "disk_gib", "is_public"),
 )  # fmt: skip
 
-_HOST_COLUMNS = ("name", "driver", "disabled", "disabled_reason", "forced_down")
+_HOST_COLUMNS = (
+    "name", "driver", "disabled", "disabled_reason", "forced_down", "conductor_group",
+)  # fmt: skip
 HOSTS: Table[Host] = Table("hosts", Host, _HOST_COLUMNS, lambda host: "")
 
 
@@ -50,7 +52,8 @@ _HYPERVISOR = (
     "SELECT v.id, v.uuid, v.host, v.node, v.type, v.version, v.address, v.cpu_info,"
     " v.resource_class, v.traits, v.vcpus, v.ram_mib, v.disk_gib, v.vcpus_limit, v.ram_limit,"
     " v.disk_limit, v.vcpus_used, v.ram_used, v.disk_used, v.servers, v.is_available, v.why_not,"
-    " h.driver, h.disabled, h.disabled_reason, h.forced_down, h.seen_at"
+    " h.driver, h.disabled, h.disabled_reason, h.forced_down, h.seen_at,"
+    " h.conductor_group"
     " FROM hypervisors v JOIN hosts h ON h.name = v.host"
 )
 

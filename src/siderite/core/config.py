@@ -78,7 +78,9 @@ class Config:
     max_limit: int = _option(1000, "Largest page of a list.")
     worker_slots: int = _option(500, "Jobs that one process carries at once.")
     worker_groups: str = _option(
-        "", "Conductor groups whose machines this process acts on, with commas; empty: all."
+        "",
+        "Conductor groups whose nodes and compute hosts this process acts on, with commas; empty:"
+        " all (and for an `api`, that of no host).",
     )
     drain_s: float = _option(60.0, "How long a process that stops waits for steps under way.")
     simulated_db: str = _option(

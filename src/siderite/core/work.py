@@ -226,6 +226,25 @@ def regroup(machine: str, pool: str | None, now: float) -> Due:
     return Due("UPDATE work SET pool = ? WHERE machine = ?", (pool, machine), None, now)
 
 
+def regroup_all(
+    before: str, after: str | None, which: str, args: Sequence[Value], now: float
+) -> Due:
+    """The same for many: the jobs of a group whose `machine` meets a condition."""
+    sql = f"UPDATE work SET pool = ? WHERE pool = ? AND ({which})"
+    return Due(sql, (after, before, *args), None, now)
+
+
+def pass_on(work: Work, pool: str, *, job: str, now: float, reason: str) -> Due:
+    """Let go of the lease: the job, as far as it is, is for workers of this group."""
+    return Due(
+        "UPDATE work SET pool = ?, job = ?, due = ?, reason = ?, attempts = 0, owner = NULL,"
+        " lease_until = NULL WHERE machine = ? AND lane = ? AND fence = ?",
+        (pool, job, now, reason, work.machine, work.lane, work.fence),
+        1,
+        now,
+    )
+
+
 _RING = """
 INSERT INTO work (machine, lane, kind, job, due, deadline, reason, created_at, request_id, fence,
   pool)

@@ -1,5 +1,6 @@
 """The compute room."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +17,12 @@ from siderite.compute.drivers.libvirt import libvirt_driver
 from siderite.compute.drivers.simulated import Guests
 from siderite.compute.drivers.simulated import SimulatedHostsService
 from siderite.compute.drivers.simulated import simulated_driver
+from siderite.compute.usecases import asking
 from siderite.compute.usecases.aggregates import StoredPlaces
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.context import Settings
 from siderite.compute.usecases.hooks import Limits
+from siderite.compute.usecases.hooks import Workers
 from siderite.compute.usecases.keypairs import StoredKeys
 from siderite.compute.usecases.leaving import KIND as LEFT
 from siderite.compute.usecases.quotas import StoredQuotas
@@ -28,12 +31,16 @@ from siderite.compute.web.console_proxy import ConsoleProxy
 from siderite.compute.web.network import NetworkService
 from siderite.compute.web.service import ComputeService
 from siderite.compute.workers.consoles import DriverConsoles
+from siderite.compute.workers.consoles import screens_of
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.host_watch import HostWatch
+from siderite.compute.workers.image_caches import ImageCaches
 from siderite.compute.workers.leaving import LeftWork
 from siderite.compute.workers.plans import PLANS
 from siderite.compute.workers.power_sync import Lifecycle
 from siderite.compute.workers.power_sync import PowerSync
+from siderite.compute.workers.relay import AskedWork
+from siderite.compute.workers.relay import Relay
 from siderite.compute.workers.servers import ServerWork
 from siderite.compute.workers.talk import DriverTalk
 from siderite.compute.workers.tidying import EvictedWork
@@ -44,6 +51,7 @@ from siderite.core.worker import Handler
 from siderite.identity import CatalogEntry
 from siderite.wiring.baremetal_apis import baremetal_apis
 from siderite.wiring.part import Base
+from siderite.wiring.part import Job
 from siderite.wiring.part import Part
 
 
@@ -91,7 +99,7 @@ class Images(ImageSource, ImageFiles, Protocol):
     """Images for users, for servers and for drivers."""
 
 
-def compute(base: Base, images: Images) -> Compute:
+def compute(base: Base, images: Images, workers: Workers) -> Compute:
     """Servers, flavors, hosts; their API, drivers and workers."""
     config = base.config
     guests = Guests(_guests_file(base), shared=base.store.dialect != "sqlite")
@@ -106,25 +114,22 @@ def compute(base: Base, images: Images) -> Compute:
         quotas=StoredQuotas(base.store, limits(config)),
         keys=StoredKeys(base.store),
         places=StoredPlaces(base.store),
-        groups=StoredGroups(base.store),
+        groups=StoredGroups(base.store), workers=workers,
     )  # fmt: skip
-    hands = Hands(ctx, drivers, images)
-    watch = HostWatch(hands)
-    sync = PowerSync(
-        hands,
-        every_s=config.sync_power_state_interval_s,
-        at_once=config.sync_power_state_in_flight,
-    )
+    acts_on_all = base.role.works and not config.groups
+    hands = Hands(ctx, drivers, images, groups=None if acts_on_all else frozenset(config.groups))
+    watches = _watches(base, hands)
     consoles = DriverConsoles(hands)
+    talk = DriverTalk(hands, watches.hosts)
     proxy = ConsoleProxy(consoles)
     handlers: dict[str, Handler] = {f"server.{kind}": ServerWork(hands).handle for kind in PLANS}
     handlers["evicted"] = EvictedWork(hands).handle
     handlers[LEFT] = LeftWork(hands).handle
+    asked = AskedWork(hands, talk, consoles, config.url if base.listens else "")
+    handlers |= {asking.KIND: asked.handle, asking.ANSWERED: asked.handle}
     part = Part(
         services={
-            "compute": ComputeService(
-                ctx, base.identity, images, DriverTalk(hands, watch), consoles
-            ),
+            "compute": ComputeService(ctx, base.identity, images, Relay(hands, talk), consoles),
             "consoles": proxy,
             "network": NetworkService(ctx, base.identity),
             "simulated-hosts": SimulatedHostsService(guests, base.identity),
@@ -136,16 +141,55 @@ def compute(base: Base, images: Images) -> Compute:
         event_types=(*EVENT_TYPES, *RECORD_EVENT_TYPES),
         topic=("nova", "versioned_notifications"),
         handlers=handlers,
+        pools=[screens_of(group) for group in config.groups if base.listens],
         jobs=[
-            Singleton(base.store, "compute.host_watch", watch.run).run,
             Singleton(base.store, "compute.tidying", Tidying(hands).run).run,
-            Singleton(base.store, "compute.power_sync", sync.run).run,
-            Singleton(base.store, "compute.lifecycle", Lifecycle(hands, sync).run).run,
+            *watches.jobs,
         ],
         sockets={"consoles": proxy.socket},
+        near=("consoles",),
         close=partial(_close, drivers),
     )
-    return Compute(part, ctx, guests, watch, sync)
+    return Compute(part, ctx, guests, watches.hosts, watches.power)
+
+
+@dataclass(frozen=True, slots=True)
+class _Watches:
+    """What looks after hosts by itself; and the first of each, for who asks at once."""
+
+    hosts: HostWatch
+    power: PowerSync
+    jobs: Sequence[Job]
+
+
+def _watches(base: Base, hands: Hands) -> _Watches:
+    """One of each for all hosts; or where a process serves some conductor groups only, for each of
+    those, and for hosts without one.
+    """
+    config = base.config
+    offers: dict[str, str | None] = {"": None}
+    if config.groups:
+        offers = {" of hosts without a group": ""}
+        offers |= {f" of {group}": group for group in config.groups}
+    jobs: list[Job] = []
+    looks: list[tuple[HostWatch, PowerSync]] = []
+    for name, group in offers.items():
+        watch = HostWatch(hands, group)
+        sync = PowerSync(
+            hands, group, every_s=config.sync_power_state_interval_s,
+            at_once=config.sync_power_state_in_flight,
+        )  # fmt: skip
+        looks.append((watch, sync))
+        parts: dict[str, Job] = {
+            "host_watch": watch.run,
+            "power_sync": sync.run,
+            "lifecycle": Lifecycle(hands, sync).run,
+            "image_caches": ImageCaches(hands, group).run,
+        }
+        jobs += [
+            Singleton(base.store, f"compute.{what}{name}", run).run for what, run in parts.items()
+        ]
+    return _Watches(*looks[0], jobs)
 
 
 def _guests_file(base: Base) -> str:

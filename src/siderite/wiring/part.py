@@ -58,6 +58,8 @@ class Base:
     own_identity: Identity
     keystone: Keystone | None
     role: Role
+    listens: bool = True
+    """Whether somebody can reach this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,13 @@ class Part:
     """By their prefix on the listener."""
     sockets: Mapping[str, SocketHandler] = field(default_factory=dict)
     """Who takes WebSockets, by prefix."""
+    near: Sequence[str] = ()
+    """Prefixes at which workers answer, too, if they listen."""
     catalog: Sequence[CatalogEntry] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     """Who carries out which kind of work."""
+    pools: Sequence[str] = ()
+    """What a process of some conductor groups takes besides their work."""
     jobs: Sequence[Job] = ()
     """What goes on in processes that work, until cancelled."""
     serving: Sequence[Job] = ()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -47,6 +48,7 @@ from siderite.wiring.events import events
 from siderite.wiring.image import image
 from siderite.wiring.keystone import keystone
 from siderite.wiring.keystone import who_asks
+from siderite.wiring.live_workers import LiveWorkers
 from siderite.wiring.part import Base
 from siderite.wiring.part import Job
 from siderite.wiring.part import Part
@@ -80,12 +82,12 @@ class Program:
             close()
 
 
-async def build(config: Config, role: Role = Role.ALL) -> Program:
+async def build(config: Config, role: Role = Role.ALL, *, listens: bool = True) -> Program:
     """Open the database, bring it up to date, and put the parts together."""
-    base = await _base(config, role)
+    base = replace(await _base(config, role), listens=listens)
     images = image(base)
     iron = baremetal(base, None if config.image_url else images.images)
-    stars = compute(base, images.source)
+    stars = compute(base, images.source, LiveWorkers(iron.context))
     rooms: tuple[Part, ...] = (iron.part, stars.part, images.part)
     if config.demo:
         fill = partial(fill_cloud, stars.context, stars.watch, stars.guests, images.images)
@@ -177,7 +179,8 @@ def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
     config = base.config
     worker = Worker(
         base.store, handlers, owner=owner, slots=config.worker_slots,
-        pools=config.groups, drain_s=config.drain_s,
+        pools=[*config.groups, *(name for part in parts for name in part.pools)],
+        drain_s=config.drain_s,
     )  # fmt: skip
     if base.role.works:
         base.door.hands = worker
@@ -198,14 +201,18 @@ def _jobs(base: Base, worker: Worker, parts: tuple[Part, ...]) -> Iterator[Job]:
 
 
 def _sockets(base: Base, parts: tuple[Part, ...]) -> dict[str, SocketHandler]:
-    if not base.role.serves:
-        return {}
-    return {prefix: handler for part in parts for prefix, handler in part.sockets.items()}
+    return {
+        prefix: handler
+        for part in parts
+        for prefix, handler in part.sockets.items()
+        if base.role.serves or prefix in part.near
+    }
 
 
 def _services(base: Base, parts: tuple[Part, ...]) -> dict[str, Service]:
     if not base.role.serves:
-        return {"": HealthService(base.store)}
+        near = {name: part.services[name] for part in parts for name in part.near}
+        return {"": HealthService(base.store), **near}
     catalog = tuple(entry for part in parts for entry in part.catalog)
     measures = [measure for part in parts for measure in part.measures]
     services: dict[str, Service] = {}

@@ -108,9 +108,16 @@ def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "--option", action="append", metavar="NAME=VALUE",
         help="such as keyfile=PATH, known_hosts=PATH, pkipath=PATH; may be given again",
     )  # fmt: skip
+    change = verbs.add_parser("set", help="say whose workers act on a host")
+    change.add_argument("name", metavar="NAME")
+    for one, is_needed in ((add, False), (change, True)):
+        one.add_argument(
+            "--conductor-group", metavar="GROUP", required=is_needed,
+            help="only workers with this among their worker_groups act on it; '' for any",
+        )  # fmt: skip
     shown = verbs.add_parser("list", help="all hosts, and how they are")
     table(shown)
-    every = [add, shown]
+    every = [add, change, shown]
     for verb, what in (("check", "ask a host now"), ("remove", "forget a host without servers")):
         one = verbs.add_parser(verb, help=what)
         one.add_argument("name", metavar="NAME")

@@ -27,6 +27,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     disabled: bool = False
     disabled_reason: str | None = None
     forced_down: bool = False
+    conductor_group: str = ""
+    """Whose workers alone act on it and its servers; "" is any."""
 
     def changed(self, now: float, changes: Mapping[str, Any]) -> "Host":
         """The host with these fields changed, one version on."""
@@ -68,6 +70,7 @@ class Hypervisor:
     disabled_reason: str | None
     forced_down: bool
     seen_at: float
+    conductor_group: str = ""
     zone: str = DEFAULT_ZONE
     aggregate_metadata: Mapping[str, frozenset[str]] = field(default_factory=dict)
 

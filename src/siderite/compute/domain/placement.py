@@ -27,6 +27,8 @@ class Wanted:
     """The host was named by an administrator: only its room counts."""
     driver: str | None = None
     """Only hosts of this driver: a server that has been made moves among its like."""
+    conductor_group: str = ""
+    """Where the server comes from: whoever moves it must reach both hosts."""
     avoid: Mapping[str, str] = field(default_factory=dict)
     """Hosts not to go to, and why."""
     same_host: frozenset[str] | None = None
@@ -82,6 +84,12 @@ def _named(wanted: Wanted, at: Hypervisor) -> str | None:
         return f"not the host that was asked for: {wanted.host}"
     if wanted.node is not None and wanted.node not in (at.node, at.uuid):
         return f"not the node that was asked for: {wanted.node}"
+    return None
+
+
+def _reach(wanted: Wanted, at: Hypervisor) -> str | None:
+    if wanted.conductor_group and at.conductor_group not in ("", wanted.conductor_group):
+        return f"in another conductor group than the server's host: {at.conductor_group}"
     return None
 
 
@@ -159,7 +167,7 @@ def _room(wanted: Wanted, at: Hypervisor) -> str | None:
 
 
 CHECKS: tuple[Check, ...] = (
-    _named, _kind, _enabled, _avoided, _zone, _traits, _aggregates, _hints, _group, _room,
+    _named, _kind, _reach, _enabled, _avoided, _zone, _traits, _aggregates, _hints, _group, _room,
 )  # fmt: skip
 _FORCED: tuple[Check, ...] = (_named, _kind, _avoided, _room)
 

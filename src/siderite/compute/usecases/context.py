@@ -15,6 +15,7 @@ from siderite.compute.domain.server_machine import SERVER
 from siderite.compute.domain.server_machine import parted
 from siderite.compute.domain.shutdown import timeout_of
 from siderite.compute.store import SERVERS
+from siderite.compute.usecases.hooks import AnyWorkers
 from siderite.compute.usecases.hooks import Groups
 from siderite.compute.usecases.hooks import Keys
 from siderite.compute.usecases.hooks import Limits
@@ -24,6 +25,7 @@ from siderite.compute.usecases.hooks import NoPlaces
 from siderite.compute.usecases.hooks import Places
 from siderite.compute.usecases.hooks import PlainQuotas
 from siderite.compute.usecases.hooks import Quotas
+from siderite.compute.usecases.hooks import Workers
 from siderite.core.fact import Fact
 from siderite.core.machine import Moved
 from siderite.core.transition import Door
@@ -75,6 +77,8 @@ class ServerRules:
         return facts.update(before, after)
 
     def pool(self, value: Server) -> str | None:
+        # Which host a step acts on is known when it is taken: who does not serve the conductor
+        # group of that host passes the work on to those who do.
         return None
 
     def deadline(self, moved_: Moved, value: Server) -> float:
@@ -100,6 +104,7 @@ class Context:
     keys: Keys = field(default_factory=NoKeys)
     places: Places = field(default_factory=NoPlaces)
     groups: Groups = field(default_factory=NoGroups)
+    workers: Workers = field(default_factory=AnyWorkers)
     rules: ServerRules = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,10 +1,12 @@
 """What becomes due by itself."""
 
+from siderite.compute.domain.host import Host
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import delete
+from siderite.compute.usecases import hosts
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.core import work
@@ -101,6 +103,14 @@ async def forget_old(ctx: Context) -> bool:
             ]
         )
     return len(rows) == _SOME
+
+
+async def pass_on(ctx: Context, held: Work, host: Host) -> None:
+    """Work that has no server to show its reason on is for workers of a host's group."""
+    change = ctx.door.change(Cause())
+    reason, _ = await hosts.why_passed_on(ctx, host)
+    hosts.pass_on(change, held, host, held.job, reason)
+    await ctx.door.commit(change)
 
 
 async def later(ctx: Context, held: Work, reason: str, again_in: float) -> None:

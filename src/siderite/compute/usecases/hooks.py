@@ -76,6 +76,14 @@ class Groups(Protocol):
         ...
 
 
+class Workers(Protocol):
+    """The processes that carry out work."""
+
+    async def serve(self, group: str) -> bool:
+        """Whether one that acts for a conductor group is up."""
+        ...
+
+
 class PlainQuotas:
     """The same for every project."""
 
@@ -98,6 +106,13 @@ class NoPlaces:
 
     async def of_hosts(self) -> Mapping[str, Place]:
         return {}
+
+
+class AnyWorkers:
+    """They are taken to be up."""
+
+    async def serve(self, group: str) -> bool:
+        return True
 
 
 class NoGroups:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from siderite.compute import store as rows
+from siderite.compute.domain import record_facts
 from siderite.compute.domain.host import Host
 from siderite.compute.store import HOSTS
 from siderite.compute.usecases import aggregates
 from siderite.compute.usecases.context import Context
+from siderite.core import work
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -20,6 +21,7 @@ from siderite.core.store.table import Where
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
+from siderite.core.work import Work
 
 NO_LIMIT = 10**9
 
@@ -42,7 +44,9 @@ class Offer:
     why_not: str | None
 
 
-async def add(ctx: Context, name: str, driver: str, uri: str, options: dict[str, str]) -> Host:
+async def add(
+    ctx: Context, name: str, driver: str, uri: str, options: dict[str, str], *, group: str = ""
+) -> Host:
     """A new host; what it offers is asked next."""
     if driver not in ctx.cards:
         raise Invalid(f"There is no driver {driver!r}; there are: {', '.join(sorted(ctx.cards))}.")
@@ -55,7 +59,7 @@ async def add(ctx: Context, name: str, driver: str, uri: str, options: dict[str,
     change = ctx.door.change(Cause())
     host = Host(
         uuid=new_uuid(), created_at=iso(change.now), name=name, driver=driver, uri=uri,
-        options=options,
+        options=options, conductor_group=group,
     )  # fmt: skip
     change.put(HOSTS.insert(host))
     try:
@@ -65,10 +69,13 @@ async def add(ctx: Context, name: str, driver: str, uri: str, options: dict[str,
     return host
 
 
-async def every(ctx: Context) -> list[Host]:
-    """All hosts, oldest first; one whose record is spoilt does not hide the others."""
+async def every(ctx: Context, group: str | None = None) -> list[Host]:
+    """All hosts, or those of a conductor group, oldest first; one whose record is spoilt does not
+    hide the others.
+    """
     docs = [row[0] for row in await HOSTS.select(ctx.door.store, "doc", ())]
-    return [host for host in HOSTS.readable(docs) if host is not None]
+    found = (host for host in HOSTS.readable(docs) if host is not None)
+    return [host for host in found if group in (None, host.conductor_group)]
 
 
 async def silent(ctx: Context) -> list[Host]:
@@ -84,18 +91,48 @@ async def named(ctx: Context, name: str) -> Host | None:
     return found[0] if found else None
 
 
-async def change(ctx: Context, name: str, changes: dict[str, Any]) -> Host:
-    """A host is disabled, enabled, forced down …"""
+# Whose workers act on it
+
+_ITS_WORK = "machine IN (SELECT server FROM claims WHERE host = ?) OR machine LIKE ? ESCAPE '!'"
+
+
+async def regroup(ctx: Context, name: str, group: str, *, cause: Cause) -> Host:
+    """A host is another conductor group's from now on, and so is the work that waits for it."""
 
     async def decide(change: Change) -> Host:
         host = await named(ctx, name)
         if host is None:
             raise NotFound(f"Compute host {name[:80]} could not be found.")
-        after = host.changed(change.now, changes)
+        if host.conductor_group == group:
+            return host
+        after = host.changed(change.now, {"conductor_group": group})
         change.put(HOSTS.swap(host, after))
+        change.tell(record_facts.service("update", after))
+        if host.conductor_group:
+            left_there = "%@" + name.replace("_", "!_")
+            change.work(
+                work.regroup_all(
+                    host.conductor_group, group or None, _ITS_WORK, (name, left_there), change.now
+                )
+            )
         return after
 
-    return await ctx.door.attempt(Cause(), "host:" + name, decide)
+    return await ctx.door.attempt(cause, "host:" + name, decide)
+
+
+async def why_passed_on(ctx: Context, host: Host) -> tuple[str, bool]:
+    """Why work is for other workers than the one that had it; and whether one of them is up."""
+    group = host.conductor_group
+    why = f"host {host.name} is for workers of the conductor group {group}"
+    if await ctx.workers.serve(group):
+        return why, True
+    return f"{why}, and none is up: start one with worker_groups = {group}", False
+
+
+def pass_on(change: Change, held: Work, host: Host, job: str, reason: str) -> None:
+    """The work is for workers of the host's group, if that is still its group."""
+    change.put(HOSTS.hold(host))
+    change.work(work.pass_on(held, host.conductor_group, job=job, now=change.now, reason=reason))
 
 
 async def remove(ctx: Context, name: str) -> None:

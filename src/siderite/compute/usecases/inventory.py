@@ -13,6 +13,7 @@ from siderite.compute.domain.host import DEFAULT_ZONE
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.host import Hypervisor
 from siderite.compute.store import HOSTS
+from siderite.compute.usecases import hosts as usecases
 from siderite.compute.usecases.context import Context
 from siderite.core.errors import NotFound
 from siderite.core.store import Line
@@ -25,13 +26,14 @@ _NUMBER = re.compile(r"[0-9]{1,15}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A host, its number, and whether it answers."""
+    """A host, its number, and whether it answers; why it does not, as far as that is known."""
 
     number: int
     host: Host
     seen_at: float
     is_up: bool
     zone: str
+    why_down: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,18 @@ async def services(ctx: Context) -> list[Service]:
         is_up = not host.forced_down and now - seen_at <= patience
         place = places.get(host.name)
         zone = (place.zone if place else None) or DEFAULT_ZONE
-        found.append(Service(number, host, seen_at, is_up, zone))
+        why = None if is_up else await _why_down(ctx, host)
+        found.append(Service(number, host, seen_at, is_up, zone, why))
     return found
+
+
+async def _why_down(ctx: Context, host: Host) -> str:
+    if host.forced_down:
+        return "it was forced down"
+    why, is_served = await usecases.why_passed_on(ctx, host)
+    if host.conductor_group and not is_served:
+        return why
+    return "it has not answered lately: `siderite host check` asks it now"
 
 
 async def service(ctx: Context, key: str) -> Service:

@@ -49,6 +49,8 @@ async def find_place(
     wanted = await _wanted(ctx, server, size, zone or server.pinned_zone)
     if host is not None or is_move:
         wanted = replace(wanted, host=host, node=None, is_forced=False)
+    if is_move and server.host is not None:
+        wanted = replace(wanted, conductor_group=await _group_of(ctx, server.host))
     if avoid is not None:
         wanted = replace(wanted, avoid={**wanted.avoid, **avoid})
     if among_its_like:
@@ -58,6 +60,11 @@ async def find_place(
         patience_s=ctx.settings.host_patience_s,
     )  # fmt: skip
     return found
+
+
+async def _group_of(ctx: Context, host: str) -> str:
+    rows = await ctx.door.store.fetch("SELECT conductor_group FROM hosts WHERE name = ?", (host,))
+    return str(rows[0][0]) if rows else ""
 
 
 async def candidates(ctx: Context, resource_class: str | None) -> list[Hypervisor]:

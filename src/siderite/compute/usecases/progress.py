@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from siderite.compute import store as rows
+from siderite.compute.domain.host import Host
 from siderite.compute.domain.job import ActionEvent
 from siderite.compute.domain.job import Job
 from siderite.compute.domain.job import events_text
@@ -19,6 +20,7 @@ from siderite.compute.domain.job import job_text
 from siderite.compute.domain.server import Fault
 from siderite.compute.domain.server import Server
 from siderite.compute.store import SERVERS
+from siderite.compute.usecases import hosts
 from siderite.compute.usecases.context import Context
 from siderite.core import work
 from siderite.core.fact import Fact
@@ -195,6 +197,23 @@ async def waits(
             )
         )  # fmt: skip
         change.tell(*facts(after))
+        return after
+
+    await _report(ctx, run, decide)
+
+
+async def pass_on(ctx: Context, run: Run, job: Job, host: Host) -> None:
+    """This step is for workers of the host's conductor group; shown on the server only if there are
+    none, since they take it at once.
+    """
+    reason, is_served = await hosts.why_passed_on(ctx, host)
+
+    def decide(change: Change, server: Server) -> Server:
+        after = server
+        if not is_served and server.wait_reason != reason:
+            after = server.changed(change.now, {"wait_reason": reason})
+            change.put(SERVERS.swap(server, after))
+        hosts.pass_on(change, run.held, host, job_text(job), reason)
         return after
 
     await _report(ctx, run, decide)

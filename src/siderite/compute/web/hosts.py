@@ -27,6 +27,7 @@ def _shown(host: Host, statuses: dict[str, str]) -> dict[str, Any]:
         "driver": host.driver,
         "uri": host.uri,
         "options": host.options,
+        "conductor_group": host.conductor_group,
         "status": statuses.get(host.name, "UNKNOWN"),
         "disabled": host.disabled,
         "disabled_reason": host.disabled_reason,
@@ -40,12 +41,20 @@ def _options(name: str, value: Any) -> dict[str, str]:
     return {str(key): str(item) for key, item in value.items()}
 
 
+@shape.like(shape.text(0, 255, "[a-zA-Z0-9_.-]*"))
+def _group(name: str, value: Any) -> str:
+    group: str = forms.text(0, 255, r"[a-zA-Z0-9_.-]*")(name, value)
+    return group.lower()
+
+
 _NEW = {
     "name": Key(forms.text(1, 255, r"[a-zA-Z0-9-._]{1,255}"), required=True),
     "uri": Key(forms.text(0, 500)),
     "driver": Key(forms.text(1, 40)),
     "options": Key(_options),
+    "conductor_group": Key(_group),
 }
+_CHANGES = {"conductor_group": Key(_group, required=True)}
 
 
 def _form() -> shape.Json:
@@ -83,7 +92,10 @@ async def add(service: "Service", request: Request) -> Response:
     asked = forms.take(inner, "host", _NEW, request.version)
     uri = asked.get("uri", "")
     driver = asked.get("driver") or _driver_of(uri)
-    host = await hosts.add(service.ctx, asked["name"], driver, uri, asked.get("options", {}))
+    host = await hosts.add(
+        service.ctx, asked["name"], driver, uri, asked.get("options", {}),
+        group=asked.get("conductor_group", ""),
+    )  # fmt: skip
     problem = await service.talk.check_host(host)
     statuses = await listing.host_statuses(service.ctx)
     return reply({"host": {**_shown(host, statuses), "problem": problem}}, 201)
@@ -99,6 +111,16 @@ async def _host(service: "Service", request: Request) -> Host:
 async def show(service: "Service", request: Request) -> Response:
     """GET /v2.1/hosts/{name}"""
     host = await _host(service, request)
+    return reply({"host": _shown(host, await listing.host_statuses(service.ctx))})
+
+
+async def change(service: "Service", request: Request) -> Response:
+    """PATCH /v2.1/hosts/{name}"""
+    found = await forms.document(request)
+    inner = forms.take(found, "body", {"host": Key(forms.anything, required=True)}, 1)["host"]
+    asked = forms.take(inner, "host", _CHANGES, request.version)
+    name, group = request.params[0], asked["conductor_group"]
+    host = await hosts.regroup(service.ctx, name, group, cause=service.cause(request))
     return reply({"host": _shown(host, await listing.host_statuses(service.ctx))})
 
 
@@ -140,6 +162,15 @@ ROUTES = (
         show,
         "hosts:manage",
         _SINCE,
+        gives=lambda: shape.under("host", _form()),
+    ),
+    Route(
+        "PATCH",
+        "/v2.1/hosts/{name}",
+        change,
+        "hosts:manage",
+        _SINCE,
+        takes=lambda: shape.under("host", forms.form(_CHANGES)),
         gives=lambda: shape.under("host", _form()),
     ),
     Route("DELETE", "/v2.1/hosts/{name}", remove, "hosts:manage", _SINCE),

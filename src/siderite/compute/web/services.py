@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FORCED_DOWN = 11
 UUIDS = 53
+OURS = 900
 BINARY = "nova-compute"
 _REASON = checks.text(1, 255)
 _TEXT = checks.text(1, 255)
@@ -44,6 +45,9 @@ def _shown(found: Found, version: int) -> dict[str, Any]:
     }
     if version >= FORCED_DOWN:
         shown["forced_down"] = found.host.forced_down
+    if version >= OURS:
+        shown["conductor_group"] = found.host.conductor_group
+        shown["down_reason"] = found.why_down
     return shown
 
 

@@ -28,6 +28,7 @@ from siderite.compute.workers.ends import done
 from siderite.compute.workers.ends import failed
 from siderite.compute.workers.ends import free_all
 from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.placing import place_new
@@ -122,14 +123,24 @@ BUILD = Plan((place_new, _spawn), end=_made, fail=_not_made, no_host=_nowhere)
 
 async def destroy_everywhere(hands: Hands, run: Run) -> Told:
     """Leave nothing of the guest on any host where it has a claim."""
+    left_to: NotOurs | None = None
+    gone = list(run.job.args.get("gone", ()))
     for slot, host, node, _ in await rows.claims(hands.ctx.door.store, run.server.uuid):
-        place = await place_of(hands, host)
-        if isinstance(place, Failed):
-            continue  # a host that was removed keeps nothing of ours
-        guest = guest_of(hands, run.server, node=node)
-        outcome = await place.driver.life.destroy(place.at, guest, f"{run.job.op}/{slot}")
-        if not isinstance(outcome, Done):
-            return outcome
+        if slot in gone:
+            continue
+        try:
+            place = await place_of(hands, host)
+        except NotOurs as why:
+            left_to = why
+            continue
+        if not isinstance(place, Failed):  # a host that was removed keeps nothing of ours
+            guest = guest_of(hands, run.server, node=node)
+            outcome = await place.driver.life.destroy(place.at, guest, f"{run.job.op}/{slot}")
+            if not isinstance(outcome, Done):
+                return outcome
+        gone.append(slot)
+    if left_to is not None:
+        raise NotOurs(left_to.host, gone=gone)
     return Report()
 
 

@@ -4,11 +4,17 @@ import asyncio
 from asyncio import StreamReader
 from asyncio import StreamWriter
 
+import msgspec
+
+from siderite.compute.domain.host import Host
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.server import Server
 from siderite.compute.drivers.contract import ConsoleAddress
+from siderite.compute.usecases import asking
 from siderite.compute.usecases import console_tokens
+from siderite.compute.usecases.asking import Question
 from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.tunnel import through
@@ -20,6 +26,11 @@ PATIENCE_S = 20.0
 PATH = "/consoles/vnc"
 
 
+def screens_of(group: str) -> str:
+    """What those workers of a conductor group serve, too, that listen; no group has such a name."""
+    return f"{group}/screens"
+
+
 class DriverConsoles:
     """The `Consoles` and `Screens` of servers on our own drivers."""
 
@@ -29,6 +40,26 @@ class DriverConsoles:
     async def open(self, server: Server, protocol: str, kind: str, base: str) -> str | None:
         if (protocol, kind) != ("vnc", "novnc"):
             return None
+        host = None if server.host is None else await self._hands.host(server.host)
+        if host is not None and not self._hands.serves(host):
+            return await self._elsewhere(server, host)
+        return await self.open_here(server, protocol, base)
+
+    async def _elsewhere(self, server: Server, host: Host) -> str | None:
+        """The URL of a process of the host's group that listens."""
+        question = Question("screen", host.name, server.uuid)
+        pool = screens_of(host.conductor_group)
+        try:
+            found = await asking.ask(self._hands.ctx, host, question, PATIENCE_S, pool)
+        except Unavailable as why:
+            raise Unavailable(
+                f"{why.sentence} Its screens take one that listens, or an API process with"
+                f" worker_groups = {host.conductor_group}."
+            ) from why
+        return msgspec.json.decode(found, type=str | None)
+
+    async def open_here(self, server: Server, protocol: str, base: str) -> str | None:
+        """The URL of a way in by this process."""
         if await self._address(server, protocol) is None:
             return None
         token = await console_tokens.issue(self._hands.ctx, server, protocol)
@@ -55,7 +86,10 @@ class DriverConsoles:
             ) from why
 
     async def _address(self, server: Server, protocol: str) -> ConsoleAddress | None:
-        place = await place_of(self._hands, server.host)
+        try:
+            place = await place_of(self._hands, server.host)
+        except NotOurs as why:
+            raise Conflict(f"{why}: ask for a new console.") from why
         if isinstance(place, Failed):
             raise Conflict(place.reason)
         part = place.driver.console

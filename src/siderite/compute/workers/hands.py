@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from dataclasses import field
+from typing import Any
 
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Host
@@ -10,6 +11,7 @@ from siderite.compute.domain.image import ImageSource
 from siderite.compute.domain.network import Network
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import At
@@ -22,6 +24,8 @@ from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.progress import Run
 
 _REMEMBERED_S = 5.0
+_APART_S = 10.0
+_TWO = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,21 @@ class Hands:
     images: ImageSource
     known: dict[str, tuple[float, Host]] = field(default_factory=dict)
     asking: Asking = field(default_factory=Asking)
+    groups: frozenset[str] | None = None
+    """The conductor groups whose hosts this process acts on, besides those of none; None is all."""
+
+    def serves(self, host: Host) -> bool:
+        """Whether this process acts on a host."""
+        group = host.conductor_group
+        return not group or self.groups is None or group in self.groups
 
     async def host(self, name: str) -> Host | None:
-        """A host by its name, remembered for a moment: it may be removed and added elsewhere."""
+        """A host by its name, remembered for a moment: it may be removed and added elsewhere. One
+        of another group is not: it may have become ours.
+        """
         now = self.ctx.door.clock()
         seen, known = self.known.get(name, (0.0, None))
-        if known is not None and now - seen < _REMEMBERED_S:
+        if known is not None and now - seen < _REMEMBERED_S and self.serves(known):
             return known
         found = await hosts.named(self.ctx, name)
         if found is None:
@@ -64,15 +77,42 @@ class Place:
     at: At
 
 
+class NotOurs(Exception):
+    """A host that workers of another conductor group act on. `done` is what the step has done so
+    far on others, for the job's `args`.
+    """
+
+    def __init__(self, host: Host, **done: Any) -> None:
+        super().__init__(
+            f"host {host.name} is for workers of the conductor group {host.conductor_group}"
+        )
+        self.host = host
+        self.done = done
+
+
 async def place_of(hands: Hands, name: str | None) -> Place | Failed:
-    """The driver and address of a host."""
+    """The driver and address of a host; `NotOurs` if it is for other workers."""
     host = None if name is None else await hands.host(name)
     if host is None:
         return Failed(f"host {name} is not known (any more)")
+    if not hands.serves(host):
+        raise NotOurs(host)
     driver = hands.drivers.get(host.driver)
     if driver is None:
         return Failed(f"driver {host.driver} of host {name} is not there (any more)")
     return Place(driver, At(host.name, host.uri, host.options))
+
+
+async def apart(hands: Hands, *names: str | None) -> Wait | None:
+    """Whether these hosts, on which one process has to act, have come to be of different conductor
+    groups: that waits until they are of one, or a worker of both takes it.
+    """
+    found = [await hands.host(name) for name in names if name is not None]
+    there = {host.conductor_group: host for host in found if host and host.conductor_group}
+    if len(there) < _TWO or all(hands.serves(host) for host in there.values()):
+        return None
+    told = " and ".join(f"{host.name} ({group})" for group, host in sorted(there.items()))
+    return Wait(f"{told} are of different conductor groups: give them the same one", _APART_S)
 
 
 def guest_of(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from siderite.compute.domain.host import Host
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Inventory
+from siderite.compute.usecases import asking
 from siderite.compute.usecases import hosts
 from siderite.compute.usecases.hosts import Offer
 from siderite.compute.workers.hands import Hands
@@ -17,13 +18,15 @@ log = get_logger("hosts")
 EVERY_S = 10.0
 AT_ONCE = 32
 PATIENCE_S = 20.0
+_SOON_S = 5.0
 
 
 class HostWatch:
-    """One round asks all hosts at once, so many at a time."""
+    """One round asks all hosts, or those of a conductor group, at once, so many at a time."""
 
-    def __init__(self, hands: Hands, *, every_s: float = EVERY_S) -> None:
+    def __init__(self, hands: Hands, group: str | None = None, *, every_s: float = EVERY_S) -> None:
         self._hands = hands
+        self._group = group
         self._every_s = every_s
         self._again = asyncio.Event()
         self._known: dict[str, tuple[float, list[Offer]]] = {}
@@ -53,7 +56,7 @@ class HostWatch:
     async def round(self) -> None:
         """Ask every host once."""
         async with self._hands.asking.turn:
-            await self.ask_all(await hosts.every(self._hands.ctx))
+            await self.ask_all(await hosts.every(self._hands.ctx, self._group))
 
     async def ask_all(self, some: Sequence[Host]) -> None:
         """Ask these hosts at once, so many at a time."""
@@ -109,7 +112,11 @@ async def ask_silent(hands: Hands) -> None:
         now = hands.ctx.door.clock()
         silent = await hosts.silent(hands.ctx)
         late = [one for one in silent if now - hands.asking.at.get(one.name, 0.0) > EVERY_S]
-        await HostWatch(hands).ask_all(late)
+        await HostWatch(hands).ask_all([host for host in late if hands.serves(host)])
+        others = [host for host in late if not hands.serves(host)]
+        for host in others:
+            hands.asking.at[host.name] = now
+        await asyncio.gather(*(asking.check(hands.ctx, host, _SOON_S) for host in others))
 
 
 def _offer(one: Inventory) -> Offer:

@@ -15,6 +15,8 @@ from siderite.compute.usecases import leaving
 from siderite.compute.usecases import progress
 from siderite.compute.usecases.leaving import Left
 from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import NotOurs
+from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.steps import missing
@@ -46,7 +48,11 @@ class LeftWork:
             return
         outcome: Outcome = Done()
         if ctx.door.clock() < held.deadline:
-            outcome = await self._remove(server, left)
+            try:
+                outcome = await self._remove(server, left)
+            except NotOurs as why:
+                await due.pass_on(ctx, held, why.host)
+                return
         else:
             log.warning("something may be left", server=server.uuid, host=left.host, on=held.reason)
         if isinstance(outcome, Done):
@@ -58,6 +64,10 @@ class LeftWork:
 
     async def _remove(self, server: Server, left: Left) -> Outcome:
         token = f"{left.token}/left"
+        source = None if left.move is None else left.move.source_host
+        waits = await apart(self._hands, left.host, server.host, source)
+        if waits is not None:
+            return waits
         if server.claim != left.claim or left.how == "leave":
             return await self._leave(server, left, token)
         if left.move is not None:

@@ -37,7 +37,7 @@ async def _choose(hands: Hands, run: Run) -> Told:
 
 async def _move(hands: Hands, run: Run) -> Told:
     both = await both_places(hands, run)
-    if isinstance(both, Failed):
+    if not isinstance(both, tuple):
         return both
     here, there = both
     mover = here.driver.live_migrate

@@ -10,6 +10,7 @@ from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Hypervisor
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.placement import Placement
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.server import Move
@@ -25,6 +26,7 @@ from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.ends import at_end
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import Place
+from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.placing import another_place
@@ -81,12 +83,18 @@ def move_to(run: Run, kind: str, at: Hypervisor, size: Flavor) -> Move:
     )  # fmt: skip
 
 
-async def both_places(hands: Hands, run: Run) -> tuple[Place, Place] | Failed:
+Both = tuple[Place, Place] | Failed | Wait
+
+
+async def both_places(hands: Hands, run: Run) -> Both:
     """The place that the server is at, and the one that it goes to."""
     return await _two(hands, run.server.host, run.job.args["to"]["host"])
 
 
-async def _two(hands: Hands, one: str | None, other: str | None) -> tuple[Place, Place] | Failed:
+async def _two(hands: Hands, one: str | None, other: str | None) -> Both:
+    waits = await apart(hands, one, other)
+    if waits is not None:
+        return waits
     first = await place_of(hands, one)
     second = await place_of(hands, other)
     if isinstance(first, Failed):
@@ -96,7 +104,7 @@ async def _two(hands: Hands, one: str | None, other: str | None) -> tuple[Place,
 
 async def _prepare(hands: Hands, run: Run) -> Told:
     both = await both_places(hands, run)
-    if isinstance(both, Failed):
+    if not isinstance(both, tuple):
         return both
     here, there = both
     if here.driver.resize is None:
@@ -108,7 +116,7 @@ async def _prepare(hands: Hands, run: Run) -> Told:
 
 async def _finish(hands: Hands, run: Run) -> Told:
     both = await both_places(hands, run)
-    if isinstance(both, Failed):
+    if not isinstance(both, tuple):
         return both
     here, there = both
     if there.driver.resize is None:
@@ -207,7 +215,7 @@ async def _revert(hands: Hands, run: Run) -> Told:
     if move is None:
         return Failed("there is nothing to revert (any more)")
     both = await _two(hands, move.source_host, run.server.host)
-    if isinstance(both, Failed):
+    if not isinstance(both, tuple):
         return both
     source, leaving = both
     if source.driver.resize is None:

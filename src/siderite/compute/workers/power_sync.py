@@ -31,10 +31,13 @@ FORGET_S = 15.0
 
 
 class PowerSync:
-    """All servers, host by host."""
+    """All servers, or those of a conductor group, host by host."""
 
-    def __init__(self, hands: Hands, *, every_s: float, at_once: int) -> None:
+    def __init__(
+        self, hands: Hands, group: str | None = None, *, every_s: float, at_once: int
+    ) -> None:
         self._hands = hands
+        self.group = group
         self._every_s = every_s
         self._turns = asyncio.Semaphore(at_once)
 
@@ -49,7 +52,7 @@ class PowerSync:
 
     async def round(self) -> int:
         """Look at every host once; how many servers were not as recorded."""
-        found = await hosts.every(self._hands.ctx)
+        found = await hosts.every(self._hands.ctx, self.group)
         return sum(await asyncio.gather(*(self.look(host) for host in found)))
 
     async def look(self, host: Host, only: Sequence[str] | None = None) -> int:
@@ -95,7 +98,7 @@ def _differs(one: Recorded, seen: Power) -> bool:
 
 
 class Lifecycle:
-    """Listens to hosts that tell of their guests: one task per host."""
+    """Listens to hosts that tell of their guests, those that `sync` looks at: one task per host."""
 
     def __init__(self, hands: Hands, sync: PowerSync, *, every_s: float = 10.0) -> None:
         self._hands = hands
@@ -115,7 +118,8 @@ class Lifecycle:
 
     async def _listen_to_all(self) -> None:
         try:
-            found = {host.name: host for host in await hosts.every(self._hands.ctx)}
+            every = await hosts.every(self._hands.ctx, self._sync.group)
+            found = {host.name: host for host in every}
         except Exception as why:
             log.warning("cannot list hosts", error=repr(why))
             return

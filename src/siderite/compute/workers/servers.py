@@ -22,6 +22,7 @@ from siderite.compute.usecases.progress import Report
 from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import is_late
 from siderite.compute.workers.placing import NoValidHost
 from siderite.compute.workers.plans import PLANS
@@ -64,6 +65,8 @@ class ServerWork:
         try:
             while (after := await self._step(plan, run, hold)) is not None:
                 run = after
+                if hold.end is None and self._ctx.door.is_draining:
+                    return  # it is recorded how far it is: another process goes on from there
         except BaseException:
             if hold.end is not None and not await self._is_hurried(run):
                 await hold.call_off()
@@ -97,6 +100,10 @@ class ServerWork:
             told = await plan.steps[run.job.step](self._hands, run)
         except NoValidHost as none:
             return await self._report(run, await plan.no_host(self._hands, run, none.placement))
+        except NotOurs as why:
+            await hold.call_off()
+            await progress.pass_on(self._ctx, run, run.job.with_args(**why.done), why.host)
+            return None
         except NotYet as why:
             await progress.waits(self._ctx, run, run.job, str(why), _NOT_YET_S)
             return None

@@ -9,14 +9,16 @@ import msgspec
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
-from siderite.compute.drivers.contract import At
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.server import Server
 from siderite.compute.usecases import due
-from siderite.compute.usecases import hosts
 from siderite.compute.usecases import networks
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import progress
 from siderite.compute.usecases.migrations import Evicted
 from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.hands import NotOurs
+from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
 from siderite.core.errors import SideriteError
@@ -28,7 +30,6 @@ log = get_logger("tidying")
 EVERY_S = 30.0
 _AGAIN_S = 30.0
 _ROUNDS = 20
-_PRUNE_EVERY_S = 3600.0
 
 
 class Tidying:
@@ -36,7 +37,6 @@ class Tidying:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
-        self._prune_after = 0.0
         self._woken = 0
 
     async def run(self) -> None:
@@ -65,24 +65,6 @@ class Tidying:
             if not await due.forget_old(ctx):
                 break
 
-        await self._prune()
-
-    async def _prune(self) -> None:
-        """Images that no guest needs any more leave their hosts."""
-        ctx = self._hands.ctx
-        keep_s, now = ctx.settings.image_cache_keep_s, ctx.door.clock()
-        if keep_s <= 0 or now < self._prune_after:
-            return
-        self._prune_after = now + min(keep_s / 4, _PRUNE_EVERY_S)
-        for host in await hosts.every(ctx):
-            driver = self._hands.drivers.get(host.driver)
-            if driver is None or driver.cache is None:
-                continue
-            at = At(host.name, host.uri, host.options)
-            removed = await driver.cache.prune(at, keep_s, now)
-            if removed:
-                log.info("removed cached images", host=host.name, images=removed)
-
     async def _try(self, asked: Awaitable[object]) -> None:
         try:
             await asked
@@ -105,18 +87,26 @@ class EvictedWork:
         if server is None or server.host == job.host or is_late:
             await progress.abandon(ctx, held)
             return
-        place = await place_of(self._hands, job.host)
-        if isinstance(place, Failed):
-            await progress.abandon(ctx, held)
+        try:
+            outcome = await self._remove(held, job, server)
+        except NotOurs as why:
+            await due.pass_on(ctx, held, why.host)
             return
-        guest = guest_of(self._hands, server, node=job.node)
-        token = f"{held.machine}/evicted"
-        home = await place_of(self._hands, server.host)
-        if isinstance(home, Failed):
-            outcome = await place.driver.life.destroy(place.at, guest, token)
-        else:
-            outcome = await place.driver.life.leave(place.at, guest, home.at, token)
         if isinstance(outcome, Done):
             await progress.abandon(ctx, held)
             return
         await due.later(ctx, held, outcome.reason, _AGAIN_S)
+
+    async def _remove(self, held: Work, job: Evicted, server: Server) -> Outcome:
+        waits = await apart(self._hands, job.host, server.host)
+        if waits is not None:
+            return waits
+        place = await place_of(self._hands, job.host)
+        if isinstance(place, Failed):
+            return Done()  # a host that was removed keeps nothing of ours
+        guest = guest_of(self._hands, server, node=job.node)
+        token = f"{held.machine}/evicted"
+        home = await place_of(self._hands, server.host)
+        if isinstance(home, Failed):
+            return await place.driver.life.destroy(place.at, guest, token)
+        return await place.driver.life.leave(place.at, guest, home.at, token)
