@@ -316,6 +316,67 @@ def test_a_draining_worker_ends_what_is_under_way_and_takes_nothing_new():
     asyncio.run(story())
 
 
+def test_a_draining_worker_that_is_hurried_leaves_its_steps_to_others_at_once():
+    begun = asyncio.Event()
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+
+        async def for_ever(item):
+            begun.set()
+            await asyncio.sleep(3600)
+
+        worker = Worker(store, {"count": for_ever}, owner="me", slots=1, drain_s=3600)
+        task = asyncio.create_task(worker.run())
+        await store.commit([job("m")])
+        worker.kick()
+        await begun.wait()
+        task.cancel()
+        await asyncio.sleep(0.05)
+        assert not task.done(), "the step is still under way"
+        worker.hurry()
+        async with asyncio.timeout(20):
+            await asyncio.gather(task, return_exceptions=True)
+        assert await work.depth(store) == (1, 0)
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_stopping_worker_keeps_its_leases_while_what_it_gives_up_comes_to_an_end(monkeypatch):
+    monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.01)
+    begun, ended = asyncio.Event(), []
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+
+        async def slow_to_end(item):
+            begun.set()
+            try:
+                await asyncio.sleep(3600)
+            finally:  # as a copy that is called off between two pieces of it
+                before = (await store.fetch("SELECT lease_until FROM work"))[0][0]
+                async with asyncio.timeout(20):
+                    while (await store.fetch("SELECT lease_until FROM work"))[0][0] == before:
+                        await asyncio.sleep(0.01)
+                ended.append(item.machine)
+
+        worker = Worker(store, {"count": slow_to_end}, owner="me", slots=1)
+        task = asyncio.create_task(worker.run())
+        await store.commit([job("m")])
+        worker.kick()
+        await begun.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert ended == ["m"]
+        assert await work.depth(store) == (1, 0)
+        await store.close()
+
+    asyncio.run(story())
+
+
 def test_a_worker_that_is_cut_off_stops_in_time_though_its_clock_was_set_back(monkeypatch):
     monkeypatch.setattr("siderite.core.worker.LEASE_S", work.GRACE_S + 0.3)
     monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.05)

@@ -15,6 +15,7 @@ from siderite.wiring import Role
 ONCE = {
     "power watch",
     "compute.host_watch",
+    "compute.image_caches",
     "compute.lifecycle",
     "compute.power_sync",
     "compute.tidying",

@@ -33,7 +33,8 @@ async def serving(most=100):
         small, http=partial(server._Http, most=most), lifespan="off", log_config=None,
         access_log=False,
     )  # fmt: skip
-    made = server._Server(options, asyncio.Event(), SimpleNamespace(close=lambda: None))
+    hub = SimpleNamespace(close=lambda: None)
+    made = server._Server(options, asyncio.Event(), hub, lambda: None)
     options.load()
     made.lifespan = options.lifespan_class(options)
     listener = server.listen(SimpleNamespace(listen="127.0.0.1:0"))

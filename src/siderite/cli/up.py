@@ -89,8 +89,14 @@ async def _only_work(config: Config) -> None:
     _spare_the_collector()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def stop_or_hurry() -> None:
+        if stop.is_set():
+            program.worker.hurry()
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, stop_or_hurry)
     async with carrying_on(program):
         notify.tell("READY=1")
         print("Siderite works. Stop it with SIGTERM: it finishes the steps under way.", flush=True)

@@ -62,6 +62,7 @@ class Worker:
         self._drain_s = drain_s
         self._clock = clock
         self._wake = asyncio.Event()
+        self._in_a_hurry = asyncio.Event()
         self._running: dict[int, asyncio.Task[None]] = {}  # by fence
         self._busy: dict[str, int] = {}  # machines, and how many jobs of theirs are under way here
         self._jobs = 0  # under way here
@@ -78,6 +79,10 @@ class Worker:
     def is_draining(self) -> bool:
         """Whether this process is about to stop: let go of jobs where that costs nothing."""
         return not self._open
+
+    def hurry(self) -> None:
+        """Wait for nothing when stopping: others go on with what is under way, at once."""
+        self._in_a_hurry.set()
 
     def kick(self) -> None:
         """There may be something due."""
@@ -145,12 +150,10 @@ class Worker:
                 await self._rest()
         finally:
             await self._drain()
-            for task in keeping:
-                task.cancel()
-            tasks = list(self._running.values())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, *keeping, return_exceptions=True)
+            for tasks in (list(self._running.values()), keeping):  # what one ends may take its time
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
             with contextlib.suppress(Exception):
                 await work.forget_leases(self._store, self._owner)
 
@@ -159,7 +162,12 @@ class Worker:
         self._open = False
         if self._running and self._drain_s:
             log.info("finishing steps that are under way", jobs=len(self._running))
-            await asyncio.wait(list(self._running.values()), timeout=self._drain_s)
+            hurry = asyncio.create_task(self._in_a_hurry.wait())
+            ended = asyncio.gather(*self._running.values(), return_exceptions=True)
+            await asyncio.wait(
+                (hurry, ended), timeout=self._drain_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            hurry.cancel()
 
     async def _rest(self) -> None:
         """Until it is worth looking again."""

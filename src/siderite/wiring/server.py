@@ -5,9 +5,11 @@ import contextlib
 import resource
 import signal
 import socket
+from collections.abc import Callable
 from collections.abc import Iterator
 from functools import partial
 from operator import itemgetter
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -175,10 +177,13 @@ class _Http(HttpToolsProtocol):
 class _Server(uvicorn.Server):
     """A server that says when it listens, and does not wait for those who follow the log."""
 
-    def __init__(self, config: uvicorn.Config, ready: asyncio.Event, hub: Hub) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: asyncio.Event, hub: Hub, hurry: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._ready = ready
         self._hub = hub
+        self._hurry = hurry
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -212,15 +217,23 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop on SIGINT and SIGTERM, and go on with closing up instead of dying of them."""
+        """Stop on SIGINT and SIGTERM, and go on with closing up instead of dying of them. A second
+        SIGTERM has others finish what is under way.
+        """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.handle_exit, number, None)
         try:
             yield
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
+            loop.remove_signal_handler(signal.SIGINT)
+            loop.add_signal_handler(signal.SIGTERM, self._hurry)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit and sig == signal.SIGTERM:
+            self._hurry()
+            return
+        super().handle_exit(sig, frame)
 
 
 def listen(config: Config) -> socket.socket:
@@ -258,4 +271,4 @@ async def serve(program: Program, listener: socket.socket, ready: asyncio.Event)
         proxy_headers=False, date_header=False,
         timeout_graceful_shutdown=5, timeout_keep_alive=75,
     )  # fmt: skip
-    await _Server(options, ready, program.hub).serve([listener])
+    await _Server(options, ready, program.hub, program.worker.hurry).serve([listener])

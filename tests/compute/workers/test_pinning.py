@@ -9,14 +9,19 @@ from typing import Any
 
 import pytest
 
+from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import ConsoleAddress
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
+from siderite.compute.workers.host_watch import HostWatch
+from siderite.compute.workers.image_caches import ImageCaches
+from siderite.compute.workers.power_sync import PowerSync
 from siderite.core.store import Op
 from siderite.wiring import compute as wired
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
+from tests.support.app import Application
 from tests.support.app import running
 from tests.support.lending import Lending
 
@@ -54,7 +59,10 @@ class _Fenced:
 
         async def call(*args: Any) -> Any:
             for at in args:
-                if isinstance(at, At) and self._world.groups.get(at.host) not in (self._groups, ""):
+                if (
+                    isinstance(at, At)
+                    and self._world.groups.get(at.host, self._groups) != self._groups
+                ):
                     self._world.trespasses.append((self._groups, name, at.host))
                     raise OSError(113, f"No route to host {at.host}")
             return await method(*args)
@@ -74,6 +82,7 @@ class World:
 
     def __init__(self) -> None:
         self.cloud: Cloud = Any
+        self.other: Application = Any
         self.groups: dict[str, str] = {}
         self.trespasses: list[tuple[str, str, str]] = []
 
@@ -86,18 +95,23 @@ class World:
         }
         return replace(made, **parts, console=_Fenced(_Screens(), groups, self))
 
-    def add(self, name: str, group: str) -> None:
-        self.groups[name] = group
+    def add(self, name: str, group: str) -> dict[str, Any]:
+        """A host, and what came of asking it."""
         body = {"host": {"name": name, "uri": "simulated:", "conductor_group": group}}
         made = self.cloud.ask("POST", "/hosts", body, version=900)
-        assert (made.status, made.json["host"]["problem"]) == (201, None), made
-        assert made.json["host"]["status"] == "UP"
+        assert made.status == 201, made
+        host: dict[str, Any] = made.json["host"]
+        return host
 
     def regroup(self, name: str, group: str) -> None:
-        self.groups[name] = group
         body = {"host": {"conductor_group": group}}
         answer = self.cloud.ask("PATCH", f"/hosts/{name}", body, version=900)
         assert answer.json["host"]["conductor_group"] == group
+
+    def script(self, scope: str, **script: Any) -> None:
+        """How hosts behave, in both processes from now on."""
+        self.cloud.script(scope, **script)
+        self.other.program.compute.guests.scripts.load()
 
     def commit(self, *ops: Op) -> None:
         self.cloud.app.run(self.cloud.app.app.program.store.commit(ops))
@@ -125,10 +139,11 @@ def pinned(data: Path, url: str) -> Iterator[World]:
         with cloud(data / "a", url, hosts=0, **options("a")) as made:
             world.cloud = made
             other = running(data / "b", url, work=True, **options("b"))
-            made.app.run(other.__aenter__())
+            world.other = made.app.run(other.__aenter__())
             try:
                 for name, group in (("near", "a"), ("far", "b"), ("farther", "b")):
-                    world.add(name, group)
+                    world.groups[name] = group
+                    assert world.add(name, group)["problem"] is None
                 yield world
             finally:
                 made.app.run(other.__aexit__(None, None, None))
@@ -194,14 +209,121 @@ def test_a_build_that_fails_on_one_groups_host_is_undone_there_and_made_elsewher
     world: World,
 ) -> None:
     cloud = world.cloud
+    large = cloud.make_flavor(vcpus=60, ram=131072, disk=2000)
+    filler = cloud.boot(host="near", flavorRef=large)
     for host in ("far", "farther"):
-        cloud.script(f"host:{host}", fail={"spawn": "no luck"})
+        world.script(f"host:{host}", fail={"spawn": "no luck"})
     try:
         server = cloud.create()
-        seen = cloud.until(server, "ACTIVE")
-        assert _host(seen) == "near"
-        assert cloud.guests.where(server) == ["near"]
+        assert _host(cloud.until(server, "ACTIVE")) == "near"
     finally:
         for host in ("far", "farther"):
-            cloud.script(f"host:{host}")
+            world.script(f"host:{host}")
+    tried = [event["host"] for event in cloud.actions(server)[-1]["events"]]
+    assert sorted(tried[:2]) == ["far", "farther"]
+    assert cloud.guests.where(server) == ["near"]
+    cloud.ask("DELETE", f"/servers/{filler}")
     assert world.trespasses == []
+
+
+def test_what_is_left_on_a_host_that_was_down_is_removed_by_its_group(world: World) -> None:
+    cloud = world.cloud
+    server = cloud.boot(host="far")
+    ident = next(
+        one["id"] for one in cloud.ask("GET", "/os-services").json["services"]
+        if one["host"] == "far"
+    )  # fmt: skip
+    cloud.ask("PUT", f"/os-services/{ident}", {"forced_down": True})
+    try:
+        assert cloud.act(server, "evacuate", {}).status == 200
+        assert _host(cloud.until(server, "SHUTOFF")) == "farther", "not in another group"
+    finally:
+        cloud.ask("PUT", f"/os-services/{ident}", {"forced_down": False})
+    world.commit(Op("UPDATE work SET due = 0 WHERE lane = 'evicted'", (), 1))
+    cloud.wait(server, lambda _: bool(cloud.guests.where(server) == ["farther"]))
+    assert world.trespasses == []
+
+
+def test_hosts_that_nobody_listened_to_are_asked_by_their_own_groups(world: World) -> None:
+    cloud = world.cloud
+    asking = cloud.app.app.program.compute.watch._hands.asking
+
+    async def long_ago() -> None:
+        async with asking.turn:
+            store = cloud.app.app.program.store
+            await store.commit([Op("UPDATE hosts SET seen_at = 1000")])
+            asking.at.clear()
+
+    cloud.app.run(long_ago())
+    seen = cloud.settled(cloud.create(host="farther"))
+    assert seen["status"] == "ACTIVE", str(seen.get("fault"))
+    assert world.trespasses == []
+
+
+def test_the_watches_keep_to_their_groups(world: World) -> None:
+    cloud = world.cloud
+    server = cloud.boot(host="far")
+    cloud.guests.set_power(server, "far", Power.SHUTDOWN)
+    for app, group in ((cloud.app.app, "a"), (world.other, "b")):
+        for of in (group, ""):
+            hands = app.program.compute.watch._hands
+            cloud.app.run(HostWatch(hands, of).round())
+            cloud.app.run(ImageCaches(hands, of).round())
+            cloud.app.run(PowerSync(hands, of, every_s=1, at_once=9).round())
+    assert world.trespasses == []
+    cloud.until(server, "SHUTOFF")
+
+
+def test_work_for_a_group_without_workers_says_so_and_follows_the_host_to_another(
+    world: World,
+) -> None:
+    cloud = world.cloud
+    nobody = "is for workers of the conductor group c, and none is up"
+    assert nobody in world.add("orphan", "c")["problem"]
+    service = cloud.ask("GET", "/os-services?host=orphan", version=900).json["services"][0]
+    assert (service["conductor_group"], service["state"]) == ("c", "down")
+    assert nobody in service["down_reason"]
+    world.regroup("orphan", "b")
+    cloud.ask("POST", "/hosts/orphan/check", {}, version=900)
+    server = cloud.boot(host="orphan")
+    world.regroup("orphan", "c")
+    assert cloud.act(server, "os-stop").status == 202
+    cloud.wait(server, lambda seen: nobody in str(seen["wait_reason"]))
+    log = cloud.act(server, "os-getConsoleOutput", {})
+    assert (log.status, nobody.encode() in log.body) == (503, True)
+    world.regroup("orphan", "b")
+    cloud.until(server, "SHUTOFF")
+    world.regroup("orphan", "")
+    assert cloud.act(server, "os-start").status == 202
+    cloud.until(server, "ACTIVE")
+
+
+def test_two_ends_of_a_move_that_came_to_be_of_different_groups_wait_for_one(
+    world: World,
+) -> None:
+    cloud = world.cloud
+    for name in ("left", "right"):
+        world.add(name, "b")
+    server = cloud.boot(host="left")
+    assert cloud.act(server, "migrate", {"host": "right"}).status == 202
+    cloud.until(server, "VERIFY_RESIZE")
+    world.regroup("left", "a")
+    assert cloud.act(server, "revertResize").status == 202
+    cloud.wait(server, lambda seen: "of different conductor groups" in str(seen["wait_reason"]))
+    world.regroup("right", "a")
+    world.commit(Op("UPDATE work SET due = 0 WHERE machine = ?", (server,), 1))
+    assert _host(cloud.until(server, "ACTIVE")) == "left"
+    # A server that has two ends in different groups is taken from both.
+    assert cloud.act(server, "migrate", {"host": "right"}).status == 202
+    cloud.until(server, "VERIFY_RESIZE")
+    world.regroup("left", "b")
+    assert cloud.ask("DELETE", f"/servers/{server}").status == 204
+    cloud.wait(server, lambda seen: seen["status"] in ("GONE", "DELETED"))
+    assert cloud.guests.where(server) == []
+
+
+def test_a_group_that_no_process_could_name_is_refused(world: World) -> None:
+    body = {"host": {"conductor_group": "a b"}}
+    assert world.cloud.ask("PATCH", "/hosts/far", body, version=900).status == 400
+    assert world.cloud.ask("PATCH", "/hosts/none", {"host": {"conductor_group": "a"}},
+                           version=900).status == 404  # fmt: skip

@@ -17,8 +17,8 @@ are asked to do is carried out by `siderite worker` processes.
 """
 _WORKER = """\
 Carry out work, on a PostgreSQL database (--db) that any number of such processes share. With
---listen it answers /healthz and /metrics there. On SIGTERM it takes no more work, finishes the
-steps under way and leaves the rest to others.
+--listen it answers /healthz and /metrics there, and shows screens of hosts of its conductor groups.
+On SIGTERM it takes no more work, finishes the steps under way and leaves the rest to others.
 """
 _BACKUP = """\
 Write the embedded database, as it is at one moment, with the images and clouds.yaml into an

@@ -55,16 +55,16 @@ class Hands:
 
     async def host(self, name: str) -> Host | None:
         """A host by its name, remembered for a moment: it may be removed and added elsewhere. One
-        of another group is not: it may have become ours.
+        of a group is not, where that matters: it may be another's now.
         """
         now = self.ctx.door.clock()
         seen, known = self.known.get(name, (0.0, None))
-        if known is not None and now - seen < _REMEMBERED_S and self.serves(known):
+        if known is not None and now - seen < _REMEMBERED_S:
             return known
         found = await hosts.named(self.ctx, name)
         if found is None:
             self.known.pop(name, None)
-        else:
+        elif self.groups is None or not found.conductor_group:
             self.known[name] = (now, found)
         return found
 
