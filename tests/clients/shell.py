@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,25 +28,32 @@ class Ran:
     err: str
 
     def __str__(self) -> str:
-        return f"$ openstack {' '.join(self.words)}\n{self.out}{self.err}[exit code {self.code}]"
+        return f"$ {' '.join(self.words)}\n{self.out}{self.err}[exit code {self.code}]"
 
 
+@dataclass(frozen=True, slots=True)
 class Shell:
     """Runs commands of the unmodified client; threads may share it."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    address: str
+    program: str = "openstack"
+    environment: dict[str, str] | None = None
 
     def run(self, *words: str) -> Ran:
         """Run a command, whatever comes of it."""
+        wanted = {"program": self.program, "words": words, "environment": self.environment}
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(COMMAND_TIMEOUT_S)
-            connection.connect(self._address)
-            connection.sendall(json.dumps(words).encode() + b"\n")
+            connection.connect(self.address)
+            connection.sendall(json.dumps(wanted).encode() + b"\n")
             with connection.makefile("rb") as answer:
                 text = answer.read()
-        assert text, f"openstack {' '.join(words)}: the client died"
-        return Ran(words, **json.loads(text))
+        assert text, f"{self.program} {' '.join(words)}: the client died"
+        return Ran((self.program, *words), **json.loads(text))
+
+    def like(self, **other: Any) -> "Shell":
+        """The same with another `program` or `environment`."""
+        return replace(self, **other)
 
     def __call__(self, *words: str) -> str:
         """What a command prints, which must succeed."""

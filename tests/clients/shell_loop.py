@@ -1,4 +1,4 @@
-"""Runs `openstack` commands, each in a fork of one interpreter: a program, see shell.py.
+"""Runs `openstack` and `baremetal` commands, each in a fork of one process: see shell.py.
 
 Starting the client takes seconds and running a command a fraction of one, so it is loaded once. It
 is the unmodified client: what the `openstack` command itself calls, given the same words. Each
@@ -17,25 +17,33 @@ import sys
 from contextlib import redirect_stderr
 from contextlib import redirect_stdout
 
+import ironicclient.shell
 import openstackclient.shell
 
+PROGRAMS = {"openstack": openstackclient.shell.main, "baremetal": ironicclient.shell.main}
 
-def run(words: list[str]) -> dict[str, object]:
+
+def run(
+    words: list[str], program: str = "openstack", environment: dict[str, str] | None = None
+) -> dict[str, object]:
     """One command; what it printed and its exit code."""
-    sys.argv = ["openstack", *words]
+    sys.argv = [program, *words]
+    if environment is not None:
+        os.environ.clear()
+        os.environ.update(environment)
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            code = openstackclient.shell.main(words)
+            code = PROGRAMS[program](words)
         except SystemExit as end:
             code = end.code
     return {"code": int(code or 0), "out": out.getvalue(), "err": err.getvalue()}
 
 
 def answer(connection: socket.socket) -> None:
-    """Read the words of a command, run it, and write what came of it."""
+    """Read what to run, run it, and write what came of it."""
     with connection, connection.makefile("rw") as line:
-        json.dump(run(json.loads(line.readline())), line)
+        json.dump(run(**json.loads(line.readline())), line)
 
 
 def serve(address: str) -> None:

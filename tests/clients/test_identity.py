@@ -110,7 +110,7 @@ def test_the_stand_alone_baremetal_command_works_too(server: Server, nodes: Node
 
 @pytest.mark.parametrize("end", ["/baremetal", "/baremetal/v1"])
 def test_http_basic_authentication_needs_no_identity_service(
-    server: Server, nodes: Nodes, end: str
+    openstack: Shell, server: Server, nodes: Nodes, end: str
 ) -> None:
     node = nodes.make()
     environment = clean_environment() | {
@@ -120,23 +120,21 @@ def test_http_basic_authentication_needs_no_identity_service(
         "OS_USERNAME": "admin",
         "OS_PASSWORD": server.password,
     }
-    done = process(
-        "openstack", "baremetal", "node", "show", node["name"], "-f", "json",
-        environment=environment,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["uuid"] == node["uuid"]
+    shown = openstack.like(environment=environment).json("baremetal", "node", "show", node["name"])
+    assert shown["uuid"] == node["uuid"]
 
 
-def test_authentication_of_type_none_is_refused_unless_configured(server: Server) -> None:
+def test_authentication_of_type_none_is_refused_unless_configured(
+    openstack: Shell, server: Server
+) -> None:
     environment = clean_environment() | {
         "HOME": str(server.data.parent),
         "OS_AUTH_TYPE": "none",
         "OS_ENDPOINT": f"{server.url}/baremetal",
     }
-    done = process("openstack", "baremetal", "node", "list", environment=environment)
-    assert done.returncode == 1
-    assert "(HTTP 401)" in done.stderr
+    done = openstack.like(environment=environment).run("baremetal", "node", "list")
+    assert done.code == 1
+    assert "(HTTP 401)" in done.err
 
 
 def test_an_application_credential_is_made_used_and_deleted(
@@ -150,14 +148,11 @@ def test_an_application_credential_is_made_used_and_deleted(
         "OS_APPLICATION_CREDENTIAL_ID": made["ID"],
         "OS_APPLICATION_CREDENTIAL_SECRET": made["Secret"],
     }  # fmt: skip
-    words = ("image", "list", "-f", "json")
-    done = process("openstack", *words, environment=environment)
-    assert done.returncode == 0, done.stderr
-    refused = process("openstack", "image", "create", "no", environment=environment)
-    assert refused.returncode != 0 and "member" in refused.stderr
+    robot = openstack.like(environment=environment)
+    assert isinstance(robot.json("image", "list"), list)
+    assert "member" in robot.refused("image", "create", "no")
     openstack("application", "credential", "delete", "robot")
-    gone = process("openstack", *words, environment=environment)
-    assert gone.returncode != 0 and "401" in gone.stderr
+    assert "401" in robot.refused("image", "list")
 
 
 def test_people_and_their_roles_are_managed(openstack: Shell) -> None:

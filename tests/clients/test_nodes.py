@@ -7,8 +7,6 @@ import pytest
 
 from tests.clients.nodes import Nodes
 from tests.clients.shell import Shell
-from tests.clients.shell import process
-from tests.support.server import Server
 
 BRIEF = ["uuid", "name", "instance_uuid", "power_state", "provision_state", "maintenance"]
 
@@ -65,17 +63,18 @@ def test_a_node_that_cannot_be_is_refused_in_words(
 
 
 @pytest.mark.parametrize("field", ["name", "uuid"])
-def test_a_name_or_uuid_that_is_taken_is_refused(server: Server, nodes: Nodes, field: str) -> None:
+def test_a_name_or_uuid_that_is_taken_is_refused(
+    openstack: Shell, nodes: Nodes, field: str
+) -> None:
     node = nodes.make()
     # `openstack` tries again for 10 s after a conflict; this command can be told not to.
-    done = process(
-        "baremetal", "--max-retries", "0", "node", "create", "--driver", "fake-hardware",
+    done = openstack.like(program="baremetal").run(
+        "--max-retries", "0", "node", "create", "--driver", "fake-hardware",
         f"--{field}", node[field],
-        environment=server.client_environment(),
     )  # fmt: skip
-    assert done.returncode == 1
-    assert f"{node[field]} already exists" in done.stderr
-    assert "(HTTP 409)" in done.stderr
+    assert done.code == 1
+    assert f"{node[field]} already exists" in done.err
+    assert "(HTTP 409)" in done.err
 
 
 def test_a_driver_that_is_not_there_is_refused_with_those_there_are(openstack: Shell) -> None:

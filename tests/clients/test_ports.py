@@ -8,8 +8,6 @@ import pytest
 
 from tests.clients.nodes import Nodes
 from tests.clients.shell import Shell
-from tests.clients.shell import process
-from tests.support.server import Server
 
 _numbers = itertools.count(1)
 
@@ -98,18 +96,15 @@ def test_a_port_is_changed_and_removed(openstack: Shell, nodes: Nodes) -> None:
     assert "could not be found" in openstack.refused("baremetal", "port", "show", port)
 
 
-def test_an_address_that_is_taken_is_refused(
-    server: Server, openstack: Shell, nodes: Nodes
-) -> None:
+def test_an_address_that_is_taken_is_refused(openstack: Shell, nodes: Nodes) -> None:
     node, address = nodes.make(), mac()
     openstack("baremetal", "port", "create", address, "--node", node["uuid"])
-    done = process(
-        "baremetal", "--max-retries", "0", "port", "create", address, "--node", node["uuid"],
-        environment=server.client_environment(),
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert f"A port with MAC address {address} already exists" in done.stderr
-    assert "(HTTP 409)" in done.stderr
+    done = openstack.like(program="baremetal").run(
+        "--max-retries", "0", "port", "create", address, "--node", node["uuid"]
+    )
+    assert done.code == 1
+    assert f"A port with MAC address {address} already exists" in done.err
+    assert "(HTTP 409)" in done.err
 
 
 @pytest.mark.parametrize(
