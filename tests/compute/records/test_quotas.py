@@ -1,5 +1,7 @@
 """Quotas and limits."""
 
+import asyncio
+
 from tests.compute.records.world import World
 from tests.support.stories import Tell
 
@@ -94,5 +96,23 @@ def test_members_see_their_own_and_set_nothing(tell_once: Tell) -> None:
             assert (await here.ask(method, path, *sent, token=token)).status == 403
         assert (await here.ask("GET", "/limits?tenant_id=other", token=token)).status == 403
         assert (await here.ask("GET", f"/limits?tenant_id={project}", token=token)).status == 200
+
+    tell_once(story)
+
+
+def test_many_at_once_do_not_pass_the_quota(tell_once: Tell) -> None:
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEeP1fXcJ0Hn1qgV0o0b6b7n1sV4lQ2m3r5t7u9w1x3z"
+
+    async def story(here: World) -> None:
+        limits = {"quota_class_set": {"server_groups": 2, "key_pairs": 2}}
+        put = await here.ask("PUT", "/os-quota-class-sets/default", limits, version=57)
+        assert put.status == 200
+        for path, body in (
+            ("/os-server-groups", lambda n: {"server_group": {"name": n, "policy": "affinity"}}),
+            ("/os-keypairs", lambda n: {"keypair": {"name": n, "public_key": key}}),
+        ):
+            asked = (here.ask("POST", path, body(f"n{at}"), version=64) for at in range(6))
+            codes = sorted(answer.status // 100 for answer in await asyncio.gather(*asked))
+            assert codes == [2, 2, 4, 4, 4, 4], path
 
     tell_once(story)

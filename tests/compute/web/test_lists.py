@@ -53,6 +53,7 @@ def _names(crowd: Any, query: str, *, version: int = 104) -> list[str]:
         ("status=ACTIVE&status=SHUTOFF&name=db", ["db%2", "db_1"]),
         ("tags=blue,big", ["web-1"]),
         ("tags-any=big,red", ["db_1", "web-1"]),
+        ("tags-any=Big,RED", []),
         ("not-tags=blue&name=web", ["Web.3"]),
         ("not-tags-any=blue,red", ["db%2", "Web.3"]),
         ("vm_state=stopped", ["db_1"]),
@@ -108,6 +109,24 @@ def test_a_filter_of_administrators_is_not_passed_over(crowd: Any, query: str) -
     cloud, _, _ = crowd
     answer = cloud.ask("GET", f"/servers?all_tenants=1&{query}")
     assert answer.json == {"servers": []}
+
+
+@pytest.mark.parametrize(
+    ("query", "version"),
+    [("tags=none", 25), ("not-tags=blue", 25), ("locked=true", 72),
+     ("changes-before=2001-01-01T00:00:00Z", 65)],
+)  # fmt: skip
+def test_a_filter_that_a_version_does_not_know_is_passed_over(
+    crowd: Any, query: str, version: int
+) -> None:
+    cloud, token, made = crowd
+    gone = cloud.boot(token=token)
+    cloud.ask("DELETE", f"/servers/{gone}")
+    cloud.wait(gone, lambda seen: seen["status"] == "GONE")
+    assert len(_names(crowd, query, version=version)) == len(made)
+    every = cloud.ask("GET", f"/servers?all_tenants=1&{query}", version=version).json["servers"]
+    assert {one["id"] for one in every} >= set(made.values())
+    assert gone not in {one["id"] for one in every}
 
 
 @pytest.mark.parametrize("query", ["name=", "ip="])

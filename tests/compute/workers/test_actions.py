@@ -149,6 +149,17 @@ def test_a_stopped_server_is_resized_and_stays_stopped(lite: Cloud) -> None:
     assert lite.until(uuid, "SHUTOFF")["OS-EXT-STS:power_state"] == 4
 
 
+def test_a_migration_is_found_by_either_host(both: Cloud) -> None:
+    uuid = both.boot()
+    assert both.act(uuid, "migrate").status == 202
+    both.until(uuid, "VERIFY_RESIZE")
+    for host in both.hosts:
+        path = f"/os-migrations?host={host}&instance_uuid={uuid}"
+        assert len(both.ask("GET", path).json["migrations"]) == 1
+    never = "changes-since=2090-01-01T00:00:00Z&changes-before=2001-01-01T00:00:00Z"
+    assert both.ask("GET", f"/os-migrations?{never}").status == 400
+
+
 def test_a_server_moves_to_another_host(both: Cloud) -> None:
     uuid = both.boot()
     home = both.show(uuid)["OS-EXT-SRV-ATTR:host"]

@@ -15,6 +15,7 @@ from siderite.core.store import Duplicate
 from siderite.core.store import Store
 from siderite.core.times import iso
 from siderite.core.transition import Cause
+from siderite.core.transition import Change
 
 
 class StoredKeys:
@@ -56,18 +57,21 @@ async def add(
     ctx: Context, user: str, name: str, *, kind: str, public_key: str, is_made: bool, cause: Cause
 ) -> Keypair:
     """A user's new key; `is_made` if the service made it, else it was imported."""
-    change = ctx.door.change(cause)
-    key = Keypair(
-        uuid=new_uuid(), created_at=iso(change.now), user_id=user, name=name, kind=kind,
-        public_key=public_key, fingerprint=fingerprint(public_key, kind),
-    )  # fmt: skip
-    change.put(KEYPAIRS.insert(key))
-    change.tell(*facts.keypair("create" if is_made else "import", key))
+
+    async def decide(change: Change) -> Keypair:
+        await may_add(ctx, user, cause.project, name)  # others may have been added meanwhile
+        key = Keypair(
+            uuid=new_uuid(), created_at=iso(change.now), user_id=user, name=name, kind=kind,
+            public_key=public_key, fingerprint=fingerprint(public_key, kind),
+        )  # fmt: skip
+        change.put(KEYPAIRS.insert(key))
+        change.tell(*facts.keypair("create" if is_made else "import", key))
+        return key
+
     try:
-        await ctx.door.commit(change)
+        return await ctx.door.attempt(cause, f"keypairs:{user}", decide)
     except Duplicate as clash:
         raise _taken(name) from clash
-    return key
 
 
 async def remove(ctx: Context, user: str, name: str, *, cause: Cause) -> None:

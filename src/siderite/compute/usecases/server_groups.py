@@ -17,6 +17,7 @@ from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.times import iso
 from siderite.core.transition import Cause
+from siderite.core.transition import Change
 from siderite.core.who import Who
 
 _STRICT = ("affinity", "anti-affinity")
@@ -62,18 +63,22 @@ async def create(
 ) -> Shown:
     """A new group of the caller's project."""
     project = who.project_id or ""
-    limit = (await ctx.quotas.limits(project)).server_groups
-    if 0 <= limit <= await rows.count(ctx.door.store, "server_groups", "project_id", project):
-        raise Forbidden(f"Quota exceeded, too many server groups: {limit} are allowed; delete one.")
-    change = ctx.door.change(cause)
-    made = ServerGroup(
-        uuid=new_uuid(), created_at=iso(change.now), name=name, project_id=project,
-        user_id=who.user_id, policy=policy, rules=rules,
-    )  # fmt: skip
-    change.put(SERVER_GROUPS.insert(made))
-    change.tell(facts.server_group("create", made, []))
-    await ctx.door.commit(change)
-    return made, []
+
+    async def decide(change: Change) -> Shown:
+        limit = (await ctx.quotas.limits(project)).server_groups
+        if 0 <= limit <= await rows.count(ctx.door.store, "server_groups", "project_id", project):
+            raise Forbidden(
+                f"Quota exceeded, too many server groups: {limit} are allowed; delete one."
+            )
+        made = ServerGroup(
+            uuid=new_uuid(), created_at=iso(change.now), name=name, project_id=project,
+            user_id=who.user_id, policy=policy, rules=rules,
+        )  # fmt: skip
+        change.put(SERVER_GROUPS.insert(made))
+        change.tell(facts.server_group("create", made, []))
+        return made, []
+
+    return await ctx.door.attempt(cause, f"server_groups:{project}", decide)
 
 
 async def one(ctx: Context, uuid: str, who: Who) -> Shown:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TYPES, _PAGED, _BEFORE, _OWNERS, _STRICT = 23, 59, 66, 80, 75
 _EQUAL = {
-    "status": "status", "host": "source_host", "instance_uuid": "server",
+    "status": "status", "instance_uuid": "server",
     "migration_type": "kind", "source_compute": "source_host", "user_id": "user_id",
     "project_id": "project_id",
 }  # fmt: skip
@@ -92,18 +92,23 @@ def _number(flavor: Any) -> int | None:
 async def index(service: "Service", request: Request) -> Response:
     """GET /v2.1/os-migrations"""
     version = request.version
-    limit = limit_of(request, service.ctx.settings.max_limit)
+    most = service.ctx.settings.max_limit
+    limit = limit_of(request, most) if version >= _PAGED else most
     where, args = ["1 = 1"], list[Any]()
+    since = before = None
     for key, value in request.query:
         if key in _EQUAL and (key not in ("user_id", "project_id") or version >= _OWNERS):
             where.append(f"{_EQUAL[key]} = ?")
             args.append(value)
+        elif key == "host":
+            where.append("(source_host = ? OR target_host = ?)")
+            args += [value, value]
         elif key == "changes-since" and version >= _PAGED:
             where.append("updated_at >= ?")
-            args.append(moment(key, value))
+            args.append(since := moment(key, value))
         elif key == "changes-before" and version >= _BEFORE:
             where.append("updated_at <= ?")
-            args.append(moment(key, value))
+            args.append(before := moment(key, value))
         elif key == "marker" and version >= _PAGED:
             where.append("id < (SELECT id FROM server_migrations WHERE uuid = ?)")
             args.append(value)
@@ -114,6 +119,8 @@ async def index(service: "Service", request: Request) -> Response:
                 "Invalid input for query parameters. Additional properties are not allowed"
                 f" ('{key[:80]}' was unexpected)"
             )
+    if since is not None and before is not None and before < since:
+        raise Invalid("The value of changes-since must be less than or equal to changes-before.")
     rows = await migrations.page(service.ctx, " AND ".join(where), args, limit=limit)
     body: dict[str, Any] = {"migrations": [_shown(row, version) for row in rows]}
     if version >= _PAGED and rows and len(rows) == limit:

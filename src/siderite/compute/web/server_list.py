@@ -58,6 +58,8 @@ EVERYBODY = {
         _OPEN_FILTERS,
     ),
 }  # fmt: skip
+_NEW = frozenset({"tags", "tags-any", "not-tags", "not-tags-any", "changes-before", "locked"})
+"""Filters that nobody had before their version; of the others administrators always did."""
 _OTHERS = frozenset({
     "limit", "marker", "sort_key", "sort_dir", "all_tenants", "tenant_id", "project_id", "host",
     "node", "uuid", "deleted", "soft_deleted", "launch_index", "root_device_name", "ip", "ip6",
@@ -175,7 +177,7 @@ def _deleted(ask: Ask, request: Request) -> None:
         if key == "deleted" and is_admin:
             ask.where.append(Where(f"deleted = {int(flag(key, value))}", (), "all"))
             return
-        if key in ("changes-since", "changes-before"):
+        if key in ("changes-since", "changes-before") and request.version >= EVERYBODY[key]:
             shown = True
         if key == "status" and value.upper() == "DELETED":
             if not is_admin:
@@ -187,20 +189,26 @@ def _deleted(ask: Ask, request: Request) -> None:
     ask.where.append(Where("deleted IN (0, 1)" if shown else "deleted = 0", (), "all"))
 
 
+def _is_passed_over(key: str, version: int, *, is_admin: bool) -> bool:
+    since = EVERYBODY.get(key)
+    if since is None:
+        return not is_admin
+    return version < since and (not is_admin or key in _NEW)
+
+
 def _filters(ask: Ask, request: Request, dialect: str) -> None:
     version, is_admin = request.version, request.who.is_admin
     statuses, states, since, before = [], [], None, None
     for key, value in request.query:
-        open_since = EVERYBODY.get(key)
-        if not is_admin and (open_since is None or version < open_since):
-            continue  # dropped silently, as it always was
+        if _is_passed_over(key, version, is_admin=is_admin):
+            continue  # silently, as it always was
         if key == "status":
             statuses.append(value)
         elif key == "vm_state":
             states.append(value)
         elif key == "changes-since":
             since = moment(key, value)
-        elif key == "changes-before" and version >= EVERYBODY[key]:
+        elif key == "changes-before":
             before = moment(key, value)
         else:
             _filter(ask, key, value, dialect)
@@ -256,12 +264,9 @@ def _task(text: str) -> Where:
 
 
 def _tags(key: str, names: Sequence[str]) -> Where:
-    one = "tag_text LIKE ? ESCAPE '!'"
+    one = "replace(tag_text, ?, '') <> tag_text"  # LIKE takes A for a, but not everywhere
     joint = " AND " if key in ("tags", "not-tags") else " OR "
-    marks = []
-    for name in names:
-        plain = name.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        marks.append(f"%,{plain},%")
+    marks = [f",{name}," for name in names]
     clause = joint.join([one] * len(marks))
     no = "NOT " if key.startswith("not") else ""
     return Where(f"{no}({clause})", tuple(marks))
