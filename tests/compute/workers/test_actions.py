@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from siderite.wiring import own_images
 from tests.compute.cloud import Cloud
 
 
@@ -70,6 +71,17 @@ def test_what_a_rescue_and_an_image_were_asked_with_is_announced_from_the_start(
     assert lite.act(uuid, "rescue", {"rescue_image_ref": image}).status == 200
     told = lite.facts(uuid, "instance.rescue.end")
     assert [data["rescue_image_ref"] for kind, data in told if ".rescue." in kind] == [image] * 2
+
+
+def test_an_image_that_takes_long_to_store_is_stored(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_images, "_AGAIN_S", 0.0)  # asked again before it is begun
+    uuid = lite.boot()
+    made = lite.act(uuid, "createImage", {"name": "slow"}, version=45).json["image_id"]
+    lite.facts(uuid, "instance.snapshot.end")
+    shown = lite.app.ask("GET", f"/image/v2/images/{made}", version=None).json
+    assert (shown["status"], shown["size"]) == ("active", 512)
 
 
 def test_a_server_is_rebuilt_from_another_image(both: Cloud) -> None:

@@ -122,7 +122,9 @@ class ImageFiles(Protocol):
         ...
 
     async def store(self, image: str, source: Path, disk_format: str) -> Outcome:
-        """Make the file the contents of an image that waits for them; it is read, not kept."""
+        """Make the file the contents of an image that waits for them; it is read, as long as the
+        answer is `Wait`, and not kept.
+        """
         ...
 
 

@@ -49,6 +49,13 @@ class _Simulated:
     def __init__(self, guests: Guests, files: ImageFiles | None) -> None:
         self._guests = guests
         self._files = files
+        self._disks: dict[str, tempfile.TemporaryDirectory[str]] = {}  # by the images they become
+
+    def close(self) -> None:
+        """Let go of files."""
+        for folder in self._disks.values():
+            folder.cleanup()
+        self._guests.close()
 
     def _try(
         self, at: At, guest: Guest, call: str, token: str, effect: Callable[[], None]
@@ -256,10 +263,20 @@ class _Simulated:
         outcome = self._try(at, guest, "snapshot", token, lambda: None)
         if not isinstance(outcome, Done) or self._files is None:
             return outcome
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "disk"
+        outcome = await self._files.store(image, self._disk(guest, image), "raw")
+        if not isinstance(outcome, Wait):
+            self._disks.pop(image).cleanup()
+        return outcome
+
+    def _disk(self, guest: Guest, image: str) -> Path:
+        """A file of the disk, that is read until it is stored, however often that is asked."""
+        is_new = image not in self._disks
+        if is_new:
+            self._disks[image] = tempfile.TemporaryDirectory()
+        path = Path(self._disks[image].name, "disk")
+        if is_new:
             path.write_bytes(hashlib.sha256(guest.uuid.encode()).digest() * 16)
-            return await self._files.store(image, path, "raw")
+        return path
 
     async def log(self, at: At, guest: Guest, lines: int | None) -> str:
         text = _LOG.format(ram=guest.ram_mib * 1024, vcpus=guest.vcpus, hostname=guest.hostname)
@@ -309,5 +326,5 @@ def simulated_driver(guests: Guests, files: ImageFiles | None = None) -> Driver:
         DriverCard("simulated", "simulated", ABILITIES, _OPTIONS),
         life=part, power=part, pause=part, suspend=part, rescue=part, resize=part,
         live_migrate=part, snapshot=part, console_log=part, interfaces=part, password=part,
-        crash_dump=part, diagnostics=part, watch=part, close=guests.close,
+        crash_dump=part, diagnostics=part, watch=part, close=part.close,
     )  # fmt: skip
