@@ -104,7 +104,10 @@ def test_a_suspended_guest_goes_on_where_it_was(at: At, world: World) -> None:
     for _ in range(2):
         world.done(suspend.resume, at, guest)
         assert world.state(at, guest) is Power.RUNNING
-    world.done(world.driver.power.signal, at, guest)
-    world.wait_for_state(at, guest, Power.SHUTDOWN)
     assert world.log(at, guest).count("TINY GUEST ready") == 1  # it never booted anew
+    world.done(suspend.suspend, at, guest)
+    world.done(world.driver.power.off, at, guest)
+    assert world.state(at, guest) is Power.SHUTDOWN
+    world.done(world.driver.power.on, at, guest)
+    world.wait_for_words(at, guest, "TINY GUEST ready", times=2)  # of what was off nothing goes on
     world.done(world.driver.life.destroy, at, guest)

@@ -148,13 +148,15 @@ def start(domain: Any) -> None:
 
 
 def stop(domain: Any) -> None:
-    """Pull the plug, unless it is off."""
+    """Pull the plug, unless it is off; what it had in memory is gone too if that is on disk."""
     if domain.isActive():
         try:
             domain.destroy()
         except library().libvirtError as why:
             if not code(why, "VIR_ERR_OPERATION_INVALID", "VIR_ERR_NO_DOMAIN"):
                 raise
+    elif domain.hasManagedSaveImage(0):
+        domain.managedSaveRemove(0)
 
 
 def forget(domain: Any) -> None:

@@ -1,6 +1,7 @@
 """Power of guests: on, off, a signal, reset; their processors stopped; their memory on disk."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from siderite.compute.domain.outcome import Done
@@ -76,10 +77,18 @@ def current(connection: Any, host: Host, guest: Guest) -> Mark:
 
 
 def _on(connection: Any, host: Host, guest: Guest, token: str) -> None:
-    domain = domains.find(connection, guest.uuid)
-    if domain is None:
-        domain = domains.define(connection, host, guest, current(connection, host, guest).by(token))
+    domain, known = domains.find(connection, guest.uuid), current(connection, host, guest)
+    if domain is None or (known.is_rescued and not domain.isActive()):
+        domain = _own_system(connection, host, guest, known.by(token))
     domains.start(domain)
+
+
+def _own_system(connection: Any, host: Host, guest: Guest, known: Mark) -> Any:
+    """The domain that boots the guest's own disk: if it was rescued, that was given up."""
+    domain = domains.define(connection, host, guest, replace(known, is_rescued=False))
+    if known.is_rescued:
+        Pool(connection, host.options).delete(names.further_disk(guest.uuid, "rescue"))
+    return domain
 
 
 def _off(connection: Any, host: Host, guest: Guest, token: str) -> None:
@@ -105,9 +114,7 @@ def _reset(connection: Any, host: Host, guest: Guest, token: str) -> None:
     if domain is None or known.token != token:
         if domain is not None:
             domains.stop(domain)
-            if domain.hasManagedSaveImage(0):
-                domain.managedSaveRemove(0)
-        domain = domains.define(connection, host, guest, known.by(token))
+        domain = _own_system(connection, host, guest, known.by(token))
     domains.start(domain)
 
 
