@@ -151,6 +151,33 @@ def test_what_has_its_place_is_not_looked_at_again(postgres, postgres_url, analy
     assert asyncio.run(story()) < 200
 
 
+def test_what_placing_costs_follows_the_number_of_facts(postgres_url):
+    """Though the statement was planned when there were none, and looks at each fact once."""
+
+    async def story():
+        async with migrated(postgres_url) as store, other_session(postgres_url) as other:
+            place = await other.prepare(eventlog.PLACE % "")
+            await place.fetch()
+            blocks = []
+            for many in (100, 800):
+                await store.write(MANY, (many,))
+                before = await _looked_at(other)
+                assert (await place.fetch())[0][1] == many
+                blocks.append(await _looked_at(other) - before)
+            return blocks
+
+    few, many = asyncio.run(story())
+    assert many < 16 * few
+
+
+async def _looked_at(session):
+    """How many blocks of the log and its indexes were looked at so far."""
+    await session.execute("SELECT pg_stat_force_next_flush()")
+    return await session.fetchval(
+        "SELECT heap_blks_hit + idx_blks_hit FROM pg_statio_all_tables WHERE relname = 'events'"
+    )
+
+
 _LOCK = "SELECT seq FROM event_head FOR UPDATE"
 _LATE = "SELECT seq FROM event_head WHERE (SELECT true FROM pg_advisory_xact_lock(47)) FOR UPDATE"
 _HELD = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 47 AND NOT granted"

@@ -308,16 +308,14 @@ WITH head AS (
   SELECT seq FROM event_head FOR UPDATE SKIP LOCKED
 ), known AS (
   SELECT seq FROM event_head
-), ends AS (
-  SELECT min(id) AS first, max(id) AS last FROM events WHERE seq IS NULL
 ), unplaced AS (
-  SELECT id, row_number() OVER (ORDER BY id) AS n FROM events
-  WHERE seq IS NULL AND id >= (SELECT first FROM ends)
+  SELECT array_agg(id ORDER BY id) AS ids, min(id) AS first, max(id) AS last FROM events
+  WHERE seq IS NULL AND id >= (SELECT min(id) FROM events WHERE seq IS NULL)
     AND (SELECT seq FROM head) = (SELECT seq FROM known)
 ), placed AS (
-  UPDATE events SET seq = head.seq + unplaced.n FROM unplaced, head
-  WHERE events.id = unplaced.id
-    AND events.id BETWEEN (SELECT first FROM ends) AND (SELECT last FROM ends) RETURNING 1
+  UPDATE events SET seq = (SELECT seq FROM head) + width_bucket(id, (SELECT ids FROM unplaced))
+  WHERE seq IS NULL AND id BETWEEN (SELECT first FROM unplaced) AND (SELECT last FROM unplaced)
+  RETURNING 1
 ), moved AS (
   UPDATE event_head SET seq = event_head.seq + (SELECT count(*) FROM placed)
   WHERE EXISTS (SELECT FROM placed) RETURNING 1
@@ -325,7 +323,10 @@ WITH head AS (
 SELECT (SELECT seq FROM head) = (SELECT seq FROM known), (SELECT count(*) FROM placed),
   (SELECT seq FROM known)%s
 """
-"""The sequencer's statement. It has no arguments, so that PostgreSQL plans it once."""
+"""The sequencer's statement. It has no arguments, so that PostgreSQL plans it once: perhaps while
+there are no facts, so it joins nothing, as that plan would then be the wrong one. `width_bucket` is
+which of the numbers a number is.
+"""
 _TELL = ", (SELECT pg_notify('%s', '') FROM moved)"
 _AGAIN_S = 0.02
 
