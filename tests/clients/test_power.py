@@ -1,5 +1,9 @@
 """Power and maintenance, asked with the `openstack baremetal` commands."""
 
+import pytest
+from ironicclient import exc
+
+from tests.clients.nodes import Connect
 from tests.clients.nodes import Nodes
 from tests.clients.shell import Shell
 from tests.support.server import Server
@@ -38,8 +42,8 @@ def test_several_nodes_are_switched_by_one_command(openstack: Shell, nodes: Node
         nodes.until_power(node["uuid"], "power on")
 
 
-def test_where_the_power_is_going_is_shown_on_the_way(
-    openstack: Shell, nodes: Nodes, server: Server
+def test_where_the_power_is_going_is_shown_on_the_way_and_who_comes_second_is_told(
+    openstack: Shell, nodes: Nodes, server: Server, connect: Connect
 ) -> None:
     node = nodes.make("manageable")
     server.script(f"node:{node['uuid']}", latency_s={"power": 600})
@@ -47,6 +51,10 @@ def test_where_the_power_is_going_is_shown_on_the_way(
     shown = openstack.json("baremetal", "node", "show", node["name"])
     assert shown["power_state"] == "power off"
     assert shown["target_power_state"] == "power on"
+    api = connect("1.115")
+    api.http_client.conflict_max_retries = 0  # it would retry for ten seconds
+    with pytest.raises(exc.Conflict, match="retry after the current operation"):
+        api.node.set_power_state(node["uuid"], "off")
 
 
 def test_a_machine_that_refuses_to_be_switched_says_so(

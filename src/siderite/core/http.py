@@ -386,7 +386,9 @@ class App:
 
 def _refusal(service: Service, request: Request, error: SideriteError) -> Response:
     response = service.error(request, error)
-    if error.retry_after_s is not None:
+    # python-ironicclient falls over this header: it would show that, not our sentence, nor retry.
+    falls = (request.header(b"user-agent") or "").startswith("python-ironicclient")
+    if error.retry_after_s is not None and not falls:
         response.headers.append((b"retry-after", b"%d" % error.retry_after_s))
     if isinstance(error, _WrongMethod):
         response.headers.append((b"allow", error.takes.encode()))
