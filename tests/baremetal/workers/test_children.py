@@ -218,3 +218,27 @@ def test_a_step_in_the_ramdisk_fails_where_none_may_be_booted(tmp_path):
             assert ran[0] == 0
 
     asyncio.run(story())
+
+
+def test_nothing_else_is_done_to_a_child_while_it_runs_a_step_for_its_parent(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent = await app.plant("manageable")
+            child = await app.plant("manageable", parent_node=parent)
+            script(app, f"node:{child}", latency_s={"bios.factory_reset": 0.3})
+            step = {**on_children("factory_reset"), "interface": "bios"}
+            await verb(app, parent, "clean", clean_steps=[step])
+            async with asyncio.timeout(30):
+                while "parent_step" not in (await app.node(child)).driver_internal_info:
+                    await asyncio.sleep(0.01)
+            refusals = [
+                await app.ask("PUT", f"/v1/nodes/{child}/states/power", {"target": "power on"}),
+                await verb(app, child, "provide", 409),
+            ]
+            for refusal in refusals:
+                assert (refusal.status, refusal.headers["retry-after"]) == (409, "2")
+                assert f"a step for its parent {parent}" in refusal.sentence
+            assert (await until(app, parent, "manageable")).last_error is None
+            await lead(app, child, "provide")
+
+    asyncio.run(story())

@@ -332,3 +332,24 @@ def test_a_bounded_number_of_readings_is_under_way_and_none_is_forgotten(tmp_pat
         return rows[0][0]
 
     asyncio.run(story())
+
+
+def test_maintenance_that_a_user_has_set_is_not_ended_by_a_good_reading(tmp_path):
+    """Though the node was in maintenance before, for a power failure."""
+
+    async def story():
+        async with running(tmp_path, work=True, **OFTEN) as app:
+            script(app, "all", unreachable=True)
+            fault = {"fault": "power failure", "maintenance": True, "power_state_reason": "away"}
+            theirs, ours = [await app.plant("active", **fault) for _ in range(2)]
+            path = f"/v1/nodes/{theirs}/maintenance"
+            assert (await app.ask("PUT", path, {"reason": "disk swap"})).status == 202
+            script(app, "all", unreachable=False)
+            await seen(app, ours, maintenance=False)
+            node = await app.node(theirs)
+            assert (node.maintenance, node.maintenance_reason) == (True, "disk swap")
+            assert node.fault is None
+            assert (await app.ask("DELETE", path)).status == 202
+            await seen(app, theirs, power_state="power off", power_state_reason=None)
+
+    asyncio.run(story())

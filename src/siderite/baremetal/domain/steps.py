@@ -5,6 +5,7 @@ finished is not run again after a crash; `token` names one run of one step, so t
 tell a repeat.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -35,6 +36,9 @@ NOT_ON_CHILDREN = frozenset({"hold", "wait"})
 
 RESERVED = frozenset({"power_on", "power_off", "reboot"}) | NOT_ON_CHILDREN
 """Steps that Siderite itself carries out, whatever the interface."""
+
+OWN = "parent_step"
+"""Where a node remembers the step that it runs for its parent."""
 
 _TAKES: dict[str, tuple[str, ...]] = {
     "bios.apply_configuration": ("settings",),
@@ -233,3 +237,9 @@ def on_children(wish: Json) -> list[str] | None:
     if not wish.get("execute_on_child_nodes"):
         return None
     return [uuid.lower() for uuid in wish.get("limit_child_node_execution") or ()]
+
+
+def serves_its_parent(info: Mapping[str, Any]) -> bool:
+    """Whether a node with this memory runs a step for its parent just now."""
+    own = info.get(OWN)
+    return own is not None and not own.get("ended")

@@ -1,7 +1,7 @@
 """Steps on the children of a node: each child is asked, and the parent's work notes, in the same
 commit, whom it has asked. Power is changed as if a client had asked for it. Any other step is a job
 of the child's own, so that nothing else is done to it meanwhile; what came of it stands on the
-child, under `OWN`.
+child, under `OWN`. Meanwhile clients' verbs are refused (`domain.steps.serves_its_parent`).
 """
 
 from collections.abc import Callable
@@ -17,11 +17,13 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.power_truth import with_power
+from siderite.baremetal.domain.steps import OWN
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.domain.steps import on_children
+from siderite.baremetal.domain.steps import serves_its_parent
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import power
@@ -41,7 +43,6 @@ from siderite.core.who import Who
 from siderite.core.work import Work
 
 MEMORY = "child_steps"
-OWN = "parent_step"
 KIND = LANE = "parent_step"
 
 
@@ -99,7 +100,8 @@ def step_of(ctx: Context, run: Run, step: Step) -> Begin:
 
     def begin(change: Change, child: Node) -> None:
         moves = NODE.states[child.provision_state].moves_by_itself
-        if moves or child.target_power_state is not None:
+        serves = serves_its_parent(child.driver_internal_info)
+        if moves or serves or child.target_power_state is not None:
             raise Busy(f"child node {child.uuid} has work of its own ({child.provision_state})")
         job = ChildJob(run.node.uuid, run.family, step, token_of(run, child))
         info = {**child.driver_internal_info, OWN: {"token": job.token}}

@@ -3,6 +3,7 @@
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.power_truth import POWER_FAILURE
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import power_schedule
@@ -25,14 +26,18 @@ async def set_maintenance(
     cause: Cause,
     guard: Guard = allow,
 ) -> Node:
-    """Maintenance on, with a reason, or off, which also clears the fault."""
+    """Maintenance on, with a reason, or off, which also clears the fault.
+
+    What a user sets stays set: the power watch no longer ends it, though it was the first to.
+    """
     tried: list[Node] = []
 
     async def decide(change: Change) -> Node:
         node = await find.node(ctx, ident, who, guard)
         changes = {"maintenance": on, "maintenance_reason": reason if on else None}
-        if not on:
+        if not on or node.fault == POWER_FAILURE:
             changes["fault"] = None
+        if not on:
             change.put(power_schedule.look_soon(node.uuid, change.now))
         after = node.changed(change.now, changes)
         tried[:] = [after]

@@ -15,6 +15,7 @@ from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.power_truth import with_power
+from siderite.baremetal.domain.steps import serves_its_parent
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import power_schedule
@@ -100,6 +101,11 @@ def _patience(ctx: Context, target: PowerTarget, timeout_s: float | None) -> flo
 
 
 def _check(node: Node, target: PowerTarget) -> None:
+    if serves_its_parent(node.driver_internal_info):
+        raise Busy(
+            f"Node {node.uuid} runs a step for its parent {node.parent_node};"
+            " please retry after the current operation is completed."
+        )
     if node.provision_state in (P.CLEANING, P.CLEANWAIT):
         raise IllegalVerb(
             f'The requested action "{target}" can not be performed on node "{node.uuid}"'

@@ -18,6 +18,7 @@ from siderite.baremetal.domain.node_machine import legal_verbs
 from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.domain.steps import job_text
+from siderite.baremetal.domain.steps import serves_its_parent
 from siderite.baremetal.usecases import abort
 from siderite.baremetal.usecases import children
 from siderite.baremetal.usecases import find
@@ -119,6 +120,11 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
     if node.target_power_state is not None:
         raise Busy(
             f"Node {node.uuid} is on its way to {node.target_power_state!r};"
+            " please retry after the current operation is completed."
+        )
+    if serves_its_parent(node.driver_internal_info):
+        raise Busy(
+            f"Node {node.uuid} runs a step for its parent {node.parent_node};"
             " please retry after the current operation is completed."
         )
     card = ctx.cards.get(node.driver)
