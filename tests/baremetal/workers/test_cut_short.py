@@ -204,7 +204,7 @@ def test_what_is_left_of_an_abort_does_not_abort_what_came_after_it(tmp_path, mo
     """The BMC is away when a service is aborted, and back when the next one is under way."""
     away = True
 
-    async def forget(self, at, token):
+    async def forget(self, at, token, **how):
         return Wait("away", 0.02) if away else None
 
     monkeypatch.setattr(simulated._Simulated, "forget", forget)
@@ -250,7 +250,7 @@ def test_an_abort_that_had_to_wait_leaves_no_more_behind_than_any(
     monkeypatch.setitem(simulated.STEPS, family, [slow])
     forgotten = []
 
-    async def forget(self, at, token):
+    async def forget(self, at, token, **how):
         forgotten.append(token)
 
     monkeypatch.setattr(simulated._Simulated, "forget", forget)

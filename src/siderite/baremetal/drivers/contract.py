@@ -36,6 +36,7 @@ from siderite.baremetal.domain.hardware import Medium
 from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
@@ -174,9 +175,13 @@ class Steps(Protocol):
         """Begin, or tell of, one run of a step. Repeating it with the token is harmless."""
         ...
 
-    async def forget(self, at: Endpoint, token: str) -> Wait | None:
-        """The run is no longer wanted: stop it if that can be done, and leave no ramdisk behind.
-        Wait: the BMC is out of reach, and it is worth asking again.
+    async def forget(self, at: Endpoint, token: str, *, back: bool = False) -> Wait | Done | None:
+        """The run is no longer wanted: stop it if that can be done, and leave no ramdisk behind;
+        without a token, none that runs in place of the workload. With `back` the workload's disk
+        is what the machine starts from next.
+
+        Wait: the BMC is out of reach, and it is worth asking again. Done: there was a ramdisk, and
+        its machine was told to go off.
         """
         ...
 

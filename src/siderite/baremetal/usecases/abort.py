@@ -38,13 +38,15 @@ STEP_FIELDS = {
 
 
 class Cleanup(msgspec.Struct, frozen=True):
-    """What is left to do after an abort: forget the run of `token`, then perhaps fire `then`, if
-    the node has not moved on `since` it failed.
+    """What is left to do after an abort: forget the run of `token` (without one, any ramdisk in
+    place of the workload), then perhaps fire `then`, if the node has not moved on `since` then;
+    with `back`, the workload is to run again.
     """
 
     token: str
     then: str | None = None
     since: str | None = None
+    back: bool = False
 
     def is_of(self, node: Node) -> bool:
         """Whether the node is still where the abort has brought it."""
@@ -58,6 +60,7 @@ async def abort(ctx: Context, change: Change, node: Node) -> Node:
             raise Conflict(
                 f"Node {node.uuid} is in maintenance; clear that before aborting its service."
             )
+        tidy_up(ctx, change, node, "", back=True)
         return apply(
             change, ctx.rules, node, Event.ABORT,
             changes={"last_error": None, **without_steps(node)},
@@ -122,7 +125,7 @@ def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job |
     applied = apply(change, ctx.rules, node, Event.ABORT, changes=changes)
     servicing = node.provision_state in (P.SERVICEWAIT, P.SERVICEHOLD)
     then = Event.ABORT if servicing else None
-    tidy_up(ctx, change, node, job.token if job is not None else "", then)
+    tidy_up(ctx, change, node, job.token if job is not None else "", then, back=servicing)
     if job is not None and job.hold is not None:
         change.tell(
             hook_facts.hook("error", applied.value, job, job.hold, by=By.ABORT, reason="aborted")
@@ -131,12 +134,18 @@ def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job |
 
 
 def tidy_up(
-    ctx: Context, change: Change, node: Node, token: str, then: Event | None = None
+    ctx: Context,
+    change: Change,
+    node: Node,
+    token: str,
+    then: Event | None = None,
+    *,
+    back: bool = False,
 ) -> None:
-    """Have the driver forget the run of `token` of a node that fails with this change; then perhaps
-    fire an event.
+    """Have the driver forget the run of `token` of a node that moves with this change; then perhaps
+    fire an event. See `Cleanup`.
     """
-    cleanup = Cleanup(token, then, iso(change.now))
+    cleanup = Cleanup(token, then, iso(change.now), back)
     change.work(
         work.add(node.uuid, "cleanup", "cleanup", job=msgspec.json.encode(cleanup).decode(),
                  now=change.now, deadline=change.now + CLEANUP_S,

@@ -107,7 +107,8 @@ def _fail(ctx: Context, change: Change, held: Held, said: Answer) -> Node:
     reason = f"hook {held.stop.name} said no: {said.reason}"
     fields = hooks.failed_fields(Family(held.work.kind), held.node, reason)
     applied = apply(change, ctx.rules, held.node, hooks.failing(held.node), changes=fields)
-    abort.tidy_up(ctx, change, held.node, held.job.token)
+    if held.work.kind != Family.SERVICE:  # its abort brings the workload back
+        abort.tidy_up(ctx, change, held.node, held.job.token)
     change.tell(
         hook_facts.hook(
             "error", applied.value, held.job, held.stop, by=By.ANSWER, reason=said.reason

@@ -108,7 +108,8 @@ async def looked_at(ctx: Context, run: Run) -> Run | None:
 
 async def _fail_late(ctx: Context, run: Run, stop: Hold, reason: str) -> None:
     async def tidy(change: Change, node: Node) -> None:
-        abort.tidy_up(ctx, change, node, run.job.token)
+        if run.family is not Family.SERVICE:  # its abort brings the workload back
+            abort.tidy_up(ctx, change, node, run.job.token)
 
     await progress.moved(
         ctx, run, failing(run.node), run.job, also=tidy,

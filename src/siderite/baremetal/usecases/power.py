@@ -79,17 +79,24 @@ def begin(
         changes["driver_internal_info"] = without_session(node.driver_internal_info)
     after = node.changed(change.now, changes)
     change.put(NODES.swap(node, after))
-    change.tell(facts.power_set("start", after, target))
+    order(ctx, change, after, target, timeout_s)
+    return after
+
+
+def order(
+    ctx: Context, change: Change, node: Node, target: PowerTarget, timeout_s: float | None = None
+) -> None:
+    """Put the fact and the work into a change by which a node is on its way to another power."""
+    change.tell(facts.power_set("start", node, target))
     job = PowerJob(target.value, new_uuid())
     change.work(
         work.add(
             node.uuid, LANE, "power", job=msgspec.json.encode(job).decode(), now=change.now,
             deadline=change.now + _patience(ctx, target, timeout_s),
             reason=f"{target} was asked for", request_id=change.cause.request_id,
-            pool=ctx.rules.pool(node), known=after,
+            pool=ctx.rules.pool(node), known=node,
         )
     )  # fmt: skip
-    return after
 
 
 def _patience(ctx: Context, target: PowerTarget, timeout_s: float | None) -> float:

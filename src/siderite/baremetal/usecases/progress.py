@@ -235,14 +235,6 @@ async def wake(ctx: Context, machine: str) -> None:
     await ctx.door.commit(change)
 
 
-async def aborted_fully(ctx: Context, held: Work, node: Node, event: str) -> None:
-    """The last move of an abort, together with the end of its cleanup."""
-    change = ctx.door.change(Cause(held.request_id))
-    change.put(work.done(held))
-    apply(change, ctx.rules, node, event)
-    await ctx.door.commit(change)
-
-
 async def cleanup_waits(ctx: Context, held: Work, outcome: Wait) -> None:
     """What an abort left behind cannot be tidied up yet."""
     change = ctx.door.change(Cause(held.request_id))

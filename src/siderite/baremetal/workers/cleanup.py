@@ -4,14 +4,15 @@ may move. A BMC that is out of reach is waited for, until the deadline.
 
 import msgspec
 
-from siderite.baremetal.domain.node_machine import NODE
-from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.abort import Cleanup
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.tidied import tidied
 from siderite.core.log import get_logger
 from siderite.core.work import Work
 
@@ -30,19 +31,19 @@ class CleanupAfterAbort:
         job = msgspec.json.decode(held.job, type=Cleanup)
         node = await progress.load(self._ctx, held.machine)
         driver = self._drivers.get(node.driver) if node is not None else None
-        away = None
-        if node is not None and driver is not None and job.token:
-            away = await driver.steps.forget(Endpoint.of(node), job.token)
-        if away is not None and self._ctx.door.clock() < held.deadline:
-            await progress.cleanup_waits(self._ctx, held, away)
+        still = node is not None and job.is_of(node)
+        outcome: Wait | Done | None = None
+        if node is not None and driver is not None and (job.token or (job.back and still)):
+            outcome = await driver.steps.forget(Endpoint.of(node), job.token, back=job.back)
+        if isinstance(outcome, Wait) and self._ctx.door.clock() < held.deadline:
+            await progress.cleanup_waits(self._ctx, held, outcome)
             return
-        if away is not None:
-            log.warning("a ramdisk may still run", node=held.machine, reason=away.reason)
-        if node is None or not job.is_of(node):
+        if isinstance(outcome, Wait):
+            log.warning("a ramdisk may still run", node=held.machine, reason=outcome.reason)
+        if node is None or not still:
             await progress.abandon(self._ctx, held)  # whatever it does now is none of this
-        elif away is not None and node.provision_state == P.RESCUEFAIL:
-            await progress.left_behind(self._ctx, held, node, away.reason)
-        elif job.then is not None and NODE.can(node.provision_state, Event(job.then)):
-            await progress.aborted_fully(self._ctx, held, node, Event(job.then))
+        elif isinstance(outcome, Wait) and node.provision_state == P.RESCUEFAIL:
+            await progress.left_behind(self._ctx, held, node, outcome.reason)
         else:
-            await progress.abandon(self._ctx, held)
+            gone = outcome if isinstance(outcome, Done) else None
+            await tidied(self._ctx, held, node, job, gone)

@@ -154,7 +154,7 @@ async def aborted(ctx: Context, run: Run, reason: str) -> None:
 async def _no_ramdisk(
     ctx: Context, run: Run, then: Event | None, change: Change, node: Node
 ) -> None:
-    abort.tidy_up(ctx, change, node, run.job.token, then)
+    abort.tidy_up(ctx, change, node, run.job.token, then, back=then is not None)
 
 
 async def _released(ctx: Context, change: Change, node: Node) -> None:

@@ -10,6 +10,7 @@ What the BMC does by a task of its own is recorded too (`driver_internal_info.bm
 end before the next part begins.
 """
 
+import contextlib
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -171,10 +172,15 @@ class Booter:
         task = await self.empty(at)
         return None if task is None else Wait(OUT, SOON_S, remember=_noted(task, token))
 
-    async def give_up(self, at: Endpoint, token: str) -> None:
-        """Order the machine off and take its medium out, without waiting for it to follow."""
+    async def give_up(self, at: Endpoint, token: str, *, back: bool = False) -> None:
+        """Order the machine off and take its medium out, without waiting for it to follow; with
+        `back` it is to start from its disk next.
+        """
         await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
         await self.empty(at)
+        if back:
+            with contextlib.suppress(Refused):  # then it starts as it does by itself
+                await self._from_disk(at)
 
     async def disk(self, at: Endpoint, token: str) -> Outcome:
         """Have the machine, which is off, boot from its disk, now and later."""
@@ -218,6 +224,14 @@ def belongs(at: Endpoint, token: str) -> bool:
     """Whether the node's ramdisk was booted by the work that this token is of."""
     memory = at.driver_internal_info.get(MEMORY)
     return isinstance(memory, dict) and _work(str(memory.get("token"))) == _work(token)
+
+
+def is_guest(at: Endpoint) -> bool:
+    """Whether a ramdisk runs in place of the node's workload; where it is the workload, none is
+    booted in its place.
+    """
+    has_one = isinstance(at.driver_internal_info.get(MEMORY), dict)
+    return has_one and at.interfaces.get("deploy") != "ramdisk"
 
 
 def _work(token: str) -> str:

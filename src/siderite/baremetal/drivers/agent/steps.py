@@ -24,6 +24,7 @@ from siderite.baremetal.drivers.agent import image
 from siderite.baremetal.drivers.agent.boot import Booter
 from siderite.baremetal.drivers.agent.boot import belongs
 from siderite.baremetal.drivers.agent.boot import gone
+from siderite.baremetal.drivers.agent.boot import is_guest
 from siderite.baremetal.drivers.agent.client import Agent
 from siderite.baremetal.drivers.agent.client import AgentSilent
 from siderite.baremetal.drivers.agent.iso import NoRamdisk
@@ -42,7 +43,7 @@ Extra = Mapping[str, Callable[[Endpoint, Step, str], Awaitable[Outcome]]]
 INSPECT = Step("inspect", "inspect", 100)
 """Inspection by the BMC alone, for drivers that can."""
 _LOOK = Step("inspect", "inspect", 100, abortable=True, in_band=True)
-_BOOT = Step("deploy", "boot_ramdisk")
+_BOOT = Step("deploy", "boot_ramdisk", abortable=True)
 _LEAVE = Step("deploy", "tear_down_agent")
 _START = Step("deploy", "boot_instance")
 _IN_BAND = [
@@ -136,7 +137,7 @@ class AgentSteps:
         outcome = await self._outcome(at, family, step, token)
         if isinstance(outcome, Failed) and family is Family.DEPLOY:
             away = await self.forget(at, token)
-            if away is not None:
+            if isinstance(away, Wait):
                 _may_run(at, away.reason)
         return outcome
 
@@ -156,17 +157,18 @@ class AgentSteps:
         except image.NoImage as why:
             return Failed(str(why))
 
-    async def forget(self, at: Endpoint, token: str) -> Wait | None:
+    async def forget(self, at: Endpoint, token: str, *, back: bool = False) -> Wait | Done | None:
         """The run was given up: no ramdisk of its work stays behind, once the BMC is in reach."""
-        if not belongs(at, token):
+        if not (belongs(at, token) if token else is_guest(at)):
             return None  # there is none, or other work has booted its own since
         try:
-            await self._booter.give_up(at, token)
+            await self._booter.give_up(at, token or at.node, back=back)
         except Unreachable as why:
             return Wait(why.sentence, ASK_AGAIN_S)
         except HardwareError as why:
             _may_run(at, why.sentence)
-        return None
+            return None
+        return Done(remember=gone())
 
     async def _boot(self, at: Endpoint, step: Step, token: str) -> Outcome:
         return await self._booter.boot(at, token)

@@ -117,7 +117,7 @@ class _Simulated:
             self._machines.set_power(at, OFF)
         return effects.ended(self._machines, at, step)
 
-    async def forget(self, at: Endpoint, token: str) -> None:
+    async def forget(self, at: Endpoint, token: str, *, back: bool = False) -> None:
         self._machines.forget(at.node, token)
 
 

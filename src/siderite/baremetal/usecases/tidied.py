@@ -1,0 +1,40 @@
+"""An abort is over: nothing of what was given up is left, and the workload is back if wanted."""
+
+from typing import Any
+
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases import power
+from siderite.baremetal.usecases.abort import Cleanup
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.progress import remembered
+from siderite.core import work
+from siderite.core.transition import Cause
+from siderite.core.transition import apply
+from siderite.core.work import Work
+
+
+async def tidied(ctx: Context, held: Work, node: Node, job: Cleanup, gone: Done | None) -> None:
+    """The end of the cleanup. `gone` is what to remember of a ramdisk whose machine was told to go
+    off: if the workload is to be back, the machine is started again, which is a change of power as
+    any other.
+    """
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(work.done(held))
+    changes: dict[str, Any] = {} if gone is None else remembered(node, gone.remember)
+    starts = job.back and gone is not None and node.target_power_state is None
+    if starts:
+        changes["target_power_state"] = PowerTarget.REBOOT.leads_to.value
+    after = node
+    if job.then is not None and NODE.can(node.provision_state, Event(job.then)):
+        after = apply(change, ctx.rules, node, job.then, changes=changes).value
+    elif changes:
+        after = node.changed(change.now, changes)
+        change.put(NODES.swap(node, after))
+    if starts:
+        power.order(ctx, change, after, PowerTarget.REBOOT)
+    await ctx.door.commit(change)

@@ -1,0 +1,82 @@
+"""A service that is given up: the workload comes back, whatever ramdisk ran in its place."""
+
+import asyncio
+
+import pytest
+
+from siderite.core import work
+from tests.baremetal.drivers.test_agent import listening
+from tests.baremetal.workers.lives import facts
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import verb
+from tests.baremetal.workers.test_rescue import call
+from tests.lab.redfish_paper import SYSTEM
+from tests.support.app import running
+
+ISO = "http://images.invalid/deploy.iso"
+STEPS = [{"interface": "deploy", "step": "burnin_cpu"}]
+
+
+async def served(app, front, paper):
+    """The UUID of a node that waits for the ramdisk of its service."""
+    info = {**front.driver_info, "redfish_system_id": SYSTEM, "deploy_iso": ISO}
+    interfaces = app.program.baremetal.cards["redfish"].fill_in({})
+    paper.is_on = True
+    uuid = await app.plant(
+        "active", driver="redfish", driver_info=info, power_state="power on", **interfaces
+    )
+    await verb(app, uuid, "service", service_steps=STEPS)
+    await until(app, uuid, "service wait")
+    assert paper.starts == [ISO]
+    return uuid
+
+
+async def back(app, uuid, paper):
+    """Once the workload runs again, and nothing is left to do."""
+    async with asyncio.timeout(30):
+        while await work.depth(app.program.store) != (0, 0):
+            await asyncio.sleep(0.01)
+    node = await app.node(uuid)
+    assert (node.provision_state, node.power_state) == ("active", "power on")
+    assert (paper.is_on, paper.image, paper.starts) == (True, None, [ISO, "disk"])
+    assert not {"ramdisk", "bmc_task"} & set(node.driver_internal_info)
+    told = [(status, data["to_power"]) for status, data in await facts(app, uuid, "power_set")]
+    assert told == [("start", "rebooting"), ("end", "rebooting")]
+
+
+def test_a_service_that_is_aborted_gives_the_machine_back_to_its_workload(paper, front, tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await served(app, front, paper)
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "active")
+            await back(app, uuid, paper)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_so_does_a_service_that_failed_and_is_aborted_then(paper, front, tmp_path, again):
+    async def story(agent, url):
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await served(app, front, paper)
+            await call(app, uuid, url)
+            failed = await until(app, uuid, "service failed")
+            assert "burnin_cpu failed" in failed.last_error
+            assert paper.is_on, "it is left as it is, to be looked at"
+            assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
+            if again:
+                unknown = [{"interface": "deploy", "step": "nothing"}]
+                await verb(app, uuid, "service", service_steps=unknown)
+                async with asyncio.timeout(30):
+                    while "no step" not in ((await app.node(uuid)).last_error or ""):
+                        await asyncio.sleep(0.01)
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "active")
+            await back(app, uuid, paper)
+
+    with listening() as (agent, url):
+        end = {"command_status": "FAILED", "command_error": {"message": "too hot"}}
+        take = agent.given
+        agent.given = lambda body, query: {**take(body, query), **end}
+        asyncio.run(story(agent, url))
