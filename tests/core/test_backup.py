@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from siderite import clouds
+from siderite import wiring
+from siderite.cli.main import main
 from siderite.core.config import Config
 from siderite.core.store.backup import CannotBackUp
 from siderite.core.store.backup import back_up
@@ -290,3 +293,23 @@ def test_a_row_that_cannot_be_copied_is_said_and_nothing_is(tmp_path, postgres_u
         else:
             assert asyncio.run(copy_to(config, postgres_url, told))["work"] == 1
     database.close()
+
+
+def test_who_lost_the_administrators_password_gets_a_new_one(tmp_path, capsys):
+    options = ["--data", str(tmp_path), "--listen", "127.0.0.1:1"]
+    assert main(["admin-password", *options]) == 1
+    assert "name its place with --data" in capsys.readouterr().err
+    config = Config(data=str(tmp_path), admin_password="forgotten")
+
+    async def is_admins(password):
+        program = await wiring.build(config)
+        try:
+            return await program.identity.by_password("admin", password) is not None
+        finally:
+            await program.close()
+
+    assert asyncio.run(is_admins("forgotten"))
+    assert main(["admin-password", *options]) == 0
+    assert str(tmp_path / "clouds.yaml") in capsys.readouterr().out
+    assert asyncio.run(is_admins(clouds.password(config)))
+    assert not asyncio.run(is_admins("forgotten"))

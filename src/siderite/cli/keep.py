@@ -1,4 +1,4 @@
-"""`siderite backup`, `siderite restore` and `siderite db copy`."""
+"""`siderite backup`, `siderite restore`, `siderite db copy` and `siderite admin-password`."""
 
 import argparse
 import asyncio
@@ -15,6 +15,7 @@ def run(said: argparse.Namespace) -> int:
     """Do what was said; 1 with a sentence if it cannot be done."""
     config = loaded(said).config
     copied: dict[str, int] = {}
+    kept = Path()
     try:
         with _shown() as progress:
             if said.word == "backup":
@@ -23,6 +24,8 @@ def run(said: argparse.Namespace) -> int:
                 keeping.back_up(Path(config.data), Path(said.file), progress, images)
             elif said.word == "restore":
                 keeping.restore(Path(said.file), Path(config.data), progress)
+            elif said.word == "admin-password":
+                kept = asyncio.run(keeping.new_admin_password(config))
             else:
                 copied = asyncio.run(keeping.copy_to(config, said.to, progress))
     except (keeping.CannotBackUp, keeping.CannotCopy, RuntimeError, OSError) as why:
@@ -34,6 +37,8 @@ def run(said: argparse.Namespace) -> int:
         print(f"restored; start it with: siderite up --data {config.data}")
         if config.image_dir:
             print(f"Its images are in {config.data}/images: move them to {config.image_dir} first.")
+    elif said.word == "admin-password":
+        print(f"The user admin has a new password; it is in {kept}.")
     else:
         print(f"copied {sum(copied.values())} rows of {len(copied)} tables.")
         print("Start on the new database with --db; keep the old files until you trust it.")

@@ -1,8 +1,10 @@
-"""Backup, restore, and the move to PostgreSQL."""
+"""Backup, restore, the move to PostgreSQL, and a way back in for a locked-out administrator."""
 
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
+from siderite import clouds
 from siderite.core.config import Config
 from siderite.core.store import open_store
 from siderite.core.store.backup import DATABASE
@@ -17,6 +19,7 @@ from siderite.core.store.migrations import migrate
 from siderite.core.store.migrations import pending
 from siderite.core.store.sqlite import sole_owner
 from siderite.events import search
+from siderite.identity import Identity
 
 __all__ = [
     "CannotBackUp",
@@ -25,6 +28,7 @@ __all__ = [
     "back_up",
     "check_is_embedded",
     "copy_to",
+    "new_admin_password",
     "restore",
     "unknown_migrations",
 ]
@@ -69,3 +73,24 @@ async def copy_to(config: Config, url: str, progress: Progress) -> dict[str, int
             return await copy(source, target, progress, rewritten)
         finally:
             await target.close()
+
+
+async def new_admin_password(config: Config) -> Path:
+    """Give the user admin a new password, and keep it where clients look: that place. All who are
+    logged in as admin must log in again.
+    """
+    if not config.db and not (Path(config.data) / DATABASE).exists():
+        raise CannotCopy(f"there is no siderite.db in {config.data}; name its place with --data.")
+    store = await open_store(config.database)
+    try:
+        await migrate(store)
+        users = Identity(store, token_ttl_s=config.token_ttl_s).users
+        found = await users.find(name="admin", enabled=None)
+        if not found:
+            raise CannotCopy("there is no user admin any more: another administrator must help.")
+        made_up = secrets.token_urlsafe(18)
+        clouds.write(config, made_up)
+        await users.update(found[0].uuid, {"password": made_up, "enabled": True}, {})
+        return clouds.path(config)
+    finally:
+        await store.close()

@@ -31,6 +31,10 @@ _COPY = """\
 Copy everything from the embedded database into an empty PostgreSQL database, in one transaction.
 The service must be stopped. The embedded database stays as it is.
 """
+_LOST = """\
+Give the user admin a new random password, in the database itself, and write it into clouds.yaml:
+for when nobody knows the old one. A service on the embedded database must be stopped.
+"""
 _DOCTOR = """\
 Look at the disk, the database, the clock, the port, libvirt hosts and BMCs: through the service if
 it runs, and else from here. What is wrong comes with what to do about it. Ends with 1 if something
@@ -92,6 +96,9 @@ def _keeping(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         keep.add_argument("--config", metavar="FILE", help="configuration file (TOML)")
         keep.add_argument("--data", metavar="DIR", help="data directory (./siderite-data)")
         keep.set_defaults(run="siderite.cli.keep")
+    lost = words.add_parser("admin-password", help="a new one, if it is lost", description=_LOST)
+    _options(lost)
+    lost.set_defaults(run="siderite.cli.keep")
     database = words.add_parser("db", help="move to another database")
     verbs = database.add_subparsers(dest="verb", required=True, metavar="VERB")
     copy = verbs.add_parser("copy", help="from SQLite to PostgreSQL", description=_COPY)
