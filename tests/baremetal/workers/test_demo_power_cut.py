@@ -1,13 +1,10 @@
 """The story of `siderite demo power-cut`: a rack goes dark, and the records follow."""
 
-import pytest
-
 from siderite.cli.main import main
 from tests.baremetal.workers.receiver import wait_for
 from tests.support.server import running_server
 
 
-@pytest.mark.serial
 def test_a_rack_without_power_is_unknown_then_off_and_nobody_switches_anything(tmp_path, capsys):
     options = {"power_watch_interval_s": "0.5"}
     with running_server(tmp_path, options=options) as server:
