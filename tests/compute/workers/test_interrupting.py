@@ -121,6 +121,21 @@ def test_an_image_that_a_deletion_was_to_discard_goes_with_the_next_one(tmp_path
         assert soft.app.ask("GET", f"/image/v2/images/{image}", version=None).status == 404
 
 
+def test_what_was_shelved_is_restored_as_that(tmp_path: Path) -> None:
+    with cloud(tmp_path, hosts=1, reclaim_interval_s=3600, shelved_offload_time_s=3600) as soft:
+        uuid = soft.boot()
+        assert soft.act(uuid, "shelve").status == 202
+        for status in ("SHELVED", "SHELVED_OFFLOADED"):
+            soft.until(uuid, status)
+            assert soft.ask("DELETE", f"/servers/{uuid}").status == 204
+            soft.until(uuid, "SOFT_DELETED")
+            assert soft.act(uuid, "restore").status == 202
+            soft.until(uuid, status)
+            soft.act(uuid, "shelveOffload")
+        assert soft.act(uuid, "unshelve").status == 202
+        soft.until(uuid, "ACTIVE")
+
+
 def _phases(cloud: Cloud, uuid: str, *operations: str) -> list[str]:
     """What was announced of some operations, in order."""
     names = [kind.removeprefix("instance.") for kind, _ in cloud.facts(uuid)]

@@ -180,6 +180,25 @@ def test_a_server_that_cannot_be_unshelved_leaves_nothing_behind(lite: Cloud) ->
     assert (lite.guests.where(uuid), lite.claimed()) == ([], used)
 
 
+def test_a_server_leaves_a_host_that_went_down_in_the_middle_of_an_action(lite: Cloud) -> None:
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    services = lite.ask("GET", "/os-services", version=53).json["services"]
+    ident = next(one["id"] for one in services if one["host"] == home)
+    lite.script(f"host:{home}", unreachable=True)
+    lite.ask("PUT", f"/os-services/{ident}", {"forced_down": True}, version=53)
+    try:
+        assert lite.act(uuid, "os-stop").status == 202
+        during(lite, uuid, "powering-off")
+        assert lite.act(uuid, "evacuate", {}, version=94).status == 200
+        assert lite.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] != home
+    finally:
+        lite.guests.scripts.set(f"host:{home}", None)
+        lite.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)
+    stop = next(one for one in lite.actions(uuid) if one["action"] == "stop")
+    assert (stop["message"], stop["events"][0]["result"]) == ("Error", "Error")
+
+
 def test_a_failed_evacuation_leaves_nothing_behind(lite: Cloud) -> None:
     uuid = lite.boot()
     home, used = home_of(lite, uuid), lite.claimed()

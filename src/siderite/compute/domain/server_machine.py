@@ -42,6 +42,7 @@ class Event(StrEnum):
     DONE_STOPPED = "done_stopped"  # the same, of a server that was stopped before
     FAIL = "fail"  # it could not be done; the server is as it was
     BREAK = "break"  # it failed half-way: error
+    DONE_SHELVED = "done_shelved"  # of one that was shelved before
     RESCHEDULE = "reschedule"
     PEND = "pend"
     HURRY = "hurry"  # what is under way shall end sooner: a soft shutdown, a live migration
@@ -86,6 +87,11 @@ class Action:
 _ANY_LIVE_REBOOT = (
     "rebooting", "rebooting_hard", "resuming", "unpausing", "pausing", "suspending",
 )  # fmt: skip
+_WAIT_FOR_THE_HOST = (
+    "powering-on", "powering-off", "rebooting", "rebooting_hard", "pausing", "suspending",
+    "rescuing", "updating_password",
+)  # fmt: skip
+"""What cannot go on once the host is down, and leaves nothing elsewhere."""
 
 ACTIONS = (
     Action("start", (V.STOPPED,), ("powering-on",), V.ACTIVE, 10 * _MINUTE),
@@ -105,7 +111,7 @@ ACTIONS = (
     Action("rebuild", (V.ACTIVE, V.STOPPED, V.ERROR), ("rebuilding", "rebuild_spawning"),
            V.ACTIVE, _HOUR, clean=True, was_stopped=True),
     Action("evacuate", (V.ACTIVE, V.STOPPED, V.ERROR), ("rebuilding", "rebuild_spawning"),
-           V.ACTIVE, _HOUR, was_stopped=True),
+           V.ACTIVE, _HOUR, also=_WAIT_FOR_THE_HOST, was_stopped=True),
     Action("resize", (V.ACTIVE, V.STOPPED), ("resize_prep", "resize_migrating", "resize_finish"),
            V.RESIZED, 2 * _HOUR, clean=True),
     Action("confirm_resize", (V.RESIZED,), ("resize_confirming",), V.ACTIVE, 30 * _MINUTE,
@@ -225,10 +231,15 @@ def _building(table: _Table) -> None:
 
 
 def _shelving(table: _Table) -> None:
-    """A server that was shelved is offloaded at once, or stays as it is for a while."""
+    """A server that was shelved is offloaded at once, or stays as it is for a while; one that was
+    deleted meanwhile is restored as that.
+    """
     offloading = joined(V.SHELVED, "shelving_offloading")
     for vm in _LIVE:
         table.row(joined(vm, "shelving_image_uploading"), Event.OFFLOAD, offloading)
+    restoring = joined(V.SOFT_DELETED, "restoring")
+    table.row(restoring, Event.DONE_SHELVED, V.SHELVED)
+    table.row(restoring, Event.OFFLOAD, V.SHELVED_OFFLOADED)
 
 
 def _by_other_hands(table: _Table) -> None:

@@ -68,7 +68,7 @@ KINDS = {
                      needs_host=False),
     "change_password": Kind("change_password", "changePassword", "compute_set_admin_password",
                             "change_password", "changePassword", ability="password"),
-    "restore": Kind("restore", "restore", "compute_restore_instance", "restore"),
+    "restore": Kind("restore", "restore", "compute_restore_instance", "restore", needs_host=False),
     "soft_delete": Kind("soft_delete", "delete", "compute_soft_delete_instance", "soft_delete",
                         "delete", needs_host=False),
     "delete": Kind("delete", "delete", "compute_terminate_instance", "delete", needs_host=False),

@@ -231,6 +231,13 @@ async def _unshelved(hands: Hands, run: Run, told: Report) -> Report:
     return Report(Event.DONE, ends=True, changes=changes, facts=at_end(run))
 
 
+async def _restored(hands: Hands, run: Run) -> Told:
+    """One that was shelved is that again; others run."""
+    if run.server.shelved_image is None:
+        return await _on(hands, run)
+    return Report(Event.OFFLOAD if run.server.host is None else Event.DONE_SHELVED)
+
+
 async def _not_unshelved(hands: Hands, run: Run, why: Failed) -> Report:
     """It stays shelved; what was made and claimed for it is removed."""
     return ends.failure(run, why.reason, Event.FAIL, ends.left_there(hands, run))
@@ -240,7 +247,7 @@ PLANS: dict[str, Plan] = {
     "build": building.BUILD,
     "delete": building.DELETE,
     "soft_delete": building.SOFT_DELETE,
-    "restore": Plan((_on,)),
+    "restore": Plan((_restored,)),
     "start": Plan((_on,)),
     "stop": Plan((shut_down,)),
     "force_stop": Plan((shut_down,)),
