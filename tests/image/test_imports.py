@@ -247,7 +247,7 @@ def test_an_image_deleted_while_it_is_fetched_stays_deleted(tmp_path: Path, mirr
 
 
 def test_who_lost_the_lease_cannot_finish_the_import(
-    tmp_path: Path, database_url: str, mirror: Mirror
+    tmp_path: Path, postgres_url: str, mirror: Mirror
 ) -> None:
     async def story(here: World, mirror: Mirror) -> None:
         mirror.open.clear()
@@ -262,7 +262,7 @@ def test_who_lost_the_lease_cannot_finish_the_import(
             await asyncio.sleep(0.01)
         assert (await here.ask("GET", f"/v2/images/{image}/file")).body == DATA
 
-    run(tmp_path, mirror, story, database_url)
+    run(tmp_path, mirror, story, postgres_url)
 
 
 def test_many_imports_take_turns(

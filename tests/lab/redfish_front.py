@@ -29,11 +29,14 @@ from tests.lab.redfish_paper import Paper
 
 _ROOT = "/redfish/v1"
 _SESSIONS = f"{_ROOT}/SessionService/Sessions"
-_MONITORS = f"{_ROOT}/TaskService/TaskMonitors"
+_SERVICE = f"{_ROOT}/TaskService"
+_MONITORS = f"{_SERVICE}/TaskMonitors"
+_TASKS = f"{_SERVICE}/Tasks"
 _PAGES = {
     f"{_ROOT}/SessionService": {
         "Id": "Sessions", "Name": "Sessions", "Sessions": {"@odata.id": _SESSIONS},
     },
+    _SERVICE: {"Id": "Tasks", "Name": "Tasks", "Tasks": {"@odata.id": _TASKS}},
 }  # fmt: skip
 _PASSED_ON = ("content-type", "etag", "location")
 
@@ -57,6 +60,8 @@ class Front:
         self.patience = 2
         self.plain_task = False
         """Its tasks are plain pages with a TaskState, not monitors."""
+        self.lists_tasks = True
+        """It has a list of its tasks."""
         self.fails_with = ""
         """What tasks say when they fail; they succeed if it is empty."""
         self.waits_for: Callable[[], bool] = lambda: True
@@ -136,8 +141,12 @@ class Front:
         if path.startswith(_SESSIONS):
             self.sessions.discard(path.rpartition("/")[2])
             return _send(to, 204, b"")
-        if path.startswith(_MONITORS):
-            return self._told_of(to, int(path.rpartition("/")[2]))
+        if path.startswith((_MONITORS, f"{_TASKS}/")):
+            return self._told_of(to, int(path.rpartition("/")[2]), plain=path.startswith(_TASKS))
+        if path == _TASKS:
+            members = [{"@odata.id": f"{_TASKS}/{n}"} for n in range(len(self.tasks))]
+            page = {"@odata.id": path, "Name": "Tasks", "Members": members}
+            return _send(to, 200, json.dumps(page).encode())
         if path in _PAGES:
             return _send(to, 200, json.dumps({"@odata.id": path, **_PAGES[path]}).encode())
         return self._pass_on(to, path, body)
@@ -155,6 +164,9 @@ class Front:
             page = found.json()
             page["SessionService"] = {"@odata.id": f"{_ROOT}/SessionService"}
             page["Links"] = {"Sessions": {"@odata.id": _SESSIONS}}
+            page.pop("Tasks", None)
+            if self.lists_tasks:
+                page["Tasks"] = {"@odata.id": _SERVICE}
             content = json.dumps(page).encode()
         headers = {k: v for k, v in found.headers.items() if k.lower() in _PASSED_ON}
         return _send(to, found.status_code, content, headers)
@@ -163,7 +175,7 @@ class Front:
         headers = {"Content-Type": "application/json"} if body else {}
         return self._behind.request(method, path, content=body, headers=headers)
 
-    def _told_of(self, to: BaseHTTPRequestHandler, number: int) -> None:
+    def _told_of(self, to: BaseHTTPRequestHandler, number: int, *, plain: bool) -> None:
         if number >= len(self.tasks):
             return _send(to, 404, b"{}")
         task = self.tasks[number]
@@ -182,7 +194,8 @@ class Front:
         elif not self.waits_for():
             state = "Pending"
         page = {"Id": str(number), "Name": "Task", "TaskState": state, "Messages": words}
-        if self.plain_task or self.fails_with:
+        page["Payload"] = {"TargetUri": task.order[1], "JsonBody": task.order[2].decode()}
+        if plain or self.plain_task or self.fails_with:
             return _send(to, 200, json.dumps(page).encode())
         if task.answer is None:
             return _send(to, 202, json.dumps({"TaskState": state}).encode(), {"Retry-After": "0"})

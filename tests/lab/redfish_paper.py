@@ -10,6 +10,12 @@ from typing import Any
 import httpx
 
 SYSTEM = "/redfish/v1/Systems/1"
+MANAGER = "/redfish/v1/Managers/1"
+CHASSIS = "/redfish/v1/Chassis/1"
+_ADAPTERS = f"{CHASSIS}/NetworkAdapters"
+ADAPTER = f"{_ADAPTERS}/Slot1"
+UPDATE = "/redfish/v1/UpdateService"
+_FLASH = f"{UPDATE}/Actions/UpdateService.SimpleUpdate"
 MEDIA = f"{SYSTEM}/VirtualMedia"
 CD = f"{MEDIA}/Cd"
 BIOS = f"{SYSTEM}/Bios"
@@ -17,7 +23,11 @@ _SETTINGS = f"{BIOS}/Settings"
 
 
 class Paper:
-    """One system with a CD drive and one BIOS setting."""
+    """One system with a CD drive, one BIOS setting, and firmware in three parts.
+
+    An image's name says what is in it: `bios-2.0.bin` is version 2.0 for the BIOS. The BMC has its
+    own at once, the others have theirs when the machine starts.
+    """
 
     def __init__(self) -> None:
         self.is_on = False
@@ -27,6 +37,11 @@ class Paper:
         self.shows_image = True
         self.starts: list[str] = []
         """What it started from, each time: an image's address, or `disk`."""
+        self.versions = {"bios": "1.0", "bmc": "1.0", "nic": "1.0"}
+        self.flashed: list[dict[str, Any]] = []
+        """What it was told to flash, each time."""
+        self.wants_targets = False
+        self._flashed: dict[str, str] = {}
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -41,6 +56,8 @@ class Paper:
             status = 404 if page is None else 200
             return httpx.Response(status, json={"@odata.id": place, **(page or {})})
         body = json.loads(content) if content else {}
+        if place == _FLASH:
+            return self._flash(body)
         match method, place.removeprefix(SYSTEM):
             case "POST", "/Reset":
                 self._reset(body["ResetType"])
@@ -56,11 +73,20 @@ class Paper:
                 self.settings |= body["Attributes"]
         return httpx.Response(204)
 
+    def _flash(self, body: dict[str, Any]) -> httpx.Response:
+        if self.wants_targets and not body.get("Targets"):
+            return httpx.Response(400, json={"error": {"message": "Targets is missing"}})
+        self.flashed.append(body)
+        part, _, version = body["ImageURI"].rpartition("/")[2].removesuffix(".bin").partition("-")
+        (self.versions if part == "bmc" else self._flashed)[part] = version
+        return httpx.Response(204)
+
     def _reset(self, kind: str) -> None:
         if kind == "ForceOff":
             self.is_on = False
         elif kind == "ForceRestart" or not self.is_on:
             self.is_on = True
+            self.versions |= self._flashed
             medium = self.image if self.starts_from == "Cd" else None
             self.starts.append(medium or "disk")
 
@@ -71,6 +97,24 @@ class Paper:
             "/redfish/v1": {
                 "Id": "Root", "Name": "Root", "RedfishVersion": "1.13.0",
                 "Systems": {"@odata.id": "/redfish/v1/Systems"},
+                "UpdateService": {"@odata.id": UPDATE},
+            },
+            UPDATE: {
+                "Id": "Updates", "Name": "Updates",
+                "Actions": {"#UpdateService.SimpleUpdate": {"target": _FLASH}},
+            },
+            MANAGER: {"Id": "1", "Name": "BMC", "FirmwareVersion": self.versions["bmc"]},
+            CHASSIS: {
+                "Id": "1", "Name": "Chassis", "ChassisType": "RackMount",
+                "NetworkAdapters": {"@odata.id": _ADAPTERS},
+            },
+            _ADAPTERS: {
+                "Name": "Adapters", "Members": [{"@odata.id": ADAPTER}], "Members@odata.count": 1,
+            },
+            ADAPTER: {
+                "Id": "Slot1", "Name": "Adapter", "Manufacturer": "Paper", "Model": "A4",
+                "SerialNumber": "7",
+                "Controllers": [{"FirmwarePackageVersion": self.versions["nic"]}],
             },
             SYSTEM: {
                 "Id": "1", "Name": "System", "PowerState": "On" if self.is_on else "Off",
@@ -79,7 +123,10 @@ class Paper:
                     "BootSourceOverrideEnabled": "Once",
                     "BootSourceOverrideTarget@Redfish.AllowableValues": ["None", "Hdd", "Cd"],
                 },
-                "Bios": {"@odata.id": BIOS},
+                "Bios": {"@odata.id": BIOS}, "BiosVersion": self.versions["bios"],
+                "Links": {
+                    "ManagedBy": [{"@odata.id": MANAGER}], "Chassis": [{"@odata.id": CHASSIS}],
+                },
                 "VirtualMedia": {"@odata.id": MEDIA},
                 "Actions": {"#ComputerSystem.Reset": {
                     "target": f"{SYSTEM}/Reset", "ResetType@Redfish.AllowableValues": resets,

@@ -4,7 +4,6 @@ Imported with httpx when there is something to fetch. Redirects are followed her
 is checked as the first address was, and none leads from https back to http.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -46,9 +45,8 @@ class Download:
 @asynccontextmanager
 async def download(guard: Guard, uri: str) -> AsyncIterator[Download]:
     """Begin a download; ended when left."""
-    transport = await asyncio.to_thread(GuardedTransport, guard)  # reads all certificates
     async with httpx.AsyncClient(
-        transport=transport, timeout=SILENCE_S, follow_redirects=False,
+        transport=GuardedTransport(guard), timeout=SILENCE_S, follow_redirects=False,
         trust_env=False,
     ) as client:  # fmt: skip
         answer = await _final(client, uri)

@@ -3,7 +3,7 @@
 The real ironic-python-agent looks its node up, inspects, writes an image and cleans; a UEFI machine
 is deployed from virtual media and boots what was written; a machine with an IPMI BMC is inspected
 by its ramdisk; machines are rescued over Redfish and over IPMI; a BMC that does everything by tasks
-begins anew three times in a deploy and a clean.
+begins anew three times in a deploy and a clean; sushy-emulator flashes a BIOS.
 """
 
 import sys
@@ -20,6 +20,7 @@ from tests.baremetal.real.real_agent import agent
 from tests.lab import Mode
 from tests.lab import lab_host
 from tests.lab import tiny_disk
+from tests.lab import tiny_guest
 from tests.lab.bmc import ipmi_bmc
 from tests.lab.bmc import redfish_bmcs
 from tests.lab.bmc import with_pool
@@ -151,6 +152,30 @@ def a_bmc_begins_anew_in_a_deploy_and_a_clean(lab, folder):
     guest.remove()
 
 
+def a_bios_is_flashed_by_the_emulator(lab, folder):
+    """It wants to know the target, has no list of tasks, and flashes at once."""
+    guest = tiny_guest(lab)
+    with (
+        redfish_bmcs(folder / "bmc", with_pool(lab)) as bmcs,
+        running_server(folder) as server,
+    ):
+        node = Life.enrol(server, driver="redfish", driver_info=bmcs.driver_info(guest.uuid))
+        node.verb("manage", "manageable")
+
+        def version():
+            parts = node.ask("GET", "/firmware", status=200).json()["firmware"]
+            return next(part for part in parts if part["component"] == "bios")
+
+        major, minor, *rest = version()["current_version"].split(".")
+        image = {"component": "bios", "url": "http://files.invalid/bios.bin"}
+        step = {"interface": "firmware", "step": "update", "args": {"settings": [image]}}
+        shown = node.verb("clean", "manageable", clean_steps=[step])
+        after = ".".join([major, str(int(minor) + 1), *rest])
+        assert (version()["current_version"], version()["last_version_flashed"]) == (after, after)
+        assert (shown["power_state"], guest.is_on()) == ("power off", False)
+    guest.remove()
+
+
 def ironic_python_agent_inspects_deploys_and_cleans(lab, folder):
     """The agent itself, with a machine of files below it; it runs while the BMC says power on."""
     disk, mac = folder / "disk", "52:54:00:77:00:01"
@@ -209,6 +234,7 @@ def main():
         a_machine_is_inspected_by_its_ramdisk,
         machines_are_rescued_over_redfish_and_ipmi,
         a_bmc_begins_anew_in_a_deploy_and_a_clean,
+        a_bios_is_flashed_by_the_emulator,
     ):
         if sys.argv[1:] and life.__name__ not in sys.argv[1:]:
             continue

@@ -371,9 +371,9 @@ def test_servicing_runs_its_steps_and_keeps_the_workload(tmp_path):
         async with running(tmp_path, work=True) as app:
             uuid = await app.make_node(instance_uuid="22222222-2222-4222-8222-222222222222")
             await lead(app, uuid, "manage", "provide", "active")
-            await verb(
-                app, uuid, "service", service_steps=[{"interface": "firmware", "step": "update"}]
-            )
+            image = {"component": "bmc", "url": "http://a/bmc-2.0.bin"}
+            step = {"interface": "firmware", "step": "update", "args": {"settings": [image]}}
+            await verb(app, uuid, "service", service_steps=[step])
             node = await until(app, uuid, "active")
             assert node.instance_uuid == "22222222-2222-4222-8222-222222222222"
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from siderite.baremetal.domain import firmware
 from siderite.baremetal.domain.node_machine import VERBS
 from siderite.baremetal.domain.steps import NOT_ON_CHILDREN
 from siderite.baremetal.domain.steps import ORDER
@@ -235,6 +236,8 @@ def step(key: str, item: Any, needs: Sequence[str], known: Sequence[str]) -> Jso
         if name in item and not isinstance(item[name], kind):
             raise Invalid(f"Invalid {key}: {name} must be {form}.")
     _check_wait(key, item)
+    if (item["interface"], item["step"]) == ("firmware", "update"):
+        firmware.updates(item.get("args", {}).get("settings"))
     _check_children(key, item)
     numbers = {name: _number(key, name, item[name]) for name in _NUMBERS if name in item}
     return {**item, **numbers}

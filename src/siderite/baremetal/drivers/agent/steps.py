@@ -113,14 +113,20 @@ class AgentSteps:
         if family in RESCUE_STEPS:
             return RESCUE_STEPS[family]
         kind = at.interfaces.get("deploy") or "direct"
-        return [*_STEPS.get((kind, family), []), *self._own.get(family, [])]
+        # A node whose interface is such as no-bios is not to be touched there.
+        own = [
+            step
+            for step in self._own.get(family, [])
+            if at.interfaces.get(step.interface) != f"no-{step.interface}"
+        ]
+        return [*_STEPS.get((kind, family), []), *own]
 
     async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step]:
         """A ramdisk is booted before, and left after, steps that need one. Cleaning that switched
         the machine on ends with it off; one that must stay on leaves its ramdisk for its disk.
         """
         in_band = any(step.in_band for step in chosen)
-        starts = any(step.interface == "bios" for step in chosen)
+        starts = any(step.interface in ("bios", "firmware") for step in chosen)
         if family is Family.CLEAN and starts and not in_band and not at.stays_on:
             return [*chosen, _LEAVE]
         if family is Family.DEPLOY or not in_band:

@@ -18,6 +18,8 @@ from siderite.baremetal.drivers.properties import REDFISH
 from siderite.baremetal.drivers.redfish.board import RedfishBoard
 from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.redfish.console import RedfishConsole
+from siderite.baremetal.drivers.redfish.firmware import STEPS as FIRMWARE_STEPS
+from siderite.baremetal.drivers.redfish.firmware import RedfishFirmware
 from siderite.baremetal.drivers.redfish.inside import RedfishInside
 from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.redfish.media import RedfishMedia
@@ -55,17 +57,19 @@ def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent, sol: Console)
         properties, found = await inside.inspect(at)
         return Done({"properties": {**at.properties, **properties}}, found=found)
 
+    out_of_band = [*STEPS, *FIRMWARE_STEPS]
     steps = AgentSteps(
         Booter(switch, board, media, ramdisks, tasks),
         agent,
         own={
             Family.INSPECT: [INSPECT],
-            **dict.fromkeys((Family.CLEAN, Family.DEPLOY, Family.SERVICE), STEPS),
+            **dict.fromkeys((Family.CLEAN, Family.DEPLOY, Family.SERVICE), out_of_band),
         },
         extra={
             "inspect.inspect": inspect,
             "bios.apply_configuration": settings.apply,
             "bios.factory_reset": settings.reset,
+            "firmware.update": RedfishFirmware(lines, switch, inside, tasks).update,
         },
     )
     ready = Ready(ramdisks)

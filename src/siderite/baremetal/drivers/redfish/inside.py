@@ -12,6 +12,7 @@ from siderite.baremetal.domain.hardware import Json
 from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.redfish.lines import Lines
+from siderite.baremetal.drivers.redfish.update_service import adapters
 
 _GIB = 1 << 30
 _ARCHITECTURES = {"x86-64": "x86_64", "x86": "x86_64", "ARM-A64": "aarch64", "OEM": None}
@@ -83,6 +84,15 @@ def _components(system: Any) -> list[FirmwareComponent]:
                 FirmwareComponent("bmc", manager.firmware_version, model=manager.model or None)
             )
             break
+    for adapter in adapters(system):
+        version = next((one.firmware_package_version for one in adapter.controllers or ()), None)
+        if version:
+            found.append(
+                FirmwareComponent(
+                    f"nic:{adapter.identity}", version, vendor=adapter.manufacturer or None,
+                    model=adapter.model or None, serial_number=adapter.serial_number or None,
+                )
+            )  # fmt: skip
     return found
 
 

@@ -1,0 +1,257 @@
+"""Flashing firmware over Redfish: the step `firmware.update`.
+
+One part after the other. What a BMC had before it is told (the part's version, its tasks) is
+recorded on the node first: whoever carries on after a crash, or after an answer that was lost,
+finds by it whether the BMC was told, and does not tell it twice. Then its task is followed, over
+restarts of ours and of the BMC, which is away for minutes if the firmware is its own. Other parts
+take theirs at a start of the machine, so that is started anew, once for each; and the part is given
+time to show its new version.
+"""
+
+import zlib
+from collections.abc import Callable
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from siderite.baremetal.domain.firmware import Update
+from siderite.baremetal.domain.firmware import updates
+from siderite.baremetal.domain.hardware import FirmwareComponent
+from siderite.baremetal.domain.hardware import Found
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import Task
+from siderite.baremetal.drivers.contract import TaskEnd
+from siderite.baremetal.drivers.contract import Tasks
+from siderite.baremetal.drivers.contract import UnderWay
+from siderite.baremetal.drivers.redfish import update_service
+from siderite.baremetal.drivers.redfish.inside import RedfishInside
+from siderite.baremetal.drivers.redfish.lines import Lines
+from siderite.baremetal.drivers.switch import Switch
+from siderite.core.clock import now as wall_clock
+from siderite.core.errors import Invalid
+
+MEMORY = "firmware_update"
+STEPS = [Step("firmware", "update")]
+PATIENCE = 30
+"""How often a task that does not run is asked for before the machine is started for it."""
+LOOKS = 3
+"""How often a part is looked for before it is said to be missing."""
+SETTLE_S, LOOK_S = 300.0, 5.0
+"""How long a part may take to show another version, and how often it is looked at meanwhile."""
+SURE_S = 600.0
+"""For how long a BMC's tasks tell whether it was told; it forgets them in time."""
+_MOST_TASKS = 20
+
+
+class Phase(StrEnum):
+    """What is next for a part."""
+
+    LOOK = "look"
+    TELL = "tell"
+    FOLLOW = "follow"
+    START = "start"
+    SETTLE = "settle"
+
+
+class Place(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far it is, as the node has it."""
+
+    token: str
+    index: int = 0
+    phase: Phase = Phase.LOOK
+    was: str | None = None
+    """The version before."""
+    known: list[int] | None = None
+    """The BMC's tasks before, each as a number; None if it has no list of them."""
+    since: float = 0.0
+    task: Task | None = None
+    patience: int = PATIENCE
+    has_started: bool = False
+    is_lost: bool = False
+    """The BMC forgot its task before it was seen to end."""
+
+    def at(self, phase: Phase, reason: str, **changes: Any) -> Wait:
+        """Go on from there, at once, when that is recorded."""
+        after = msgspec.structs.replace(self, phase=phase, **changes)
+        return Wait(reason, 0.0, remember={MEMORY: msgspec.to_builtins(after)})
+
+
+class RedfishFirmware:
+    """Flashes parts of a machine."""
+
+    def __init__(
+        self,
+        lines: Lines,
+        switch: Switch,
+        inside: RedfishInside,
+        tasks: Tasks,
+        *,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
+        self._lines = lines
+        self._switch = switch
+        self._inside = inside
+        self._tasks = tasks
+        self._clock = clock
+        self._noted: set[str] = set()
+
+    async def update(self, at: Endpoint, step: Step, token: str) -> Outcome:
+        """Give parts the firmware that `settings` of the step's arguments names, in this order."""
+        try:
+            wanted = updates(step.args.get("settings"))
+        except Invalid as why:
+            return Failed(why.sentence)
+        place = _place(at, token)
+        if place.index >= len(wanted):
+            found = Found(firmware=list(await self._inside.components(at)))
+            starts = any(one.component != "bmc" for one in wanted)
+            return Done({"power_state": "power on"} if starts else {}, {MEMORY: None}, found)
+        wish = wanted[place.index]
+        match place.phase:
+            case Phase.LOOK:
+                return await self._look(at, place, wanted)
+            case Phase.TELL:
+                return await self._tell(at, place, wish)
+            case Phase.FOLLOW:
+                return await self._follow(at, place, wish)
+            case Phase.START:
+                return await self._start(at, place, wish)
+            case Phase.SETTLE:
+                return await self._settle(at, place, wish)
+
+    async def _look(self, at: Endpoint, place: Place, wanted: Sequence[Update]) -> Outcome:
+        parts = {one.component: one for one in await self._inside.components(at)}
+        lacks = [one.component for one in wanted[place.index :] if one.component not in parts]
+        if lacks:
+            has = ", ".join(parts) or "none"
+            reason = f"{at.bmc} shows no firmware of {lacks[0]!r}; it has: {has}."
+            # One that has just begun anew may not show all yet.
+            is_over = place.patience <= PATIENCE - LOOKS
+            return Failed(reason) if is_over else _fewer(place, reason, LOOK_S)
+        wish = wanted[place.index]
+        paths = await self._lines.system(at, "its tasks", update_service.tasks)
+        known = None if paths is None else sorted(map(_number, paths))
+        if known is None:
+            self._noted.add(f"{place.token}/{place.index}")
+        return place.at(
+            Phase.TELL, f"the BMC is to be told of new firmware for {wish.component}",
+            was=parts[wish.component].current_version, known=known, since=self._clock(),
+            patience=PATIENCE,
+        )  # fmt: skip
+
+    async def _tell(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
+        """Tell the BMC, unless it shows that it was told."""
+        doing = f"new firmware for {wish.component}"
+        if place.known is None:
+            key = f"{place.token}/{place.index}"
+            if key not in self._noted:
+                return _unknown(at, wish)
+            self._noted.discard(key)
+        else:
+            task = await self._was_told(at, place, wish, doing)
+            if task is not None:
+                return place.at(Phase.FOLLOW, "the BMC has a task for it", task=task)
+            if _changed(await self._inside.components(at), place, wish):
+                return self._next_after_end(place, wish)
+            if self._clock() - place.since > SURE_S:
+                return _unknown(at, wish)
+        task = await self._lines.order(
+            at, doing, lambda system: update_service.tell(system, wish.component, wish.url)
+        )
+        if task is None:
+            return self._next_after_end(place, wish)
+        return place.at(Phase.FOLLOW, "the BMC was told, and has a task for it", task=task)
+
+    async def _was_told(self, at: Endpoint, place: Place, wish: Update, doing: str) -> Task | None:
+        """The task that the BMC has made of this very order, if there is one."""
+        paths = await self._lines.system(at, "its tasks", update_service.tasks)
+        new = [path for path in paths or () if _number(path) not in (place.known or ())]
+        for path in new[-_MOST_TASKS:]:
+            answer = await self._lines.page(at, "one of its tasks", path)
+            if answer is not None and update_service.is_update(answer, wish.url):
+                return Task(path, doing)
+        return None
+
+    async def _follow(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
+        if place.task is None:
+            return self._next_after_end(place, wish)
+        end = await self._tasks.ask(at, place.task)
+        if not isinstance(end, UnderWay):
+            return self._next_after_end(place, wish, is_lost=end is TaskEnd.LOST)
+        if end.is_running or wish.component == "bmc" or place.has_started:
+            return end.wait
+        if place.patience > 0:
+            return _fewer(place, end.reason, end.again_in)
+        return place.at(Phase.START, "the machine is to start, which its BMC waits for")
+
+    def _next_after_end(self, place: Place, wish: Update, *, is_lost: bool = False) -> Wait:
+        """The BMC is done with it: the machine starts with what is new, if it has not."""
+        starts = wish.component != "bmc" and not place.has_started
+        phase = Phase.START if starts else Phase.SETTLE
+        return place.at(
+            phase, f"the BMC has ended the update of {wish.component}",
+            task=None, since=self._clock(), is_lost=is_lost,
+        )  # fmt: skip
+
+    async def _start(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
+        token = f"{place.token}/{place.index}"
+        outcome = await self._switch.set(at, PowerTarget.REBOOT, token)
+        if not isinstance(outcome, Done):
+            return outcome
+        phase = Phase.SETTLE if place.task is None else Phase.FOLLOW
+        waiting = place.at(
+            phase, f"the machine starts with new firmware for {wish.component}",
+            has_started=True, since=self._clock(),
+        )  # fmt: skip
+        return msgspec.structs.replace(waiting, remember={**outcome.remember, **waiting.remember})
+
+    async def _settle(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
+        """Until the part shows another version, or as long as it was to be given."""
+        has_changed = _changed(await self._inside.components(at), place, wish)
+        took = self._clock() - place.since
+        limit = SETTLE_S if wish.wait is None else wish.wait
+        if took < limit and (wish.wait is not None or not has_changed):
+            shows = "another version" if has_changed else f"version {place.was}"
+            reason = f"{wish.component} shows {shows}; it is given {limit:g} s"
+            return Wait(reason, min(LOOK_S, limit - took))
+        if place.is_lost and not has_changed:
+            return _unknown(at, wish)
+        after = Place(place.token, place.index + 1)
+        return after.at(Phase.LOOK, f"the update of {wish.component} has ended")
+
+
+def _place(at: Endpoint, token: str) -> Place:
+    memory = at.driver_internal_info.get(MEMORY)
+    if isinstance(memory, dict) and memory.get("token") == token:
+        return msgspec.convert(memory, Place)
+    return Place(token)
+
+
+def _fewer(place: Place, reason: str, again_in: float) -> Wait:
+    """Wait, with less patience for the next time."""
+    after = msgspec.structs.replace(place, patience=place.patience - 1)
+    return Wait(reason, again_in, remember={MEMORY: msgspec.to_builtins(after)})
+
+
+def _changed(parts: Sequence[FirmwareComponent], place: Place, wish: Update) -> bool:
+    versions = {one.component: one.current_version for one in parts}
+    return versions.get(wish.component) not in (None, place.was)
+
+
+def _number(path: str) -> int:
+    return zlib.crc32(path.rstrip("/").encode())
+
+
+def _unknown(at: Endpoint, wish: Update) -> Failed:
+    return Failed(
+        f"It cannot be told whether {at.bmc} has flashed {wish.component}: it shows the same"
+        " version, and no task for it. Nothing was flashed twice; look at the BMC, then ask again."
+    )

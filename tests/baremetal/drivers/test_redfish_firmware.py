@@ -1,0 +1,296 @@
+"""Flashing over Redfish: each part once, whatever breaks in between.
+
+sushy-emulator flashes a BIOS at once and nothing else (`test_redfish.py` has it do that), so the
+BMC is `tests.lab.redfish_front` with its tasks, restarts and forgotten sessions, and the machine
+that of paper, which has a version for each part.
+"""
+
+import asyncio
+from contextlib import contextmanager
+
+import pytest
+
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.redfish import Lines
+from siderite.baremetal.drivers.redfish import firmware
+from siderite.baremetal.drivers.redfish.button import RedfishButton
+from siderite.baremetal.drivers.redfish.firmware import MEMORY
+from siderite.baremetal.drivers.redfish.firmware import RedfishFirmware
+from siderite.baremetal.drivers.redfish.inside import RedfishInside
+from siderite.baremetal.drivers.redfish.tasks import RedfishTasks
+from siderite.baremetal.drivers.switch import Switch
+from tests.baremetal.drivers.machine import Machine
+from tests.baremetal.drivers.test_redfish_tasks import process
+from tests.lab.redfish_paper import ADAPTER
+from tests.lab.redfish_paper import SYSTEM
+
+URL = "https://files.invalid/%s.bin"
+
+
+def asked(*images, **more):
+    """The step that flashes these; `bios-2.0` is for the BIOS."""
+    parts = {"nic": "nic:Slot1"}
+    settings = [
+        {"component": parts.get(name.partition("-")[0], name.partition("-")[0]), "url": URL % name}
+        | more
+        for name in images
+    ]
+    return Step("firmware", "update", args={"settings": settings})
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    """What takes minutes takes none."""
+    monkeypatch.setattr(firmware, "LOOK_S", 0.001)
+
+
+@pytest.fixture
+def machine(front):
+    front.by_task = lambda method, path: "SimpleUpdate" in path
+    made = Machine({**front.driver_info, "redfish_system_id": SYSTEM})
+    made.pause_s = 0.001
+    return made
+
+
+class Hands:
+    """Flashes with a process of its own each time it is asked."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    async def __call__(self, at, step):
+        with process(self._folder) as driver:
+            return await driver.steps.run(at, Family.CLEAN, step, "work/0")
+
+
+@contextmanager
+def flashing(clock):
+    """The part that flashes, by another clock."""
+    lines = Lines(threads=2)
+    tasks = RedfishTasks(lines)
+    switch = Switch(RedfishButton(lines), tasks=tasks)
+    try:
+        yield RedfishFirmware(lines, switch, RedfishInside(lines), tasks, clock=clock)
+    finally:
+        lines.close()
+
+
+def test_parts_are_flashed_one_after_the_other_by_whichever_process(
+    paper, front, machine, tmp_path
+):
+    hands, step = Hands(tmp_path), asked("bios-2.0", "nic-3.0", "bmc-4.0")
+    paper.is_on = True
+
+    async def story():
+        done = await machine.until_done(lambda at: hands(at, step))
+        assert isinstance(done, Done), done
+        assert {one.component: one.current_version for one in done.found.firmware} == {
+            "bios": "2.0", "nic:Slot1": "3.0", "bmc": "4.0",
+        }  # fmt: skip
+        assert done.found.firmware[-1].serial_number == "7"
+        assert done.changes == {"power_state": "power on"}
+        assert done.remember[MEMORY] is None
+
+    asyncio.run(story())
+    assert [told["ImageURI"] for told in paper.flashed] == [
+        URL % name for name in ("bios-2.0", "nic-3.0", "bmc-4.0")
+    ]
+    assert {told["TransferProtocol"] for told in paper.flashed} == {"HTTPS"}
+    assert len(paper.starts) == 2, "once for each that is not the BMC's"
+    assert front.told("SimpleUpdate") == 3
+
+
+def test_an_order_whose_answer_was_lost_is_found_among_the_bmcs_tasks(
+    paper, front, machine, tmp_path
+):
+    hands, step = Hands(tmp_path), asked("bios-2.0")
+
+    async def story():
+        for image in ("bios-0.1", "bios-2.0"):  # tasks of an earlier day are not taken for it
+            machine.memory = {}
+            await machine.until_done(lambda at, image=image: hands(at, asked(image)))
+        paper.versions["bios"] = "1.0"
+        before = len(paper.flashed)
+        machine.memory = {}
+        while machine.memory.get(MEMORY, {}).get("phase") != "tell":
+            machine.memory |= (await hands(machine.at, step)).remember
+        await hands(machine.at, step)  # killed before it is noted that the BMC was told
+        assert front.told("SimpleUpdate") == 3
+        done = await machine.until_done(lambda at: hands(at, step))
+        assert isinstance(done, Done), done
+        assert front.told("SimpleUpdate") == 3
+        assert len(paper.flashed) == before + 1
+        assert paper.versions["bios"] == "2.0"
+
+    asyncio.run(story())
+
+
+def test_without_a_list_of_tasks_nothing_is_flashed_that_may_have_been(
+    paper, front, machine, tmp_path
+):
+    front.lists_tasks = False
+    hands, step = Hands(tmp_path), asked("bios-2.0")
+
+    async def story():
+        while machine.memory.get(MEMORY, {}).get("phase") != "tell":
+            machine.memory |= (await hands(machine.at, step)).remember
+        failed = await hands(machine.at, step)
+        assert isinstance(failed, Failed)
+        assert "cannot be told" in failed.reason
+        assert paper.flashed == []
+        machine.memory = {}
+        with process(tmp_path) as driver:  # one process knows what it did
+            done = await machine.until_done(
+                lambda at: driver.steps.run(at, Family.CLEAN, step, "work/1")
+            )
+        assert isinstance(done, Done), done
+        assert len(paper.flashed) == 1
+
+    asyncio.run(story())
+
+
+def test_a_bmc_that_begins_anew_with_its_own_firmware_is_waited_for(
+    paper, front, machine, tmp_path
+):
+    front.patience = 10**6
+    hands, step = Hands(tmp_path), asked("bmc-2.0")
+
+    async def story():
+        while not front.tasks:
+            machine.memory |= (await hands(machine.at, step)).remember
+        order = front.tasks[0].order
+        assert "has not ended" in (await hands(machine.at, step)).reason
+        front.stop()
+        for _ in range(3):
+            away = await hands(machine.at, step)
+            assert isinstance(away, Wait)
+            assert "could not be reached" in away.reason
+        paper.request(*order[:2], content=order[2], headers={})  # it flashes, and begins anew
+        front.start()
+        done = await machine.until_done(lambda at: hands(at, step))
+        assert isinstance(done, Done), done
+        assert done.changes == {}
+        assert {one.component: one.current_version for one in done.found.firmware}["bmc"] == "2.0"
+
+    asyncio.run(story())
+    assert front.told("SimpleUpdate") == 1
+    assert paper.starts == [], "the machine goes on meanwhile"
+
+
+def test_a_bmc_that_forgot_its_task_and_shows_the_old_version_is_not_believed(
+    paper, front, machine, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(firmware, "SETTLE_S", 0.0)
+    front.patience = 10**6
+    hands, step = Hands(tmp_path), asked("bmc-2.0")
+
+    async def story():
+        while not front.tasks:
+            machine.memory |= (await hands(machine.at, step)).remember
+        front.stop()
+        front.start()
+        failed = await machine.until_done(lambda at: hands(at, step))
+        assert isinstance(failed, Failed)
+        assert "cannot be told" in failed.reason
+
+    asyncio.run(story())
+    assert paper.flashed == []
+
+
+def test_an_update_that_waits_for_a_start_gets_it(paper, front, machine, tmp_path):
+    front.plain_task = True
+    front.waits_for = lambda: bool(paper.starts)
+    hands, step = Hands(tmp_path), asked("nic-2.0", wait=0)
+
+    async def story():
+        done = await machine.until_done(lambda at: hands(at, step))
+        assert isinstance(done, Done), done
+
+    asyncio.run(story())
+    assert len(paper.starts) == 1
+    assert len(paper.flashed) == 1
+
+
+def test_what_a_bmc_refuses_or_lacks_is_told_and_nothing_more_is_flashed(
+    paper, front, machine, tmp_path
+):
+    hands = Hands(tmp_path)
+
+    async def story():
+        step = Step(
+            "firmware", "update",
+            args={"settings": [
+                {"component": "bios", "url": URL % "bios-2.0"},
+                {"component": "nic:Slot9", "url": URL % "nic-2.0"},
+            ]},
+        )  # fmt: skip
+        failed = await machine.until_done(lambda at: hands(at, step))
+        assert isinstance(failed, Failed)
+        assert "nic:Slot9" in failed.reason and "nic:Slot1" in failed.reason
+        assert front.told("SimpleUpdate") == 0
+        front.fails_with = "the image is not signed"
+        machine.memory = {}
+        failed = await machine.until_done(lambda at: hands(at, asked("bios-2.0", "bmc-2.0")))
+        assert isinstance(failed, Failed)
+        assert "the image is not signed" in failed.reason
+        assert (front.told("SimpleUpdate"), paper.flashed) == (1, [])
+
+    asyncio.run(story())
+
+
+def test_a_bmc_that_wants_to_know_the_part_is_told(paper, front, machine, tmp_path):
+    front.by_task = lambda method, path: False
+    paper.wants_targets = True
+    hands = Hands(tmp_path)
+
+    async def story():
+        done = await machine.until_done(lambda at: hands(at, asked("nic-2.0", "bios-2.0")))
+        assert isinstance(done, Done), done
+
+    asyncio.run(story())
+    assert [told["Targets"] for told in paper.flashed] == [[ADAPTER], [SYSTEM]]
+
+
+def test_a_part_is_given_the_time_that_was_asked_for_and_then_no_more(paper, front, machine):
+    now = [1000.0]
+
+    async def story():
+        with flashing(lambda: now[0]) as hands:
+            for more, limit in (({"wait": 90}, 90.0), ({}, 300.0)):
+                paper.versions["bmc"] = "2.0"  # the same as the image's
+                machine.memory = {}
+                step = asked("bmc-2.0", **more)
+                while machine.memory.get(MEMORY, {}).get("phase") != "settle":
+                    machine.memory |= (await hands.update(machine.at, step, "t")).remember
+                for seconds in (0.0, limit - 1.0):
+                    now[0] = machine.memory[MEMORY]["since"] + seconds
+                    waiting = await hands.update(machine.at, step, "t")
+                    assert isinstance(waiting, Wait)
+                    assert f"{limit:g} s" in waiting.reason
+                now[0] += 2.0
+                assert isinstance(
+                    await machine.until_done(lambda at, step=step: hands.update(at, step, "t")),
+                    Done,
+                )
+
+    asyncio.run(story())
+
+
+def test_a_bmc_whose_tasks_are_too_old_to_tell_is_not_told_again(paper, front, machine):
+    now = [1000.0]
+
+    async def story():
+        with flashing(lambda: now[0]) as hands:
+            step = asked("bios-2.0")
+            machine.memory |= (await hands.update(machine.at, step, "t")).remember
+            now[0] += firmware.SURE_S + 1
+            failed = await hands.update(machine.at, step, "t")
+            assert isinstance(failed, Failed)
+            assert "cannot be told" in failed.reason
+
+    asyncio.run(story())
+    assert paper.flashed == []
