@@ -193,8 +193,9 @@ class Front:
             words = [{"Message": self.fails_with or task.answer[1].decode()}] if failed else []
         elif not self.waits_for():
             state = "Pending"
-        page = {"Id": str(number), "Name": "Task", "TaskState": state, "Messages": words}
-        page["Payload"] = {"TargetUri": task.order[1], "JsonBody": task.order[2].decode()}
+        payload = {"TargetUri": task.order[1], "JsonBody": task.order[2].decode()}
+        page: dict[str, Any] = {"Id": str(number), "Name": "Task", "TaskState": state}
+        page |= {"Messages": words, "Payload": payload}
         if plain or self.plain_task or self.fails_with:
             return _send(to, 200, json.dumps(page).encode())
         if task.answer is None:
