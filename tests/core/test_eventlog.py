@@ -55,6 +55,46 @@ def test_facts_are_read_in_order_with_what_they_say(database_url):
     asyncio.run(story())
 
 
+def test_what_is_about_a_resource_is_found_wherever_the_log_ends(database_url):
+    """Where the index holds all of it, none of it, and a part."""
+
+    async def story():
+        async with migrated(database_url) as store:
+            names = ["a", "b", "c", "b", "b"]
+            told = []
+            for length in (3, 511, 512, 513, 1023, 1024, 1030):
+                some = [fact(names[n % 5], n) for n in range(len(told), length)]
+                await store.commit(written(*some))
+                told += some
+                await placed(store)
+                for name in ("a", "b", "none"):
+                    await _finds_what_the_log_has(store, name, told)
+            await store.commit([Op("DELETE FROM events WHERE seq <= 700")])
+            await _finds_what_the_log_has(store, "b", told, gone=700)
+
+    asyncio.run(story())
+
+
+async def _finds_what_the_log_has(store, name, told, gone=0):
+    wanted, end = eventlog.Wanted(resource=name), len(told)
+    there = [n for n, each in enumerate(told, 1) if each.resource == name and n > gone]
+    found, _ = await eventlog.page(store, wanted, after=0, limit=2000, end=end)
+    assert [e.seq for e in found] == there
+    found, _ = await eventlog.page(store, wanted, after=505, limit=7, end=end)
+    assert [e.seq for e in found] == [n for n in there if n > 505][:7]
+    assert [e.seq for e in await eventlog.tail(store, wanted, last=9, end=end)] == there[-9:]
+    kinds = ["baremetal.node.update.end", "other"]
+    assert [e.seq for e in await eventlog.latest(store, name, kinds, 9)] == there[-9:]
+    for descending in (True, False):
+        acted = await eventlog.of_resource(
+            store, name, beyond=508, limit=9, descending=descending
+        )  # fmt: skip
+        expected = [n for n in there if n < 508][:-10:-1] if descending else [
+            n for n in there if n > 508
+        ][:9]  # fmt: skip
+        assert [each.entry.seq for each in acted] == expected
+
+
 def test_what_was_undone_leaves_no_gap(database_url):
     async def story():
         async with migrated(database_url) as store:

@@ -10,6 +10,8 @@ from siderite.baremetal.domain.port import Port
 from siderite.baremetal.store import CHASSIS
 from siderite.baremetal.store import NODES
 from siderite.baremetal.store import PORTS
+from siderite.core import eventlog
+from siderite.core.fact import Fact
 from siderite.core.store import Op
 from siderite.core.store import migrations
 from siderite.core.store import open_store
@@ -106,6 +108,39 @@ def test_ports_and_chassis_come_to_nodes_that_are_there(bare_database_url, monke
         await store.commit([PORTS.insert(port), CHASSIS.insert(chassis)])
         assert await PORTS.get(store, port.uuid) == port
         assert await CHASSIS.get(store, chassis.uuid) == chassis
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_log_that_was_there_goes_on_and_is_found_by_resource(bare_database_url, monkeypatch):
+    name = "core.store/0005_places.sql"
+
+    def earlier(done: set[str]) -> list[tuple[str, str]]:
+        return [item for item in pending(done) if item[0] < name or not item[0].startswith("core")]
+
+    def facts(first: int, last: int) -> list[Op]:
+        told = [Fact("x.end", "here", "node", "ab"[n % 2], f"{n}") for n in range(first, last)]
+        return eventlog.record(told, at=1.0, host="here", request_id=None, actor="somebody")
+
+    async def placed(store):
+        if store.dialect == "postgresql":
+            await eventlog.place(store)
+
+    async def story():
+        store = await open_store(bare_database_url)
+        with monkeypatch.context() as patch:
+            patch.setattr(migrations, "pending", earlier)
+            assert name not in await migrate(store)
+        await store.commit(facts(1, 701))
+        await placed(store)
+        assert name in await migrate(store)
+        await store.commit(facts(701, 1101))
+        await placed(store)
+        found = await eventlog.of_resource(store, "b", beyond=None, limit=2000, descending=False)
+        assert [each.entry.seq for each in found] == list(range(1, 1101, 2))
+        assert [int(each.entry.payload) for each in found] == list(range(1, 1101, 2))
+        assert {each.actor for each in found} == {"somebody"}
         await store.close()
 
     asyncio.run(story())

@@ -60,14 +60,14 @@ class Wanted:
         # Its pattern does not try again what cannot match, however many stars there are.
         return re.compile(translate(self.event_type or "*"))
 
-    def where(self) -> tuple[str, list[Value]]:
+    def where(self, dialect: str) -> tuple[str, list[Value]]:
         """The choice as conditions in SQL, and their arguments."""
         sql, args = "", list[Value]()
         if self.event_type is not None:
             sql += " AND event_type LIKE ? ESCAPE '!'"
             args.append(self.event_type.replace("_", "!_").replace("*", "%").replace("?", "_"))
         if self.resource is not None:
-            sql += " AND resource = ?"
+            sql += f" AND {_ABOUT[dialect]}"
             args.append(self.resource)
         if self.project is not None:
             sql += " AND project = ?"
@@ -75,6 +75,10 @@ class Wanted:
         return sql, args
 
 
+_ABOUT = {
+    "sqlite": "seq IN (SELECT seq FROM event_places WHERE resource = ?)",
+    "postgresql": "resource = ?",
+}
 EVERYTHING = Wanted()
 MOST_LOOKED_AT = 10_000
 """How many facts one page looks at for those that are wanted, where no index finds them."""
@@ -85,11 +89,12 @@ _COLUMNS = (
     " resource_type, resource, project, payload"
 )
 _ACTOR = "actor, actor_project"
-_EVER = (
-    f"(SELECT seq, {_COLUMNS}, {_ACTOR} FROM events UNION ALL"
-    f" SELECT seq, {_COLUMNS}, {_ACTOR} FROM past_events) AS ever"
-)
-"""The log, and what has left it but is still remembered."""
+_EVER = {
+    dialect: f"(SELECT seq, {_COLUMNS}, {_ACTOR} FROM events WHERE {about} UNION ALL"
+    f" SELECT seq, {_COLUMNS}, {_ACTOR} FROM past_events WHERE resource = ?) AS ever"
+    for dialect, about in _ABOUT.items()
+}
+"""What the log has about a resource, and what has left it but is still remembered."""
 REMEMBERED = 300
 """How many facts of a resource are remembered that have left the log."""
 _ONE = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -204,7 +209,7 @@ async def page(
     """
     if wanted != EVERYTHING and wanted.resource is None:
         end = min(end, after + MOST_LOOKED_AT)
-    condition, args = wanted.where()
+    condition, args = wanted.where(store.dialect)
     rows = await store.fetch(
         f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? AND seq <= ?{condition}"
         " ORDER BY seq LIMIT ?",
@@ -221,7 +226,7 @@ async def tail(store: Store, wanted: Wanted, *, last: int, end: int) -> list[Ent
     start = 0
     if wanted != EVERYTHING and wanted.resource is None:
         start = max(0, end - MOST_LOOKED_AT)
-    condition, args = wanted.where()
+    condition, args = wanted.where(store.dialect)
     rows = await store.fetch(
         f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? AND seq <= ?{condition}"
         " ORDER BY seq DESC LIMIT ?",
@@ -234,9 +239,9 @@ async def latest(store: Store, resource: str, types: Sequence[str], limit: int) 
     """The newest facts of a resource that are of these types, oldest first."""
     marks = ", ".join("?" * len(types))
     rows = await store.fetch(
-        f"SELECT seq, {_COLUMNS} FROM {_EVER} WHERE resource = ? AND event_type IN ({marks})"
+        f"SELECT seq, {_COLUMNS} FROM {_EVER[store.dialect]} WHERE event_type IN ({marks})"
         " AND seq IS NOT NULL ORDER BY seq DESC LIMIT ?",
-        (resource, *types, limit),
+        (resource, resource, *types, limit),
     )
     return [_entry(row) for row in reversed(rows)]
 
@@ -248,9 +253,9 @@ async def of_resource(
     way, sign = ("DESC", "<") if descending else ("ASC", ">")
     start = "seq IS NOT NULL" if beyond is None else f"seq {sign} ?"
     rows = await store.fetch(
-        f"SELECT {_ACTOR}, seq, {_COLUMNS} FROM {_EVER} WHERE resource = ? AND {start}"
+        f"SELECT {_ACTOR}, seq, {_COLUMNS} FROM {_EVER[store.dialect]} WHERE {start}"
         f" ORDER BY seq {way} LIMIT ?",
-        (resource, *(() if beyond is None else (beyond,)), limit),
+        (resource, resource, *(() if beyond is None else (beyond,)), limit),
     )
     return [Acted(_entry(row[2:]), row[0], row[1]) for row in rows]  # type: ignore[arg-type]
 
@@ -261,26 +266,30 @@ async def actors(
     """Who made these requests, by the facts of a resource that know it."""
     marks = ", ".join("?" * len(requests))
     rows = await store.fetch(
-        f"SELECT DISTINCT request_id, {_ACTOR} FROM {_EVER}"
-        f" WHERE resource = ? AND actor IS NOT NULL AND request_id IN ({marks})",
-        (resource, *requests),
+        f"SELECT DISTINCT request_id, {_ACTOR} FROM {_EVER[store.dialect]}"
+        f" WHERE actor IS NOT NULL AND request_id IN ({marks})",
+        (resource, resource, *requests),
     )
     return {str(row[0]): (row[1], row[2]) for row in rows}  # type: ignore[misc]
 
 
-def remember(upto: int, kinds: Sequence[str]) -> Op:
+def remember(upto: int, kinds: Sequence[str]) -> list[Op]:
     """Facts about resources of these kinds become history, as the log lets go of them: to be
-    committed with that. Those of what is deleted do not, nor do mere updates.
+    committed with that. Mere updates do not, and what was deleted has none once the log no longer
+    says so.
     """
     marks = ", ".join("?" * len(kinds))
-    return Op(
-        f"INSERT INTO past_events (seq, {_COLUMNS}, {_ACTOR})"
-        f" SELECT seq, {_COLUMNS}, {_ACTOR} FROM events WHERE seq <= ?"
-        f" AND resource_type IN ({marks}) AND event_type NOT LIKE '%.update.%'"
-        " AND NOT EXISTS (SELECT 1 FROM events gone WHERE gone.resource = events.resource"
-        " AND gone.event_type LIKE '%.delete.end')",
-        (upto, *kinds),
-    )
+    gone = "(SELECT resource FROM events WHERE seq <= ? AND event_type LIKE '%.delete.end')"
+    return [
+        Op(
+            f"INSERT INTO past_events (seq, {_COLUMNS}, {_ACTOR})"
+            f" SELECT seq, {_COLUMNS}, {_ACTOR} FROM events WHERE seq <= ?"
+            f" AND resource_type IN ({marks}) AND event_type NOT LIKE '%.update.%'"
+            f" AND resource NOT IN {gone}",
+            (upto, *kinds, upto),
+        ),
+        Op(f"DELETE FROM past_events WHERE resource IN {gone}", (upto,)),
+    ]
 
 
 def remember_less(since: int) -> Op:

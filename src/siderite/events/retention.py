@@ -122,7 +122,7 @@ class Retention:
     async def _let_go(self, upto: int, *, first: int) -> None:
         ops = [Op("DELETE FROM events WHERE seq <= ?", (upto,))]
         if self._remembered:
-            ops.insert(0, eventlog.remember(upto, self._remembered))
+            ops = [*eventlog.remember(upto, self._remembered), *ops]
         await self._store.commit(ops)
         if self._remembered:
             await self._store.commit([eventlog.remember_less(first - 1)])

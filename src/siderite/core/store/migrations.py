@@ -33,6 +33,7 @@ _ORDER = (
 )
 _LOCK = 734001
 _MARK = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)"
+_DONE = "INSERT INTO migrations VALUES ('%s');"
 
 
 def pending(done: set[str]) -> list[tuple[str, str]]:
@@ -82,8 +83,7 @@ async def _migrate_sqlite(store: Any) -> list[str]:
     ran = []
     for name, text in pending(done):
         sql = for_dialect(text, "sqlite")
-        mark = f"INSERT INTO migrations VALUES ('{name}');"
-        store.script(f"BEGIN IMMEDIATE;\n{sql}\n{mark}\nCOMMIT;")
+        store.script(f"BEGIN IMMEDIATE;\n{sql}\n{_DONE % name}\nCOMMIT;")
         ran.append(name)
     return ran
 
@@ -95,7 +95,6 @@ async def _migrate_postgres(store: Any) -> list[str]:
         await connection.execute(_MARK)
         rows = await connection.fetch("SELECT name FROM migrations")
         for name, text in pending({row[0] for row in rows}):
-            await connection.execute(for_dialect(text, "postgresql"))
-            await connection.execute("INSERT INTO migrations VALUES ($1)", name)
+            await connection.execute(f"{for_dialect(text, 'postgresql')}\n;{_DONE % name}")
             ran.append(name)
     return ran

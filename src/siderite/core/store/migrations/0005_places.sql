@@ -1,0 +1,39 @@
+-- Which facts are about a resource (SQLite). With an index on the log itself, each fact would cost
+-- a page of its own in the commit that makes it true; so they are entered 512 at a time, and of the
+-- last few the log itself is asked. Its numbers have no gaps, and its newest fact always stays: so
+-- the next number follows from that, and none has to be kept beside it.
+--sqlite DROP INDEX events_resource;
+--sqlite ALTER TABLE events RENAME TO old_events;
+--sqlite CREATE TABLE events (
+--sqlite   seq INTEGER PRIMARY KEY,
+--sqlite   message_id TEXT NOT NULL,
+--sqlite   event_type TEXT NOT NULL,
+--sqlite   at REAL NOT NULL,
+--sqlite   publisher_id TEXT NOT NULL,
+--sqlite   priority TEXT NOT NULL,
+--sqlite   request_id TEXT,
+--sqlite   resource_type TEXT NOT NULL,
+--sqlite   resource TEXT NOT NULL,
+--sqlite   project TEXT,
+--sqlite   payload TEXT NOT NULL,
+--sqlite   actor TEXT,
+--sqlite   actor_project TEXT
+--sqlite );
+--sqlite INSERT INTO events SELECT * FROM old_events;
+--sqlite DROP TABLE old_events;
+--sqlite CREATE TABLE events_by_resource (
+--sqlite   resource TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (resource, seq)
+--sqlite ) WITHOUT ROWID;
+--sqlite INSERT INTO events_by_resource SELECT resource, seq FROM events
+--sqlite   WHERE seq <= (SELECT max(seq) FROM events) / 512 * 512 ORDER BY resource, seq;
+--sqlite CREATE TRIGGER events_entered AFTER INSERT ON events WHEN NEW.seq % 512 = 0 BEGIN
+--sqlite   INSERT INTO events_by_resource SELECT resource, seq FROM events
+--sqlite   WHERE seq > NEW.seq - 512 ORDER BY resource, seq;
+--sqlite END;
+--sqlite CREATE TRIGGER events_left AFTER DELETE ON events BEGIN
+--sqlite   DELETE FROM events_by_resource WHERE resource = OLD.resource AND seq = OLD.seq;
+--sqlite END;
+--sqlite CREATE VIEW event_places AS
+--sqlite   SELECT resource, seq FROM events_by_resource UNION ALL
+--sqlite   SELECT resource, seq FROM events
+--sqlite   WHERE seq > (SELECT max(seq) FROM events) / 512 * 512;
