@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import uvicorn
 
+from siderite.core.http import ANSWER
 from siderite.wiring import server
 
 
@@ -26,11 +27,21 @@ async def small(scope, receive, send):
     await send({"type": "http.response.body", "body": b""})
 
 
+async def at_once(scope, receive, send):
+    """Answers with the path, the first of them late."""
+    path = scope["path"].encode()
+    await asyncio.sleep(0.05 if path == b"/1" else 0.0)
+    headers = [(b"content-length", b"%d" % len(path)), (b"x", scope["query_string"])]
+    if path == b"/split":
+        headers.append((b"x", b"a\r\nset-cookie: b"))
+    assert scope[ANSWER](200, headers, b"" if scope["method"] == "HEAD" else path)
+
+
 @asynccontextmanager
-async def serving(most=100):
+async def serving(most=100, app=small):
     """A server, and where it listens."""
     options = uvicorn.Config(
-        small, http=partial(server._Http, most=most), lifespan="off", log_config=None,
+        app, http=partial(server._Http, most=most), lifespan="off", log_config=None,
         access_log=False,
     )  # fmt: skip
     hub = SimpleNamespace(close=lambda: None)
@@ -45,11 +56,11 @@ async def serving(most=100):
         await made.shutdown([listener])
 
 
-def told(*pieces):
+def told(*pieces, app=small):
     """What the server answers to these bytes, and closes with or when it looks."""
 
     async def story():
-        async with serving() as (made, address):
+        async with serving(app=app) as (made, address):
             reader, writer = await asyncio.open_connection(*address)
             try:
                 for piece in pieces:
@@ -134,3 +145,19 @@ def test_large_bodies_and_many_requests_at_once_are_no_large_heads(limits):
     many = b"GET / HTTP/1.1\r\n\r\n" * 400 + b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n"
     answer = told(post, post[:100], post[100:], many)
     assert answer.count(b"HTTP/1.1 204 ") == 403
+
+
+def test_whole_answers_come_in_the_order_of_the_requests():
+    asked = b"".join(b"GET /%d?n HTTP/1.1\r\n\r\n" % n for n in (1, 2))
+    last = b"HEAD /3 HTTP/1.1\r\nconnection: close\r\n\r\n"
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx: %b\r\n%b\r\n%b"
+    assert told(asked, last, app=at_once) == b"".join((
+        answer % (b"n", b"", b"/1"), answer % (b"n", b"", b"/2"),
+        answer % (b"", b"connection: close\r\n", b""),
+    ))  # fmt: skip
+
+
+def test_a_header_cannot_make_another_one():
+    answer = told(b"GET /split HTTP/1.1\r\nconnection: close\r\n\r\n", app=at_once)
+    assert answer.startswith(b"HTTP/1.1 500 ")
+    assert b"set-cookie" not in answer

@@ -47,7 +47,8 @@ __all__ = ["Authenticator", "Who"]
 MIB = 1024 * 1024
 MAX_DEPTH = 25
 NO_CONTENT = 204
-HOLD = "siderite.hold"  # in a scope: what to call to have the head wait for the body
+ANSWER = "siderite.answer"
+"""In a scope: what sends a whole answer at once (status, headers, body), and says if it did."""
 JSON = (b"content-type", b"application/json")
 _LENGTH = re.compile(r"[0-9]{1,18}\Z")
 
@@ -337,10 +338,10 @@ class App:
             headers.append((b"content-length", b"%d" % len(body)))
         if request.method == "HEAD":
             body = b""
-        elif body and HOLD in scope:
-            scope[HOLD]()
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        status = response.status
+        if ANSWER not in scope or not scope[ANSWER](status, headers, body):
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
         took = time.perf_counter() - began
         metrics.request(service.name, _method(request.method), response.status, took)
         if request.method != "GET":

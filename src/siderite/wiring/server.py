@@ -13,10 +13,12 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from siderite.core.config import Config
-from siderite.core.http import HOLD
+from siderite.core.http import ANSWER
 from siderite.core.websocket import with_sockets
 from siderite.events import Hub
 from siderite.wiring.program import Program
@@ -42,43 +44,8 @@ _FULL = b"This server has as many connections as it may have (max_connections); 
 _LATE = b"The request took too long to arrive."
 
 
-class _Joining:
-    """A transport that can hold back the head of an answer until its body comes: both go out with
-    one system call, and wake the client once.
-    """
-
-    __slots__ = ("_head", "_is_held", "_transport", "_write", "is_closing")
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._write = transport.write
-        self.is_closing = transport.is_closing  # asked for with each answer
-        self._is_held = False
-        self._head = b""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def hold(self) -> None:
-        """The next thing that is written goes out with the one after it."""
-        self._is_held = True
-
-    def write(self, data: bytes) -> None:
-        if self._is_held:
-            self._is_held, self._head = False, data
-            return
-        if self._head:
-            data, self._head = self._head + data, b""
-        self._write(data)
-
-    def close(self) -> None:
-        if self._head:
-            self.write(b"")
-        self._transport.close()
-
-
 class _Http(HttpToolsProtocol):
-    """The server's protocol over such a transport, of which the application is told; it takes
+    """The server's protocol, which lets the application give whole answers at once; it takes
     requests that are neither endless nor everlasting, on at most so many connections.
     """
 
@@ -87,15 +54,13 @@ class _Http(HttpToolsProtocol):
         self._most = most
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        joining: Any = _Joining(transport)
-        self._hold = joining.hold
         self._heads = 0  # that are complete
         self._head_bytes = 0  # of the one that is not
         self._in_body = False
         self._body_bytes = 0
         self._heard_at = self._body_since = self.loop.time()
         self._head_since: float | None = self._heard_at
-        super().connection_made(joining)
+        super().connection_made(transport)
         if len(self.connections) > self._most and not self._make_room():
             self._refuse(b"503 Service Unavailable", _FULL)
 
@@ -146,6 +111,8 @@ class _Http(HttpToolsProtocol):
         self._head_bytes, self._head_since, self._in_body = 0, None, True
         self._body_bytes, self._body_since = 0, self._heard_at
         super().on_headers_complete()
+        # The task that answers has not run yet.
+        self.scope[ANSWER] = partial(_answer, self.cycle)  # type: ignore[literal-required]
 
     def on_message_complete(self) -> None:
         self._in_body = False
@@ -169,9 +136,30 @@ class _Http(HttpToolsProtocol):
             self._refuse(b"408 Request Timeout", _LATE)
         self.transport.close()
 
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.scope[HOLD] = self._hold  # type: ignore[literal-required]
+
+def _answer(
+    cycle: RequestResponseCycle, status: int, headers: list[tuple[bytes, bytes]], body: bytes
+) -> bool:
+    """Send a whole answer: what the server does for one that may come bit by bit, in one go and
+    with one system call, which wakes the client once. False if it cannot be sent just now.
+    """
+    if cycle.flow.write_paused or cycle.disconnected:
+        return False
+    lines = [STATUS_LINE[status]]
+    for name, value in headers:
+        lines += (name, b": ", value, b"\r\n")
+    if not cycle.keep_alive:
+        lines.append(b"connection: close\r\n")
+    head = b"".join(lines)
+    if head.count(b"\n") != 1 + len(headers) + (not cycle.keep_alive):
+        raise ValueError("a header with more than one line")
+    cycle.transport.write(b"%b\r\n%b" % (head, body))
+    cycle.response_started = cycle.response_complete = True
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True
 
 
 class _Server(uvicorn.Server):
