@@ -1,7 +1,6 @@
 """Both databases keep the same promises: all of a commit or none, compare-and-swap, duplicates."""
 
 import asyncio
-import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,6 +12,7 @@ from siderite.core.store import Op
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
 from siderite.core.store.sqlite import SqliteStore
+from tests.support.disk import held
 
 TABLE = "CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, version INTEGER)"
 UNIQUE = "CREATE UNIQUE INDEX things_name_key ON things (name)"
@@ -73,8 +73,7 @@ def test_what_is_on_its_way_to_the_disk_is_not_read_yet(tmp_path):
     async def story():
         async with things(f"sqlite:///{tmp_path}/things.db") as store:
             await store.commit([Op(INSERT, (1, "a", 1), 1)])
-            disk = threading.Event()
-            store._thread.submit(disk.wait)  # it is slow: a commit waits behind it
+            disk = held(store)
             try:
                 commit = asyncio.create_task(store.commit([Op(SWAP, (2, 1, 1), 1)]))
                 while store._committing is None:

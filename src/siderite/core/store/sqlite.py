@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from siderite.core.errors import Unavailable
@@ -38,6 +40,7 @@ from siderite.core.store import Value
 _TOLD_AT_ONCE = 8
 _KNOWN = 256
 _HandedIn = tuple[Sequence[Op], "asyncio.Future[Any]", bool]
+_Over = Callable[[BaseException | None], None]
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
 
@@ -52,7 +55,7 @@ class SqliteStore:
         # In memory there is nothing to wait for at a commit, and no second way in.
         self._reader = self._writer if path == ":memory:" else _connect(path)
         self._path = path
-        self._thread = ThreadPoolExecutor(1, "sqlite-commit")
+        self._disk = _Disk(self._writer.commit)
         self._scans = ThreadPoolExecutor(1, "sqlite-scan")
         self._queue: list[_HandedIn] = []
         self._committing: asyncio.Future[None] | None = None
@@ -103,7 +106,7 @@ class SqliteStore:
             else:
                 self._flush()
                 await asyncio.sleep(0)
-        self._thread.shutdown()
+        self._disk.close()
         self._scans.shutdown()
         self._reader.close()
         self._writer.close()
@@ -134,24 +137,24 @@ class SqliteStore:
             return
         for row in rows:  # reads may see it before we hear that it is committed
             self._known.pop((row.table, row.uuid), None)
-        commit = asyncio.get_running_loop().run_in_executor(self._thread, self._writer.commit)
-        self._committing = commit
-        commit.add_done_callback(partial(self._committed, queue, answers, rows))
+        self._committing = asyncio.get_running_loop().create_future()
+        self._disk.commit(partial(self._committed, self._committing, queue, answers, rows))
 
     def _committed(
         self,
+        over: asyncio.Future[None],
         queue: list[_HandedIn],
         answers: list[_Answer],
         rows: list[Row],
-        commit: asyncio.Future[None],
+        why: BaseException | None,
     ) -> None:
         self._committing = None
-        why = commit.exception()
         if why is None:
             self._know(rows)
             self._over(answers)
         else:
             self._failed(queue, _meaning(why))
+        over.set_result(None)
 
     def _failed(self, queue: list[_HandedIn], why: BaseException) -> None:
         self._undo()
@@ -241,6 +244,38 @@ class SqliteStore:
                 raise meaning from why
             touched = touched or cursor.rowcount > 0
         return None
+
+
+class _Disk:
+    """Waits for the disk, in a thread: a pool of them costs twice as much for each commit."""
+
+    def __init__(self, commit: Callable[[], None]) -> None:
+        self._commit = commit
+        self._orders: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Over] | None] = SimpleQueue()
+        self._thread: Thread | None = None
+
+    def commit(self, over: _Over) -> None:
+        """Commit; `over` is called in the loop with what went wrong, if something did."""
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="sqlite-commit", daemon=True)
+            self._thread.start()
+        self._orders.put((asyncio.get_running_loop(), over))
+
+    def close(self) -> None:
+        """Nothing is to be committed any more."""
+        if self._thread is not None:
+            self._orders.put(None)
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (order := self._orders.get()) is not None:
+            loop, over = order
+            why: BaseException | None = None
+            try:
+                self._commit()
+            except BaseException as error:
+                why = error
+            loop.call_soon_threadsafe(over, why)
 
 
 class _HalfWay(Exception):
