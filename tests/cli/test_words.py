@@ -52,6 +52,16 @@ def test_wrong_words_are_a_usage_error() -> None:
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"), [([], "free room for PENDING servers"), (["node"], "switch them")]
+)
+def test_who_does_not_say_what_to_do_is_told_what_there_is(words, offered, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert offered in capsys.readouterr().err
+
+
 def test_a_wrong_flag_is_answered_with_the_usage_of_its_word(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["node", "list", "--levitate"])

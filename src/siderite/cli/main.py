@@ -11,6 +11,10 @@ from importlib import import_module
 
 from siderite import __version__
 
+TYPE_CHECKING = False  # as in `typing`, which is slow to load
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 
 class _Words(argparse.ArgumentParser):
     """What a word does not know is refused with that word's own usage, not the whole command's."""
@@ -22,6 +26,13 @@ class _Words(argparse.ArgumentParser):
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return said, rest
+
+    def error(self, message: str) -> "NoReturn":
+        """Who did not say what to do is told what there is."""
+        if message.endswith((": COMMAND", ": VERB")):
+            self.print_help(sys.stderr)
+            self.exit(2)
+        super().error(message)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -120,23 +120,31 @@ async def _welcome(config: Config, role: Role, ready: asyncio.Event) -> None:
     print(
         f"""
 Siderite is ready at {config.url}; its console is at {config.url}/console/
-(user admin, with the password in {clouds.path(config)}).
+(user admin, with the password in {clouds.path(config)}). Ctrl-C stops it.
 Try, in another terminal:
 {_client_hint()}
   export OS_CLIENT_CONFIG_FILE={clouds.path(config)} OS_CLOUD=siderite
   openstack baremetal node list
   openstack baremetal node create --driver fake-hardware --name mine
-  openstack server create --image tiny --flavor m1.tiny --wait first
+{_server_hint(config)}
 """,
         flush=True,
     )
 
 
+def _server_hint(config: Config) -> str:
+    """A server, if there are hosts for it; else how to have one."""
+    if config.demo:
+        return "  openstack server create --image tiny --flavor m1.tiny --wait first"
+    return (
+        "  siderite host add mine simulated:    # or qemu:///system; `siderite up --demo` has some"
+    )
+
+
 def _client_hint() -> str:
-    """How to get the client, if it is not there."""
-    if shutil.which("openstack"):
-        return ""
-    beside = Path(sys.executable).with_name("openstack")
-    if beside.exists():
-        return f"\n  export PATH=$PATH:{beside.parent}"
-    return "\n  pip install python-openstackclient python-ironicclient"
+    """How to get at the commands, if they are not there."""
+    here = Path(sys.executable).parent
+    ours = "" if shutil.which("siderite") else f"\n  export PATH=$PATH:{here}"
+    if shutil.which("openstack") or (ours and (here / "openstack").exists()):
+        return ours
+    return f"{ours}\n  pip install python-openstackclient python-ironicclient"
