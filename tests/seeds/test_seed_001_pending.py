@@ -132,8 +132,9 @@ def test_instance_update_and_select_destinations_announce_it(full: Cloud) -> Non
 
 def test_rebuild_builds_it_with_the_whole_request_kept(full: Cloud) -> None:
     uuid = waiting(
-        full, metadata={"for": "later"}, tags=["kept"], user_data="aGVsbG8=", description="mine"
-    )
+        full, metadata={"for": "later"}, tags=["kept"], user_data="aGVsbG8=", description="mine",
+        adminPass="told to its user",
+    )  # fmt: skip
     host = full.add_host()
     try:
         answer = full.act(
@@ -141,7 +142,11 @@ def test_rebuild_builds_it_with_the_whole_request_kept(full: Cloud) -> None:
         )
         assert answer.status == 202, answer
         assert answer.json["server"]["status"] in ("BUILD", "ACTIVE")
+        assert "adminPass" not in answer.json["server"]
         server = full.until(uuid, "ACTIVE")
+        record = full.app.run(SERVERS.get(full.app.app.program.store, uuid))
+        assert record is not None
+        assert record.request.admin_password == "told to its user"
         assert server["metadata"] == {"for": "later"}
         assert server["tags"] == ["kept"]
         assert server["OS-EXT-SRV-ATTR:user_data"] == "aGVsbG8="

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -54,7 +55,8 @@ def test_a_server_is_rescued_and_comes_back(both: Cloud) -> None:
     uuid = both.boot()
     answer = both.act(uuid, "rescue", {"adminPass": "secret"})
     assert (answer.status, answer.json) == (200, {"adminPass": "secret"})
-    both.until(uuid, "RESCUE")
+    home = both.until(uuid, "RESCUE")["OS-EXT-SRV-ATTR:host"]
+    assert both.guests.seen(uuid, home).memory == sha256(b"secret").hexdigest()
     assert both.act(uuid, "unrescue").status == 202
     both.until(uuid, "ACTIVE")
 

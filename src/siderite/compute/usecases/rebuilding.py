@@ -33,6 +33,8 @@ class Rebuild:
     key_name: str | None = None
     is_hard: bool = False
     keeps_ephemeral: bool = False
+    sets_password: bool = True
+    """Whether its user asked for the password; else one that was made for it is as good."""
 
 
 async def rebuild(
@@ -78,6 +80,8 @@ async def _changes(ctx: Context, server: Server, wish: Rebuild) -> dict[str, Any
     await quota.check_metadata(ctx, server.project_id, wish.changes.get("metadata", {}))
     changes = {**wish.changes, **await _key(ctx, server, wish)}
     kept = {**wish.kept, **changes.pop("kept", {})}
+    if server.vm_state == V.PENDING and not wish.sets_password:
+        kept.pop("admin_password", None)  # it is made as it was asked for
     changes["request"] = msgspec.structs.replace(server.request, **kept)
     return changes
 

@@ -90,6 +90,7 @@ async def rebuild(service: "Service", request: Request, value: Any) -> Response:
         kept["personality"] = asked["personality"]
     wish = rebuilding.Rebuild(
         changes, kept, "key_name" in asked, asked.get("key_name"),
+        sets_password=bool(asked.get("adminPass")),
         is_hard=asked.get("shutdown_type", False),
         keeps_ephemeral=asked.get("preserve_ephemeral", False),
     )  # fmt: skip
@@ -100,7 +101,9 @@ async def rebuild(service: "Service", request: Request, value: Any) -> Response:
     server = await rebuilding.rebuild(
         service.ctx, request.params[0], wish, check, who=request.who, cause=service.cause(request)
     )
-    more: dict[str, Any] = {"adminPass": password}
+    # That of one that waited to be made is its owner's: whoever has it made is not told.
+    is_new = server.request.admin_password == password
+    more: dict[str, Any] = {"adminPass": password} if is_new else {}
     if version >= 54:  # noqa: PLR2004
         more["key_name"] = server.key_name
     if version >= 57:  # noqa: PLR2004

@@ -65,8 +65,11 @@ async def _resume(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
 
 
 async def _rescue(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
-    part, image = driver.rescue, run.job.args.get("image")
-    return _lacks("rescue") if part is None else await part.rescue(at, guest, image, run.job.token)
+    part, asked = driver.rescue, run.job.args
+    if part is None:
+        return _lacks("rescue")
+    guest = replace(guest, admin_password=asked["password"])  # as its user was told
+    return await part.rescue(at, guest, asked.get("image"), run.job.token)
 
 
 async def _unrescue(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:

@@ -79,15 +79,17 @@ def current(connection: Any, host: Host, guest: Guest) -> Mark:
 def _on(connection: Any, host: Host, guest: Guest, token: str) -> None:
     domain, known = domains.find(connection, guest.uuid), current(connection, host, guest)
     if domain is None or (known.is_rescued and not domain.isActive()):
-        domain = _own_system(connection, host, guest, known.by(token))
+        domain = own_system(connection, host, guest, known.by(token))
     domains.start(domain)
 
 
-def _own_system(connection: Any, host: Host, guest: Guest, known: Mark) -> Any:
-    """The domain that boots the guest's own disk: if it was rescued, that was given up."""
+def own_system(connection: Any, host: Host, guest: Guest, known: Mark) -> Any:
+    """The domain that boots the guest's own disk; if it was rescued, that is over."""
     domain = domains.define(connection, host, guest, replace(known, is_rescued=False))
     if known.is_rescued:
-        Pool(connection, host.options).delete(names.further_disk(guest.uuid, "rescue"))
+        pool = Pool(connection, host.options)
+        domains.write_config_drive(pool, guest)  # the rescue system had a password of its own
+        pool.delete(names.further_disk(guest.uuid, "rescue"))
     return domain
 
 
@@ -114,7 +116,7 @@ def _reset(connection: Any, host: Host, guest: Guest, token: str) -> None:
     if domain is None or known.token != token:
         if domain is not None:
             domains.stop(domain)
-        domain = _own_system(connection, host, guest, known.by(token))
+        domain = own_system(connection, host, guest, known.by(token))
     domains.start(domain)
 
 

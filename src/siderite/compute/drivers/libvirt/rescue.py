@@ -13,6 +13,7 @@ from siderite.compute.drivers.libvirt.cache import disk_on
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.names import Base
 from siderite.compute.drivers.libvirt.power import current
+from siderite.compute.drivers.libvirt.power import own_system
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
 from siderite.compute.drivers.libvirt.trouble import Refused
@@ -67,8 +68,7 @@ def _unrescue(connection: Any, host: Host, guest: Guest, token: str) -> None:
     if domain is None or known.token != token:
         if domain is not None:
             domains.stop(domain)
-        marked = replace(known, token=token, is_rescued=False)
-        domain = domains.define(connection, host, guest, marked)
+        domain = own_system(connection, host, guest, known.by(token))
     Pool(connection, host.options).delete(names.further_disk(guest.uuid, "rescue"))
     if guest.is_running:
         domains.start(domain)

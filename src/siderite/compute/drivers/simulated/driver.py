@@ -178,7 +178,10 @@ class _Simulated:
         return self._set(at, guest, "resume", token, Power.RUNNING)
 
     async def rescue(self, at: At, guest: Guest, image: str | None, token: str) -> Outcome:
-        return self._set(at, guest, "rescue", token, Power.RUNNING)
+        outcome = self._set(at, guest, "rescue", token, Power.RUNNING)
+        if isinstance(outcome, Done):
+            self._guests.remember(guest.uuid, at.host, _hashed(guest.admin_password or ""))
+        return outcome
 
     async def unrescue(self, at: At, guest: Guest, token: str) -> Outcome:
         return self._set(at, guest, "unrescue", token, Power.RUNNING)
@@ -291,10 +294,9 @@ class _Simulated:
         return self._try(at, guest, "detach", token, lambda: None)
 
     async def set_password(self, at: At, guest: Guest, password: str, token: str) -> Outcome:
-        known = hashlib.sha256(password.encode()).hexdigest()
         return self._try(
             at, guest, "set_password", token,
-            lambda: self._guests.remember(guest.uuid, at.host, known),
+            lambda: self._guests.remember(guest.uuid, at.host, _hashed(password)),
         )  # fmt: skip
 
     async def crash_dump(self, at: At, guest: Guest, token: str) -> Outcome:
@@ -313,6 +315,10 @@ class _Simulated:
                 await tell(*await queue.get())
         finally:
             self._guests.listeners.remove(heard)
+
+
+def _hashed(password: str) -> str:
+    return hashlib.sha256(password.encode()).hexdigest()
 
 
 def _unreachable(at: At) -> Wait:
