@@ -215,6 +215,25 @@ def test_our_own_command_brings_in_a_file(
     openstack("image", "delete", name)
 
 
+def test_our_own_command_has_an_address_fetched(
+    server: Server, openstack: Shell, name: str, mirror: Mirror
+) -> None:
+    """And leaves no record of what it could not get."""
+    uri = mirror.at(f"/{name}.img", DATA)
+    for address, code, word in (
+        (f"{uri}?signed=yes", 0, f"{len(DATA)} bytes"),
+        (uri.replace(name, f"{name}-gone"), 1, "404"),
+        ("http://127.0.0.2/other.iso", 1, "loopback"),
+        (f"http://127.0.0.1:{mirror.port}/{name}", 1, "--disk-format"),
+    ):
+        words = [command("siderite"), "image", "import", address, "--data", server.data]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, word in done.stdout + done.stderr) == (code, True), done
+    assert [n for n in openstack.column("Name", "image", "list") if n.startswith(name)] == [name]
+    assert openstack.json("image", "show", name)["size"] == len(DATA)
+    openstack("image", "delete", name)
+
+
 def test_a_large_image_needs_little_memory(server: Server) -> None:
     """256 MiB in and out; the process may grow by a small part of it."""
     size, piece = 256 * 1024**2, bytes(4 * 1024**2)

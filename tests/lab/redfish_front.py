@@ -60,6 +60,8 @@ class Front:
         self.patience = 2
         self.plain_task = False
         """Its tasks are plain pages with a TaskState, not monitors."""
+        self.hangs_up = 0
+        """How many of them it does not answer at all."""
         self.lists_tasks = True
         """It has a list of its tasks."""
         self.fails_with = ""
@@ -156,6 +158,10 @@ class Front:
             self.orders.append((to.command, path))
             if self.by_task(to.command, path):
                 self.tasks.append(Task((to.command, to.path, body)))
+                if self.hangs_up:
+                    self.hangs_up -= 1
+                    to.close_connection = True
+                    return None
                 where = f"{_MONITORS}/{len(self.tasks) - 1}"
                 return _send(to, 202, b"", {"Location": f"http://elsewhere.invalid{where}"})
         found = self._ask(to.command, to.path, body)

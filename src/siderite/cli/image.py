@@ -9,9 +9,17 @@ from typing import BinaryIO
 from siderite.cli import show
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
+from siderite.cli.wait import Sight
+from siderite.cli.wait import until_over
 
 _UPLOAD_TIMEOUT_S = 3600.0
 """The answer to an upload comes when all of it is on the service's disk."""
+_FETCH_TIMEOUT_S = 86400.0
+"""The service gives up then, too."""
+_ENDINGS = {
+    "img": "raw", "raw": "raw", "iso": "iso", "qcow2": "qcow2", "vmdk": "vmdk", "vhd": "vhd",
+    "vhdx": "vhdx", "vdi": "vdi",
+}  # fmt: skip
 _MAGIC = ((0, b"QFI\xfb", "qcow2"), (0, b"KDMV", "vmdk"), (0x8001, b"CD001", "iso"))
 
 
@@ -26,10 +34,12 @@ _COLUMNS: tuple[show.Column, ...] = (
 
 
 def run(said: argparse.Namespace) -> int:
-    """Make an image of a file, or show those there are."""
+    """Make an image of a file or of what an address has, or show those there are."""
     cloud = Cloud(said.data)
     if said.verb == "list":
         show.rows(every(cloud), _COLUMNS, said.output, name="id")
+    elif said.path.startswith(("http://", "https://")):
+        return _fetch(cloud, said)
     else:
         print(_import(cloud, said))
     return 0
@@ -55,13 +65,7 @@ def _import(cloud: Cloud, said: argparse.Namespace) -> str:
     except OSError as why:
         raise Refused(f"cannot read {path}: {why.strerror}.") from why
     with file:
-        record = {
-            **_properties(said.property),
-            "name": said.name or path.stem,
-            "disk_format": said.disk_format or _format(file),
-            "container_format": "bare",
-            "visibility": "public" if said.public else "shared",
-        }
+        record = _record(said, path.stem, said.disk_format or _format(file))
         size = path.stat().st_size
         image, _ = cloud.ask("POST", "/image/v2/images", record)
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
@@ -76,6 +80,52 @@ def _import(cloud: Cloud, said: argparse.Namespace) -> str:
                 cloud.ask("DELETE", f"/image/v2/images/{image['id']}")
             raise
     return f"{image['id']}  {record['name']}  {record['disk_format']}, {size} bytes"
+
+
+def _fetch(cloud: Cloud, said: argparse.Namespace) -> int:
+    """The service fetches it; wait for that."""
+    file = said.path.partition("?")[0].rstrip("/").rpartition("/")[2]
+    stem, _, ending = file.rpartition(".")
+    disk_format = said.disk_format or _ENDINGS.get(ending.lower())
+    if disk_format is None:
+        raise Refused(f"{file!r} does not say what it is; name it with --disk-format.")
+    record = _record(said, stem or file, disk_format)
+    image, _ = cloud.ask("POST", "/image/v2/images", record)
+    path = f"/image/v2/images/{image['id']}"
+    try:
+        method = {"name": "web-download", "uri": said.path}
+        cloud.ask("POST", f"{path}/import", {"method": method})
+    except Refused:
+        with contextlib.suppress(Refused):
+            cloud.ask("DELETE", path)
+        raise
+    code = until_over([(record["name"], path)], lambda at: _sight(cloud, at), _FETCH_TIMEOUT_S)
+    if code == Refused.exit_code:
+        with contextlib.suppress(Refused):
+            cloud.ask("DELETE", path)
+    elif not code:
+        size = cloud.ask("GET", path)[0]["size"]
+        print(f"{image['id']}  {record['name']}  {disk_format}, {size} bytes")
+    return code
+
+
+def _sight(cloud: Cloud, path: str) -> Sight:
+    image, _ = cloud.ask("GET", path)
+    if image["status"] != "importing":
+        problem = None if image["status"] == "active" else image.get("import_error", "It failed.")
+        return Sight(image["status"], True, problem)
+    told = cloud.ask("GET", f"{path}/tasks")[0]["tasks"]
+    return Sight(told[0]["message"] if told and told[0]["message"] else "importing")
+
+
+def _record(said: argparse.Namespace, name: str, disk_format: str) -> dict[str, Any]:
+    return {
+        **_properties(said.property),
+        "name": said.name or name,
+        "disk_format": disk_format,
+        "container_format": "bare",
+        "visibility": "public" if said.public else "shared",
+    }
 
 
 def _properties(given: list[str] | None) -> dict[str, str]:

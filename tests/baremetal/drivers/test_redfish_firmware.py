@@ -129,6 +129,20 @@ def test_an_order_whose_answer_was_lost_is_found_among_the_bmcs_tasks(
     asyncio.run(story())
 
 
+def test_a_bmc_that_takes_the_order_and_hangs_up_is_not_told_again(paper, front, machine, tmp_path):
+    front.hangs_up = 1
+    hands, step = Hands(tmp_path), asked("bios-2.0", "bmc-2.0")
+
+    async def story():
+        done = await machine.until_done(lambda at: hands(at, step))
+        assert isinstance(done, Done), done
+
+    asyncio.run(story())
+    assert any("could not be reached" in why for why in machine.waits)
+    assert front.told("SimpleUpdate") == 2
+    assert len(paper.flashed) == 2
+
+
 def test_without_a_list_of_tasks_nothing_is_flashed_that_may_have_been(
     paper, front, machine, tmp_path
 ):

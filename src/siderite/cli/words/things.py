@@ -83,8 +83,10 @@ def _image(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     verbs = image.add_subparsers(dest="verb", required=True, metavar="VERB")
     every = verbs.add_parser("list", help="all images that you may see")
     table(every)
-    bring = verbs.add_parser("import", help="make an image of a file of this machine")
-    bring.add_argument("path", metavar="PATH")
+    bring = verbs.add_parser(
+        "import", help="make an image of a file of this machine, or of what an address has"
+    )
+    bring.add_argument("path", metavar="PATH", help="a file, or an http(s) address")
     bring.add_argument("--name", metavar="NAME", help="the image's name (that of the file)")
     bring.add_argument("--disk-format", metavar="FORM", help="such as qcow2 (what the file says)")
     bring.add_argument("--public", action="store_true", help="for all projects")
