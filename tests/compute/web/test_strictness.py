@@ -301,3 +301,32 @@ def test_extra_specs_that_mean_nothing_are_refused(
             ("POST", path, {"extra_specs": {name: value}}), ("PUT", f"{path}/{name}", {name: value})
         ):  # fmt: skip
             assert lite.ask(verb, where, body, version=version).status == wanted
+
+
+def test_a_resize_to_less_of_any_disk_is_refused(lite: Cloud) -> None:
+    with_more = lite.make_flavor(**{"OS-FLV-EXT-DATA:ephemeral": 2})
+    uuid = lite.boot(flavorRef=with_more)
+    for fields in ({"disk": 0, "OS-FLV-EXT-DATA:ephemeral": 2}, {"disk": 4}):
+        answer = lite.act(uuid, "resize", {"flavorRef": lite.make_flavor(**fields)})
+        assert answer.status == 400, answer
+        assert "smaller disk" in answer.json["badRequest"]["message"]
+    assert lite.show(uuid)["status"] == "ACTIVE"
+
+
+def test_a_zone_is_not_renamed_under_its_servers(lite: Cloud) -> None:
+    host = lite.add_host()
+    made = {"aggregate": {"name": "a", "availability_zone": "zone-a"}}
+    path = f"/os-aggregates/{lite.ask('POST', '/os-aggregates', made).json['aggregate']['id']}"
+    assert lite.ask("POST", f"{path}/action", {"add_host": {"host": host}}).status == 200
+    uuid = lite.boot(availability_zone="zone-a")
+    renamed = {"aggregate": {"availability_zone": "zone-b"}}
+    changed = {"set_metadata": {"metadata": {"availability_zone": None}}}
+    assert lite.ask("PUT", path, renamed).status == 409
+    assert lite.ask("POST", f"{path}/action", changed).status == 409
+    assert lite.ask("PUT", path, {"aggregate": {"name": "b"}}).status == 200
+    lite.ask("DELETE", f"/servers/{uuid}")
+    lite.wait(uuid, lambda seen: seen["status"] == "GONE")
+    assert lite.ask("PUT", path, renamed).status == 200
+    assert lite.ask("POST", f"{path}/action", {"remove_host": {"host": host}}).status == 200
+    assert lite.ask("DELETE", path).status == 200
+    lite.ask("DELETE", f"/hosts/{host}", version="2.900")

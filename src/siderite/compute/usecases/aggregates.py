@@ -84,6 +84,8 @@ async def _change(
         after = before.changed(change.now, new)
         others = [aggregate for _, aggregate in await every(ctx)]
         check_zones(after, others)
+        if after.zone != before.zone:
+            await _check_empty(ctx, before)
         change.put(AGGREGATES.swap(before, after))
         for other in others:
             if other.uuid != after.uuid and set(other.hosts) & set(after.hosts):
@@ -95,6 +97,22 @@ async def _change(
         return await ctx.door.attempt(cause, _ALL, decide)
     except Duplicate as clash:
         raise Conflict("There is an aggregate of this name already; choose another.") from clash
+
+
+async def _check_empty(ctx: Context, aggregate: Aggregate) -> None:
+    """Servers are in the zone that they were placed in: it is not renamed under them."""
+    if not aggregate.hosts:
+        return
+    marks = ", ".join("?" * len(aggregate.hosts))
+    carried = await ctx.door.store.fetch(
+        f"SELECT host FROM claims WHERE host IN ({marks}) LIMIT 1",  # noqa: S608 - marks
+        aggregate.hosts,
+    )
+    if carried:
+        raise Conflict(
+            f"One or more hosts contain instances in this zone: {carried[0][0]!s} does; move them"
+            " first, or take the host out of the aggregate."
+        )
 
 
 async def rename(

@@ -48,7 +48,8 @@ async def resize(
 def _check_size(server: Server, new: Flavor) -> None:
     if new.uuid == server.flavor.uuid:
         raise Invalid("When resizing, instances must change flavor!")
-    if new.disk_gib < server.flavor.disk_gib:
+    old = server.flavor
+    if new.disk_gib < old.disk_gib or new.ephemeral_gib < old.ephemeral_gib:
         raise Invalid(
             "Resize to a smaller disk is not possible; choose a flavor with a larger one."
         )
