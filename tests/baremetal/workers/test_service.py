@@ -1,10 +1,12 @@
-"""A service that is given up: the workload comes back, whatever ramdisk ran in its place."""
+"""Work that is given up on a real machine: no ramdisk stays, and a workload comes back."""
 
 import asyncio
 
 import pytest
 
 from siderite.core import work
+from siderite.core.transition import Cause
+from siderite.core.work import Due
 from tests.baremetal.drivers.test_agent import listening
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import until
@@ -17,14 +19,16 @@ ISO = "http://images.invalid/deploy.iso"
 STEPS = [{"interface": "deploy", "step": "burnin_cpu"}]
 
 
-async def served(app, front, paper):
-    """The UUID of a node that waits for the ramdisk of its service."""
+def planted(app, front, state, **fields):
     info = {**front.driver_info, "redfish_system_id": SYSTEM, "deploy_iso": ISO}
     interfaces = app.program.baremetal.cards["redfish"].fill_in({})
+    return app.plant(state, driver="redfish", driver_info=info, **interfaces, **fields)
+
+
+async def served(app, front, paper):
+    """The UUID of a node that waits for the ramdisk of its service."""
     paper.is_on = True
-    uuid = await app.plant(
-        "active", driver="redfish", driver_info=info, power_state="power on", **interfaces
-    )
+    uuid = await planted(app, front, "active", power_state="power on")
     await verb(app, uuid, "service", service_steps=STEPS)
     await until(app, uuid, "service wait")
     assert paper.starts == [ISO]
@@ -80,3 +84,35 @@ def test_so_does_a_service_that_failed_and_is_aborted_then(paper, front, tmp_pat
         take = agent.given
         agent.given = lambda body, query: {**take(body, query), **end}
         asyncio.run(story(agent, url))
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_deploy_whose_ramdisk_never_calls_leaves_the_machine_off(
+    paper, front, tmp_path, monkeypatch, comes_back
+):
+    """Also if the BMC is away just then."""
+    monkeypatch.setattr("siderite.baremetal.drivers.agent.steps.ASK_AGAIN_S", 0.02)
+    image = {"image_source": "http://images.invalid/os.img", "image_checksum": "0" * 64}
+
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await planted(app, front, "available", instance_info=image)
+            await verb(app, uuid, "active")
+            await until(app, uuid, "wait call-back")
+            assert (paper.is_on, paper.image) == (True, ISO)
+            if comes_back:
+                front.stop()
+            change = app.program.door.change(Cause())
+            late = "UPDATE work SET due = ?, deadline = ? WHERE machine = ?"
+            change.work(Due(late, (change.now, change.now, uuid), 1, change.now))
+            await app.program.door.commit(change)
+            node = await until(app, uuid, "deploy failed")
+            assert "nothing called back" in node.last_error
+            if comes_back:
+                front.start()
+            async with asyncio.timeout(30):
+                while await work.depth(app.program.store) != (0, 0):
+                    await asyncio.sleep(0.01)
+            assert (paper.is_on, paper.image) == (False, None)
+
+    asyncio.run(story())

@@ -134,8 +134,10 @@ async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
             also=partial(_released, ctx),
         )  # fmt: skip
         return
-    # A rescue system without a password for its user is none: it does not go on running.
-    also = partial(_no_ramdisk, ctx, run, None) if run.family is Family.RESCUE else None
+    # A rescue system without a password for its user is none, and what a deploy has left on the
+    # disk is neither the old nor the new: neither goes on running.
+    ends = run.family in (Family.RESCUE, Family.DEPLOY)
+    also = partial(_no_ramdisk, ctx, run, None) if ends else None
     await progress.moved(ctx, run, Event.FAIL, run.job, changes=fields, also=also)
 
 
