@@ -2,6 +2,8 @@
 
 import asyncio
 
+from siderite.baremetal.drivers.simulated import driver as simulated
+from siderite.core import work
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
 from tests.baremetal.workers.lives import until
@@ -95,5 +97,36 @@ def test_a_ramdisk_that_sends_what_it_found_ends_the_inspection(tmp_path):
             node = await until(app, uuid, "manageable")
             assert node.inspection_finished_at
             assert node.driver_internal_info == {}
+
+    asyncio.run(story())
+
+
+def test_nothing_is_kept_of_a_node_that_was_deleted_while_it_was_looked_at(tmp_path, monkeypatch):
+    """One of the same UUID may come again, and is another machine."""
+    looking, go_on = asyncio.Event(), asyncio.Event()
+    run = simulated._Simulated.run
+
+    async def slow(self, at, family, step, token):
+        outcome = await run(self, at, family, step, token)
+        looking.set()
+        await go_on.wait()
+        return outcome
+
+    monkeypatch.setattr(simulated._Simulated, "run", slow)
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("manageable", maintenance=True)
+            await verb(app, uuid, "inspect")
+            async with asyncio.timeout(30):
+                await looking.wait()
+            assert (await app.ask("DELETE", f"/v1/nodes/{uuid}")).status == 204
+            go_on.set()
+            async with asyncio.timeout(30):
+                while await work.depth(app.program.store) != (0, 0):
+                    await asyncio.sleep(0.01)
+            again = await app.make_node(uuid=uuid)
+            answer = await app.ask("GET", f"/v1/nodes/{again}/inventory")
+            assert answer.status == 404, answer
 
     asyncio.run(story())

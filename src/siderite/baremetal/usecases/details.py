@@ -43,20 +43,24 @@ _INVENTORY = msgspec.json.Decoder(Inventory)
 
 
 async def keep(ctx: Context, uuid: str, found: Found) -> None:
-    """Keep what was found, and make the ports that the node lacks; again changes nothing more."""
+    """Keep what was found, and make the ports that the node lacks; again changes nothing more.
+    Nothing is kept of a node that is gone.
+    """
     if found == Found():
         return
 
     async def decide(change: Change) -> None:
-        await put(ctx, change, uuid, found)
+        node = await NODES.get(ctx.door.store, uuid)
+        if node is not None and not await put(ctx, change, uuid, found):
+            change.put(NODES.hold(node))
 
     for _ in range(_TRIES):
         with contextlib.suppress(Duplicate):  # somebody made one of the ports just now
             return await ctx.door.attempt(Cause(), uuid, decide)
 
 
-async def put(ctx: Context, change: Change, uuid: str, found: Found) -> None:
-    """The same, as a part of another change."""
+async def put(ctx: Context, change: Change, uuid: str, found: Found) -> bool:
+    """The same, as a part of another change; whether that counts the node's version up."""
     now = iso(change.now)
     rows: Sequence[Line] = ()
     if found.bios is not None or found.firmware is not None:
@@ -71,8 +75,7 @@ async def put(ctx: Context, change: Change, uuid: str, found: Found) -> None:
     if found.inventory is not None:
         made = Inventory(found.inventory, found.plugin_data or {})
         _put(change, uuid, "inventory", None, made)
-    if found.ports:
-        await _make_ports(ctx, change, uuid, found.ports)
+    return bool(found.ports) and await _make_ports(ctx, change, uuid, found.ports)
 
 
 def _put(change: Change, uuid: str, kind: str, before: object, after: object) -> None:
@@ -80,8 +83,10 @@ def _put(change: Change, uuid: str, kind: str, before: object, after: object) ->
         change.put(Op(_PUT, (uuid, kind, _encode(after).decode()), 1))
 
 
-async def _make_ports(ctx: Context, change: Change, uuid: str, macs: Sequence[str]) -> None:
-    """A port for each address that none has yet; the conductor announces them."""
+async def _make_ports(ctx: Context, change: Change, uuid: str, macs: Sequence[str]) -> bool:
+    """A port for each address that none has yet; the conductor announces them. Whether there was
+    one to make.
+    """
     wanted = details.mac_addresses(macs)
     marks = ", ".join("?" * len(wanted))
     rows = await ctx.door.store.fetch(_TAKEN % marks, wanted) if wanted else ()
@@ -89,7 +94,7 @@ async def _make_ports(ctx: Context, change: Change, uuid: str, macs: Sequence[st
     node = await NODES.get(ctx.door.store, uuid)
     missing = [mac for mac in wanted if mac not in taken]
     if node is None or not missing:
-        return
+        return False
     for mac in missing:
         port = Port(uuid=new_uuid(), node_uuid=uuid, address=mac, created_at=iso(change.now))
         change.put(PORTS.insert(port))
@@ -99,6 +104,7 @@ async def _make_ports(ctx: Context, change: Change, uuid: str, macs: Sequence[st
             )
             change.tell(fact)
     change.put(NODES.swap(node, node.touched()))
+    return True
 
 
 def forget(uuid: str) -> Op:
