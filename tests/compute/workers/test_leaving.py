@@ -3,6 +3,7 @@
 import pytest
 
 from siderite.compute.domain.power import Power
+from siderite.compute.store import SERVERS
 from tests.compute.cloud import Cloud
 from tests.compute.workers.moves import CLAIMS
 from tests.compute.workers.moves import LEFT
@@ -190,8 +191,12 @@ def test_a_server_leaves_a_host_that_went_down_in_the_middle_of_an_action(lite: 
     try:
         assert lite.act(uuid, "os-stop").status == 202
         during(lite, uuid, "powering-off")
-        assert lite.act(uuid, "evacuate", {}, version=94).status == 200
+        told = lite.act(uuid, "evacuate", {"onSharedStorage": False}, version=13)
+        assert told.status == 200, told
         assert lite.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] != home
+        record = lite.app.run(SERVERS.get(lite.app.app.program.store, uuid))
+        assert record is not None
+        assert record.request.admin_password == told.json["adminPass"]
     finally:
         lite.guests.scripts.set(f"host:{home}", None)
         lite.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from typing import Any
 
+import msgspec
+
 from siderite.compute.domain.image import Image
 from siderite.compute.domain.image import usable
 from siderite.compute.domain.server import Server
@@ -170,10 +172,20 @@ async def evacuate(service: "Service", request: Request, value: Any) -> Response
     if host is not None and host == server.host:
         raise Invalid("The target host can't be the same one.")
     args = {"stopped": version >= _STOPPED, **({} if host is None else {"host": host})}
-    await _ask(service, request, Ask("evacuate", args))
+    password = asked.get("adminPass")
+    if not password and version <= _PASSWORD_UNTIL:
+        password = secrets.token_urlsafe(9)
+
+    def prepare(server: Server, change: Any) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
+        if not password:
+            return {}, {}, []
+        kept = msgspec.structs.replace(server.request, admin_password=password)
+        return {"request": kept}, {}, []
+
+    await _ask(service, request, Ask("evacuate", args, prepare))
     if version > _PASSWORD_UNTIL:
         return Response(status=200)
-    return reply({"adminPass": asked.get("adminPass") or secrets.token_urlsafe(9)})
+    return reply({"adminPass": password})
 
 
 async def _snapshot(
