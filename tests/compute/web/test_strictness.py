@@ -1,5 +1,6 @@
 """What is asked for is kept as asked for, or refused: nothing is taken and then forgotten."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -129,6 +130,24 @@ def test_an_interface_that_the_host_refuses_is_not_on_record(lite: Cloud) -> Non
     assert (action["action"], action["message"]) == ("attach_interface", "Error")
     assert action["events"][0]["event"] == "compute_attach_interface"
     assert action["events"][0]["result"] == "Error"
+
+
+def test_an_interface_is_detached_once(lite: Cloud) -> None:
+    uuid = lite.boot()
+    path = f"/servers/{uuid}/os-interface"
+    port = lite.ask("GET", path).json["interfaceAttachments"][0]["port_id"]
+    lite.script(f"server:{uuid}", latency_s={"detach": 0.1})
+
+    async def both() -> list[int]:
+        asked = (
+            lite.app.app.ask("DELETE", f"/compute/v2.1{path}/{port}", version=None)
+            for _ in range(2)
+        )
+        return sorted(answer.status for answer in await asyncio.gather(*asked))
+
+    assert lite.app.run(both()) == [202, 404]
+    told = [kind for kind, _ in lite.facts(uuid, "instance.interface_detach.end")]
+    assert told.count("instance.interface_detach.end") == 1
 
 
 def test_an_interface_that_takes_a_while_is_waited_for(lite: Cloud) -> None:

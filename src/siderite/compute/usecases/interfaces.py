@@ -137,6 +137,7 @@ async def detach(
 
     async def decide(change: Change) -> None:
         before = await find.server(ctx, uuid, who)
+        port_of(before, ident)  # another may have been faster, and its address be in use again
         ports = [one for one in before.ports if one.id != ident]
         after = before.changed(change.now, {"ports": ports})
         change.put(SERVERS.swap(before, after))
