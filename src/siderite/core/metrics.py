@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections import Counter as Counts
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 
@@ -39,14 +40,19 @@ class _Times:
         self.counts = [0] * (len(_BOUNDS_S) + 1)
 
 
+Headcount = tuple[str, str, bool, int, float]
+"""How many machines are in a state, with a power, in maintenance or not, and the longest so."""
+
+
 class Counted(Collector):
-    """Requests, transitions and jobs."""
+    """Requests, transitions, jobs and machines."""
 
     def __init__(self) -> None:
         self.requests: dict[tuple[str, str, int], _Times] = {}
         self.transitions = Counts[tuple[str, str, str]]()
         self.jobs = Counts[str]()
         self.running = 0
+        self.machines: dict[str, Sequence[Headcount]] = {}
 
     def collect(self) -> Iterator[Metric]:
         seconds = HistogramMetricFamily(
@@ -76,6 +82,29 @@ class Counted(Collector):
         yield GaugeMetricFamily(
             "siderite_jobs_running", "Jobs that this worker has under way.", self.running
         )
+        yield from self._machines()
+
+    def _machines(self) -> Iterator[Metric]:
+        there = GaugeMetricFamily(
+            "siderite_machines",
+            "Nodes and servers there are, by state, power and maintenance; each process says all.",
+            labels=("machine", "state", "power", "maintenance"),
+        )
+        longest = GaugeMetricFamily(
+            "siderite_longest_in_state_seconds",
+            "How long the one that is longest in a state is in it; those in maintenance apart.",
+            labels=("machine", "state"),
+        )
+        for kind, census in self.machines.items():
+            since: dict[str, float] = {}
+            for state, power, is_maintained, count, age_s in census:
+                there.add_metric((kind, state, power, "yes" if is_maintained else "no"), count)
+                if not is_maintained:
+                    since[state] = max(age_s, since.get(state, 0.0))
+            for state, age_s in since.items():
+                longest.add_metric((kind, state), age_s)
+        yield there
+        yield longest
 
 
 _counted = Counted()
@@ -202,6 +231,11 @@ def stream_cut() -> None:
 def webhook(outcome: str) -> None:
     """A delivery was attempted, or given up."""
     _WEBHOOKS.labels(outcome).inc()
+
+
+def machines(kind: str, census: Sequence[Headcount]) -> None:
+    """Machines of a kind that there are; what was counted before is no more."""
+    _counted.machines[kind] = census
 
 
 def operation(name: str, counts: Mapping[str, int]) -> None:

@@ -13,6 +13,7 @@ from siderite.baremetal.drivers.simulated import SimulatorService
 from siderite.baremetal.usecases import allocate
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import callback
+from siderite.baremetal.usecases import census
 from siderite.baremetal.usecases import children
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.context import Settings
@@ -30,6 +31,7 @@ from siderite.baremetal.workers.power_watch import Rhythm
 from siderite.baremetal.workers.presence import stay
 from siderite.baremetal.workers.steps import Steps
 from siderite.baremetal.workers.tell_compute import TellCompute
+from siderite.core.census import Census
 from siderite.core.config import Config
 from siderite.core.singleton import Singleton
 from siderite.core.worker import Handler
@@ -129,6 +131,7 @@ def baremetal(base: Base, images: Images | None = None) -> Baremetal:
             "simulator": SimulatorService(machines, base.identity),
         },
         catalog=(CatalogEntry("baremetal", "siderite-baremetal", "/baremetal"),),
+        measures=(Census("node", partial(census.count, ctx)).measure,),
         handlers=handlers,
         jobs=jobs,
         event_types=EVENT_TYPES,

@@ -18,6 +18,7 @@ from siderite.compute.drivers.simulated import Guests
 from siderite.compute.drivers.simulated import SimulatedHostsService
 from siderite.compute.drivers.simulated import simulated_driver
 from siderite.compute.usecases import asking
+from siderite.compute.usecases import census
 from siderite.compute.usecases.aggregates import StoredPlaces
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.context import Settings
@@ -45,6 +46,7 @@ from siderite.compute.workers.servers import ServerWork
 from siderite.compute.workers.talk import DriverTalk
 from siderite.compute.workers.tidying import EvictedWork
 from siderite.compute.workers.tidying import Tidying
+from siderite.core.census import Census
 from siderite.core.config import Config
 from siderite.core.singleton import Singleton
 from siderite.core.worker import Handler
@@ -140,6 +142,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
         ),
         event_types=(*EVENT_TYPES, *RECORD_EVENT_TYPES),
         topic=("nova", "versioned_notifications"),
+        measures=(Census("server", partial(census.count, ctx)).measure,),
         handlers=handlers,
         pools=[screens_of(group) for group in config.groups if base.listens],
         jobs=[
