@@ -114,6 +114,35 @@ def test_no_step_switches_a_machine_off_that_must_stay_on(machine, tmp_path):
     asyncio.run(story())
 
 
+FLASH, HOLD = Step("firmware", "update"), Step("deploy", "hold")
+BOOTED = (
+    ([ERASE], "boot_ramdisk erase_devices_metadata"),
+    ([HOLD, ERASE], "boot_ramdisk hold erase_devices_metadata"),
+    ([FLASH, ERASE, ERASE], "update boot_ramdisk erase_devices_metadata erase_devices_metadata"),
+    ([ERASE, FLASH], "boot_ramdisk erase_devices_metadata update"),
+    (
+        [ERASE, FLASH, HOLD, FLASH, ERASE],
+        "boot_ramdisk erase_devices_metadata update hold update boot_ramdisk"
+        " erase_devices_metadata",
+    ),
+)
+
+
+@pytest.mark.parametrize(("chosen", "framed"), BOOTED)
+def test_a_ramdisk_is_booted_anew_after_steps_that_start_the_machine(
+    machine, tmp_path, chosen, framed
+):
+    machine.stays_on = False
+    board, files = Board(), RamdiskSettings(tmp_path, "http://here", "http://here")
+    steps = AgentSteps(Booter(Switch(board), board, None, Ramdisks(files)), Agent(), {}, {})
+    for family, after in (
+        (Family.CLEAN, " tear_down_agent"),
+        (Family.SERVICE, " tear_down_agent boot_instance"),
+    ):
+        made = asyncio.run(steps.frame(machine.at, family, chosen))
+        assert " ".join(step.step for step in made) == framed + after
+
+
 @pytest.mark.parametrize("stays_on", [True, False])
 def test_no_order_is_given_while_the_bmc_does_not_say_whether_the_machine_is_on(machine, stays_on):
     machine.stays_on = stays_on

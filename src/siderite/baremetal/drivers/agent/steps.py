@@ -8,6 +8,7 @@ settings, say) comes from its driver as `extra`.
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
+from itertools import takewhile
 
 import msgspec
 
@@ -78,6 +79,25 @@ _STEPS: dict[tuple[str, Family], list[Step]] = {
 }
 
 
+_STARTING = ("bios", "firmware")
+"""Interfaces whose steps start the machine anew: no ramdisk outlives them."""
+
+
+def _booted(chosen: list[Step]) -> list[Step]:
+    """The steps with a ramdisk's boot wherever one that needs it would find none."""
+    framed: list[Step] = []
+    runs = False
+    for at, step in enumerate(chosen):
+        if step.interface in _STARTING:
+            runs = False
+        elif not runs:
+            rest = takewhile(lambda later: later.interface not in _STARTING, chosen[at:])
+            runs = any(later.in_band for later in rest)
+            framed += [_BOOT] if runs else []
+        framed.append(step)
+    return framed
+
+
 def _may_run(at: Endpoint, reason: str) -> None:
     log.warning("a ramdisk may still run", node=at.node, reason=reason)
 
@@ -126,7 +146,7 @@ class AgentSteps:
         the machine on ends with it off; one that must stay on leaves its ramdisk for its disk.
         """
         in_band = any(step.in_band for step in chosen)
-        starts = any(step.interface in ("bios", "firmware") for step in chosen)
+        starts = any(step.interface in _STARTING for step in chosen)
         if family is Family.CLEAN and starts and not in_band and not at.stays_on:
             return [*chosen, _LEAVE]
         if family is Family.DEPLOY or not in_band:
@@ -134,7 +154,7 @@ class AgentSteps:
         after = [_LEAVE, _START] if family is Family.SERVICE or at.stays_on else [_LEAVE]
         if family is Family.INSPECT:
             return [*chosen, *after]  # its one step is the ramdisk's boot
-        return [_BOOT, *chosen, *after]
+        return [*_booted(chosen), *after]
 
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
         """Begin, or tell of, one run of a step. A deploy that failed leaves the machine off: what
