@@ -34,6 +34,8 @@ BODY_BYTES_PER_S = 1024
 """How fast a body has to come, after such a time: of an image, too."""
 SLOW_S = 5.0
 """After what time it has to where connections are scarce."""
+LARGE = 64 * 1024
+"""Of an answer: not copied once more to have it in one piece."""
 SPARE_FILES = 256
 """That are left to the database, to images and to machines when clients have all the others."""
 _REFUSAL = (
@@ -153,7 +155,10 @@ def _answer(
     head = b"".join(lines)
     if head.count(b"\n") != 1 + len(headers) + (not cycle.keep_alive):
         raise ValueError("a header with more than one line")
-    cycle.transport.write(b"%b\r\n%b" % (head, body))
+    if len(body) > LARGE:
+        cycle.transport.writelines((head, b"\r\n", body))
+    else:
+        cycle.transport.write(b"%b\r\n%b" % (head, body))
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()
     if not cycle.keep_alive:

@@ -144,8 +144,22 @@ class Fields(Generic[T]):
 
     def cut(self, body: str, version: int) -> str:
         """What a version shows of a rendered value, as JSON text; the URL is still to be put in."""
-        hidden = len(self._steps_at) - bisect_right(self._steps_at, version)
+        hidden = self._hidden(version)
         return "{" + (body.rsplit("\n", hidden)[0] if hidden else body) + "}"
+
+    def cut_all(self, bodies: Sequence[str], version: int) -> str:
+        """The same of many, as the items of a list: put together once, as there may be MiBs."""
+        if not bodies:
+            return ""
+        hidden = self._hidden(version)
+        shown = [body.rsplit("\n", hidden)[0] for body in bodies] if hidden else list(bodies)
+        shown[0] = "{" + shown[0]
+        shown[-1] += "}"
+        return "},{".join(shown)
+
+    def _hidden(self, version: int) -> int:
+        """How many lines of a rendered value are of later versions."""
+        return len(self._steps_at) - bisect_right(self._steps_at, version)
 
     def visible(self, version: int) -> list[str]:
         """The fields that a version shows."""

@@ -105,7 +105,7 @@ class View:
 
     def many(
         self,
-        bodies: Iterable[str],
+        bodies: Sequence[str],
         version: int,
         base: str,
         some: Sequence[str] | None,
@@ -113,10 +113,10 @@ class View:
     ) -> bytes:
         """A list of resources, and where it goes on."""
         if some is None:
-            cut = self.fields.cut
             if not self.spelt_until <= version < OURS:
-                bodies = (self.spell(body, version) for body in bodies)
-            items = ",".join([cut(body, version) for body in bodies]).replace(URL, base).encode()
+                bodies = [self.spell(body, version) for body in bodies]
+            text = self.fields.cut_all(bodies, version).encode()
+            items = text.replace(URL_BYTES, base.encode())  # of text, this takes four times as long
         else:
             items = b",".join(_some(self.text(body, version, base), some) for body in bodies)
         return collection(self.fields.items.encode(), items, following)
@@ -186,7 +186,7 @@ def linked(*values: Any) -> shape.Json:
 def collection(name: bytes, items: bytes, following: str | None) -> bytes:
     """A list under its name; `next` only when there may be more."""
     more = b"" if following is None else b',"next":' + _encode(following)
-    return b'{"' + name + b'":[' + items + b"]" + more + b"}"
+    return b"".join((b'{"', name, b'":[', items, b"]", more, b"}"))
 
 
 def _some(text: str, fields: Sequence[str]) -> bytes:
