@@ -73,7 +73,9 @@ async def _fill(store: Store, size: int) -> None:
 
 async def _follow(store: Store, url: str) -> None:
     bus = Bus(url, Sorter([_TOPIC], "info"))
-    follower = asyncio.create_task(Follower(store, "bus", bus.deal, let_go=bus.close).run())
+    follower = asyncio.create_task(
+        Follower(store, "bus", eventlog.read, bus.deal, let_go=bus.close).run()
+    )
     newest = await eventlog.newest(store)
     while await place.seq_of(store, "bus") < newest:  # noqa: ASYNC110 - of the store, not of ours
         await asyncio.sleep(0.005)

@@ -105,7 +105,7 @@ def test_a_reader_that_lost_something_goes_on_and_says_so(run):
             seen.extend(entry.seq for entry in entries)
             return []
 
-        task = asyncio.create_task(Follower(app.program.store, "bus", deal).run())
+        task = asyncio.create_task(Follower(app.program.store, "bus", eventlog.read, deal).run())
         async with asyncio.timeout(30):
             while await place.seq_of(app.program.store, "bus") != 5:
                 await asyncio.sleep(0.01)
@@ -142,7 +142,7 @@ def test_one_that_got_on_again_begins_with_short_pauses_again(run, monkeypatch):
                 raise mishaps.pop()
             return []
 
-        follower = Follower(app.program.store, "bus", deal)
+        follower = Follower(app.program.store, "bus", eventlog.read, deal)
         task = asyncio.create_task(follower.run())
         try:
             async with asyncio.timeout(30):

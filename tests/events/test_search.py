@@ -106,8 +106,6 @@ def test_it_follows_what_happens(run):
 
 
 def test_an_index_that_is_behind_claims_no_more_than_it_has(tmp_path, database_url):
-    """It leaves out what a later fact says again, and is not current to it before that one."""
-
     async def story():
         async with running(tmp_path, database_url) as app:
             one = Search(app.program.store)
@@ -128,7 +126,27 @@ def test_an_index_that_is_behind_claims_no_more_than_it_has(tmp_path, database_u
             return seen
 
     seen = asyncio.run(story())
-    assert seen == [(0, None), (0, None), (0, None), (0, None), (0, None), (6, "c")]
+    assert seen == [(1, "a"), (2, "a"), (3, "a"), (4, "a"), (5, "b"), (6, "c")]
+
+
+def test_of_all_that_is_said_of_one_only_the_last_word_is_read(tmp_path, database_url, monkeypatch):
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            store, read = app.program.store, []
+            await tell(app, named("a"), named("b"), named("c"), named("x", "power_set.start"))
+            await tell(app, fact(1, resource=OTHER), fact(2, kind="delete.end", resource=OTHER))
+            payloads = eventlog.payloads
+
+            async def counted(store, numbers):
+                read.extend(numbers)
+                return await payloads(store, numbers)
+
+            monkeypatch.setattr(eventlog, "payloads", counted)
+            await store.commit(await Search(store).deal(await eventlog.heads(store)))
+            found, _, _ = await Search(store).find(Question())
+            return read, [json.loads(bytes(doc["data"]))["name"] for doc in found]
+
+    assert asyncio.run(story()) == ([3, 4], ["x"])
 
 
 def named(name, what="update.end", **more):

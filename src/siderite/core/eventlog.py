@@ -39,6 +39,18 @@ class Entry(msgspec.Struct, frozen=True):
     payload: msgspec.Raw
 
 
+class Head(msgspec.Struct, frozen=True, gc=False):
+    """The same without what it says: for a reader that needs only that of a few."""
+
+    seq: int
+    event_type: str
+    at: float
+    request_id: str | None
+    resource_type: str
+    resource: str
+    project: str | None
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Which facts a reader wants; None is all. `event_type` may hold `*` and `?`."""
@@ -198,6 +210,27 @@ async def read(store: Store, *, after: int = 0, limit: int = 1000) -> list[Entry
         f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
     )
     return [_entry(row) for row in rows]
+
+
+_HEAD = ", ".join(Head.__struct_fields__)
+
+
+async def heads(store: Store, *, after: int = 0, limit: int = 1000) -> list[Head]:
+    """The heads of the facts after a number, oldest first."""
+    rows = await store.fetch(
+        f"SELECT {_HEAD} FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+    )
+    return [Head(*row) for row in rows]  # type: ignore[arg-type]
+
+
+async def payloads(store: Store, numbers: Sequence[int]) -> dict[int, str]:
+    """What the facts with these numbers say, as far as they are in the log."""
+    among = _AMONG[store.dialect]
+    rows = await store.fetch(
+        f"SELECT seq, payload FROM events WHERE seq IN ({among})",
+        (msgspec.json.encode(numbers).decode(),),
+    )
+    return {int(row[0] or 0): str(row[1]) for row in rows}
 
 
 async def page(

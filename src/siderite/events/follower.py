@@ -7,14 +7,15 @@ a fact may be dealt with twice, never left out.
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Sequence
+from typing import Generic
+from typing import Protocol
+from typing import TypeVar
 
 from siderite.core import eventlog
 from siderite.core.clock import now as wall_clock
-from siderite.core.eventlog import Entry
 from siderite.core.log import get_logger
 from siderite.core.store import Lost
 from siderite.core.store import Op
@@ -23,40 +24,58 @@ from siderite.events import place
 
 log = get_logger("events")
 
-Deal = Callable[[Sequence[Entry]], Awaitable[list[Op]]]
+
+class Numbered(Protocol):
+    """What is read of a fact: all of it, or its head."""
+
+    @property
+    def seq(self) -> int: ...
+
+
+N = TypeVar("N", bound=Numbered)
+N_co = TypeVar("N_co", bound=Numbered, covariant=True)
+
+
+class Read(Protocol[N_co]):
+    """Reads facts after a number, oldest first (`core.eventlog`)."""
+
+    async def __call__(self, store: Store, *, after: int, limit: int) -> Sequence[N_co]: ...
+
+
+Deal = Callable[[Sequence[N]], Awaitable[list[Op]]]
 """Deal with facts; the ops that keep what follows from them."""
 
 POLL_S = {"sqlite": 5.0, "postgresql": 0.5}
 """How often to look unwoken: on PostgreSQL other processes commit too."""
+READ_AT_ONCE = 500
 BREATH_S = 0.002
 """Between two batches while there is more: requests are answered meanwhile."""
-LONGEST_BREATH_S = 1.0
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-class Follower:
+class Follower(Generic[N]):
     """One name's reading of the log."""
 
     def __init__(
         self,
         store: Store,
         name: str,
-        deal: Deal,
+        read: Read[N],
+        deal: Deal[N],
         *,
         from_start: bool = True,
         batch: int = 500,
         gather_s: float = 0.0,
-        patience: int = 0,
         let_go: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = wall_clock,
     ) -> None:
         self.name = name
         self._store = store
+        self._read = read
         self._deal = deal
         self._from_start = from_start
         self._batch = batch
         self._gather_s = gather_s
-        self._patience = patience
         self._let_go = let_go
         self._clock = clock
         self._woken = asyncio.Event()
@@ -104,18 +123,18 @@ class Follower:
                         await self._woken.wait()
             # Many facts at a time cost little more than one, but no more than fit into a batch.
             is_behind = reached - seq >= self._batch
-            await asyncio.sleep(await self._breath() if is_behind else self._gather_s)
+            await asyncio.sleep(BREATH_S if is_behind else self._gather_s)
             seq = reached
 
-    async def _breath(self) -> float:
-        """How long to leave the loop to others: so many times as long as it is busy with them."""
-        began = time.perf_counter()
-        await asyncio.sleep(0)
-        busy_s = time.perf_counter() - began
-        return min(LONGEST_BREATH_S, max(BREATH_S, self._patience * busy_s))
-
     async def _step(self, seq: int) -> int:
-        entries = await eventlog.read(self._store, after=seq, limit=self._batch)
+        entries = list[N]()
+        while len(entries) < self._batch:
+            limit = min(READ_AT_ONCE, self._batch - len(entries))
+            after = entries[-1].seq if entries else seq
+            entries += (some := await self._read(self._store, after=after, limit=limit))
+            if len(some) < limit:
+                break
+            await asyncio.sleep(0)
         if not entries:
             return seq
         lost = entries[0].seq - seq - 1 if seq else 0

@@ -14,7 +14,7 @@ from dataclasses import field
 from siderite.core import metrics
 from siderite.core import shape
 from siderite.core.clock import now as wall_clock
-from siderite.core.eventlog import Entry
+from siderite.core.eventlog import Head
 from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.store import Value
@@ -44,7 +44,7 @@ class _Tally:
     def count(self, operation: str, what: int) -> None:
         self.counts.setdefault(operation, [0] * len(_COUNTS))[what] += 1
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: Head) -> None:
         operation, _, status = entry.event_type.rpartition(".")
         if status not in _BY_STATUS:
             return
@@ -124,7 +124,7 @@ class Monitor:
         self._overdue_s = overdue_s
         self._clock = clock
 
-    async def deal(self, entries: Sequence[Entry]) -> list[Op]:
+    async def deal(self, entries: Sequence[Head]) -> list[Op]:
         """Take facts into account."""
         dialect = self._store.dialect
         resources = sorted({entry.resource for entry in entries})

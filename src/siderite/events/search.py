@@ -5,7 +5,6 @@ passed by; every other fact carries its resource as it is. Payloads of different
 different fields: the document is what was said last of each.
 """
 
-import asyncio
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -16,23 +15,25 @@ from typing import TypeVar
 
 import msgspec
 
+from siderite.core import eventlog
 from siderite.core import shape
-from siderite.core.eventlog import Entry
+from siderite.core.eventlog import Head
 from siderite.core.store import Line
 from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.store import Value
 from siderite.core.times import iso
+from siderite.events import pace
 from siderite.events import place
 from siderite.events import words
 from siderite.events.rows import packed
 from siderite.events.rows import unpacked
 
 NAME = "search"
-AT_ONCE = 5
+AT_ONCE = {"sqlite": 5, "postgresql": 25}
 """How many resources are written at a time: an index may be late, an answer may not."""
-AHEAD = 500
-"""How many facts are looked at for one that says all that a fact does."""
+PATIENCE = 50
+"""How many turns of a busy loop are left to requests and work in between."""
 _UNTRUE = tuple(
     f".{action}.{status}" for action in ("create", "update", "delete") for status in
     ("start", "error")
@@ -68,11 +69,6 @@ _DIALECTS = ("sqlite", "postgresql")
 _OLD = {
     dialect: "SELECT uuid, type, doc FROM search_docs WHERE (uuid, type) IN"
     f" ({unpacked(dialect, 'text', 'text')})"
-    for dialect in _DIALECTS
-}
-_LATER = {
-    dialect: "SELECT resource, event_type, max(seq) FROM events WHERE resource IN"
-    f" ({unpacked(dialect, 'text')}) AND seq > ? AND seq <= ? GROUP BY resource, event_type"
     for dialect in _DIALECTS
 }
 _FORGET = {
@@ -114,10 +110,8 @@ _WORD = (
     " FROM json_each(?) JOIN search_docs d"
     " ON d.uuid = json_extract(value, '$[0]') AND d.type = json_extract(value, '$[1]')"
 )
-_OWE = (
-    "UPDATE search_owed SET known_to = CASE WHEN owed >= ? THEN known_to ELSE ? END,"
-    " owed = CASE WHEN owed > ? THEN owed ELSE ? END"
-)
+# Earlier versions, which may run beside this one, left out what a later fact said again: until they
+# were at `owed`, the index was current to `known_to` only.
 _CURRENT_TO = (
     "SELECT CASE WHEN f.seq >= o.owed OR f.seq < o.known_to THEN f.seq ELSE o.known_to END"
     " FROM event_followers f CROSS JOIN search_owed o WHERE f.name = ?"
@@ -130,72 +124,39 @@ class Search:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def deal(self, entries: Sequence[Entry]) -> list[Op]:
+    async def deal(self, heads: Sequence[Head]) -> list[Op]:
         """Take facts into account: of each resource, what they come to. To do so again, should the
         place not be written after all, changes nothing.
         """
-        dialect = self._store.dialect
-        await asyncio.sleep(0)
-        told, owing = await self._not_outdated([e for e in entries if _tells(e.event_type)])
-        await asyncio.sleep(0)
-        keys = sorted({(entry.resource, entry.resource_type) for entry in told})
-        rows = await self._store.fetch(_OLD[dialect], (packed(keys),))
-        docs: dict[Key, dict[str, Any]] = {
-            (str(row[0]), str(row[1])): msgspec.json.decode(str(row[2])) for row in rows
-        }
+        told = _by_resource(head for head in heads if _tells(head.event_type))
         ops: list[Op] = []
-        for some in _batched(_by_resource(told).items(), AT_ONCE):
+        for some in _batched(told.items(), AT_ONCE[self._store.dialect]):
             if ops:
                 await self._store.commit(ops)
-            await asyncio.sleep(0)
-            ops = self._ops(docs, some)
-        return [*ops, *owing]
+                await pace.breath(PATIENCE)
+            ops = await self._ops(some)
+        return ops
 
-    async def _not_outdated(self, told: Sequence[Entry]) -> tuple[list[Entry], list[Op]]:
-        """Without the facts after which the log has another that says all they do: when the index
-        is behind, most resources have moved on meanwhile, or are gone. And what says that until
-        those are indexed, it is not current to what it left out.
-        """
-        if not told:
-            return [], []
-        resources = {entry.resource for entry in told}
-        first = told[0].seq
-        rows = await self._store.fetch(
-            _LATER[self._store.dialect],
-            (packed([(one,) for one in resources]), first, first + AHEAD),
-        )
-        said = {(row[0], row[1]): int(row[2] or 0) for row in rows}
-        gone = {one: seq for (one, kind), seq in said.items() if str(kind).endswith(_GONE)}
-        kept, left_out = list[Entry](), list[tuple[int, int]]()
-        for entry in told:
-            again = said.get((entry.resource, entry.event_type), 0)
-            later = max(again, gone.get(entry.resource, 0))
-            if later <= entry.seq:
-                kept.append(entry)
-            elif later > told[-1].seq:
-                left_out.append((entry.seq, later))
-        if not left_out:
-            return kept, []
-        known_to, owed = left_out[0][0] - 1, max(later for _, later in left_out)
-        return kept, [Op(_OWE, (first, known_to, owed, owed))]
-
-    def _ops(
-        self, docs: dict[Key, dict[str, Any]], told: Sequence[tuple[Key, list[Entry]]]
-    ) -> list[Op]:
+    async def _ops(self, told: Sequence[tuple[Key, list[Head]]]) -> list[Op]:
         """What some resources come to with what is told of them."""
+        dialect, store = self._store.dialect, self._store
+        rows = await store.fetch(_OLD[dialect], (packed([key for key, _ in told]),))
+        docs = {(str(row[0]), str(row[1])): str(row[2]) for row in rows}
+        news = {key: _news(facts) for key, facts in told}
+        said = await eventlog.payloads(store, [n for one in news.values() for n in one.numbers])
         gone, kept = list[Key](), list[tuple[Value, ...]]()
         for key, facts in told:
-            doc, last = _come_to(docs.get(key, {}), facts), facts[-1]
-            if doc is None:
+            if news[key].is_gone:
                 gone.append(key)
-            else:
-                known = (last.project, last.seq, last.at, _text(doc), words.of(doc))
-                kept.append((*key, *known))
-        dialect, rows = self._store.dialect, packed(kept)
-        ops = [Op(_FORGET[dialect], (packed(gone),)), Op(_KEEP[dialect], (rows,))]
+                continue
+            old = "{}" if news[key].is_anew else docs.get(key, "{}")
+            doc, last = _come_to(old, [said[n] for n in news[key].numbers if n in said]), facts[-1]
+            kept.append((*key, last.project, last.seq, last.at, _text(doc), words.of(doc)))
+        new_rows = packed(kept)
+        ops = [Op(_FORGET[dialect], (packed(gone),)), Op(_KEEP[dialect], (new_rows,))]
         if dialect == "sqlite":
             keys = packed([key for key, _ in told])
-            ops = [Op(_UNWORD, (keys,)), *ops, Op(_WORD, (rows,))]
+            ops = [Op(_UNWORD, (keys,)), *ops, Op(_WORD, (new_rows,))]
         return ops
 
     async def find(self, question: Question) -> tuple[list[dict[str, Any]], int | None, int]:
@@ -263,29 +224,44 @@ def _tells(event_type: str) -> bool:
     return not event_type.endswith(_UNTRUE) and not event_type.startswith(_ABOUT_IT)
 
 
-def _by_resource(told: Sequence[Entry]) -> dict[Key, list[Entry]]:
-    found: dict[Key, list[Entry]] = {}
-    for entry in told:
-        found.setdefault((entry.resource, entry.resource_type), []).append(entry)
+def _by_resource(told: Iterable[Head]) -> dict[Key, list[Head]]:
+    found: dict[Key, list[Head]] = {}
+    for head in told:
+        found.setdefault((head.resource, head.resource_type), []).append(head)
     return found
 
 
-def _come_to(doc: dict[str, Any], facts: Sequence[Entry]) -> dict[str, Any] | None:
-    """The document after these facts; None if the resource is gone. Of facts about one operation
-    the last says all that those before it did.
-    """
-    last: dict[str, Entry] = {}
-    for entry in facts:
-        operation = entry.event_type.rpartition(".")[0]
-        if entry.event_type.endswith(_GONE):
-            doc, last = {}, {}
-        last.pop(operation, None)
-        last[operation] = entry
-    if facts[-1].event_type.endswith(_GONE):
-        return None
-    for entry in last.values():
-        doc = doc | words.data(msgspec.json.decode(entry.payload))
-    return doc
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What is to be read of the facts about one resource."""
+
+    numbers: list[int]
+    is_anew: bool
+    """What was known before is of one that was deleted."""
+    is_gone: bool
+
+
+def _news(facts: Sequence[Head]) -> _News:
+    """Of facts about one operation the last says all that those before it did."""
+    last: dict[str, int] = {}
+    is_anew = False
+    for head in facts:
+        operation = head.event_type.rpartition(".")[0]
+        if head.event_type.endswith(_GONE):
+            is_anew, last = True, {}
+        else:
+            last.pop(operation, None)
+            last[operation] = head.seq
+    is_gone = facts[-1].event_type.endswith(_GONE)
+    return _News([] if is_gone else list(last.values()), is_anew, is_gone)
+
+
+def _come_to(doc: str, payloads: Sequence[str]) -> dict[str, Any]:
+    """The document after what was said."""
+    found: dict[str, Any] = msgspec.json.decode(doc)
+    for payload in payloads:
+        found |= words.data(msgspec.json.decode(payload))
+    return found
 
 
 def _match(dialect: str, wanted: Sequence[tuple[str, bool]]) -> tuple[str, str]:

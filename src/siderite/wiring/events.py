@@ -8,6 +8,7 @@ from typing import Any
 
 from siderite.core import eventlog
 from siderite.core.config import Config
+from siderite.core.eventlog import Entry
 from siderite.core.guard import Guard
 from siderite.core.guard import networks
 from siderite.core.log import get_logger
@@ -39,14 +40,10 @@ PLACE_S, SHARED_PLACE_S = 0.05, 0.2
 """How long facts gather before they get their places, and the same while other processes give out
 places too.
 """
-BATCH = {search.NAME: 64, monitor.NAME: 64}
-"""Facts that are dealt with at a time: what is said of a machine several times costs once, but more
-would keep requests waiting.
+BATCH = 10_000
+"""Facts that the index and the monitor deal with at a time: what is said of a machine several times
+costs once.
 """
-LARGE_BATCH = dict.fromkeys(BATCH, 256)
-"""The same where no requests are answered: of one machine's facts in a batch one is written."""
-PATIENCE = 400
-"""How many turns of a busy loop they leave to requests and work between two batches."""
 
 
 async def events(base: Base, rooms: Sequence[Part]) -> Part:
@@ -84,9 +81,8 @@ def _kept_up(base: Base, ways: Ways) -> list[Job]:
     """What the ways out do beside answering."""
     store = base.store
     kept = ((search.NAME, ways.search.deal), (monitor.NAME, ways.monitor.deal))
-    sizes = BATCH if base.role.serves else LARGE_BATCH
     followers = [
-        Follower(store, name, deal, batch=sizes[name], gather_s=GATHER_S, patience=PATIENCE)
+        Follower(store, name, eventlog.heads, deal, batch=BATCH, gather_s=GATHER_S)
         for name, deal in kept
     ]
     return [
@@ -104,16 +100,16 @@ def _webhooks(base: Base, known: Sequence[str]) -> Webhooks:
     return Webhooks(base.store, guard, sender, known, timeout_s)
 
 
-def _followed(base: Base, follower: Follower) -> Job:
+def _followed(base: Base, follower: Follower[Any]) -> Job:
     """The job of following, by one process at a time."""
     base.hub.on_news(follower.wake)
     return Singleton(base.store, f"events.{follower.name}", follower.run).run
 
 
-def _bus(base: Base, rooms: Sequence[Part]) -> Follower:
+def _bus(base: Base, rooms: Sequence[Part]) -> Follower[Entry]:
     bus = _transport(base.config, rooms)
     # What happened before somebody turned it on is history to its consumers.
-    return Follower(base.store, "bus", bus.deal, from_start=False, let_go=bus.close)
+    return Follower(base.store, "bus", eventlog.read, bus.deal, from_start=False, let_go=bus.close)
 
 
 def _transport(config: Config, rooms: Sequence[Part]) -> Any:

@@ -112,13 +112,17 @@ class View:
         following: str | None,
     ) -> bytes:
         """A list of resources, and where it goes on."""
+        if not self.spelt_until <= version < OURS:
+            bodies = [self.spell(body, version) for body in bodies]
         if some is None:
-            if not self.spelt_until <= version < OURS:
-                bodies = [self.spell(body, version) for body in bodies]
             text = self.fields.cut_all(bodies, version).encode()
             items = text.replace(URL_BYTES, base.encode())  # of text, this takes four times as long
         else:
-            items = b",".join(_some(self.text(body, version, base), some) for body in bodies)
+            # What came later than all of these need not be read past.
+            newest = min(version, max(self.fields.since[name] for name in (*some, "links")))
+            cut, pick = self.fields.cut, _picker(tuple(some)).decode
+            picked = [_encode(pick(cut(body, newest).replace(URL, base))) for body in bodies]
+            items = b",".join(picked)
         return collection(self.fields.items.encode(), items, following)
 
     def brief(self, rows: Iterable[Line], version: int, base: str, following: str | None) -> bytes:

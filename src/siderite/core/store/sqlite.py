@@ -61,6 +61,8 @@ class SqliteStore:
         self._committing: asyncio.Future[None] | None = None
         self._untold: deque[_Answer] = deque()
         self._known: dict[tuple[str, str], object] = {}  # rows that were written last
+        # Kept in mind, as to ask for it takes a system call.
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.is_ailing = False
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
@@ -118,7 +120,9 @@ class SqliteStore:
         self._writer.executescript(sql)
 
     def _hand_in(self, ops: Sequence[Op], *, returning: bool) -> asyncio.Future[Any]:
-        loop = asyncio.get_running_loop()
+        loop = self._loop
+        if loop is None or not loop.is_running():
+            loop = self._loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
         if not self._queue and self._committing is None:
             loop.call_soon(self._flush)
