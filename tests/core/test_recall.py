@@ -115,6 +115,37 @@ def test_what_is_on_its_way_to_the_disk_is_not_recalled_and_what_failed_there_ne
     asyncio.run(story())
 
 
+def test_a_small_table_is_read_once_until_something_is_written_to_it(tmp_path, monkeypatch):
+    async def story():
+        async with boxes(tmp_path / "test.db") as store:
+            box, reads, fetch = Box("a"), [], store.fetch
+
+            async def counted(sql, args=()):
+                reads.append(sql)
+                return await fetch(sql, args)
+
+            monkeypatch.setattr(store, "fetch", counted)
+            assert [*await BOXES.all(store), *await BOXES.all(store)] == []
+            assert len(reads) == 1
+            await store.commit([BOXES.insert(box)])
+            assert [await BOXES.all(store) for _ in range(2)] == [[box], [box]]
+            # Read while a change is on its way, it is not taken for what is there afterwards.
+            disk = held(store)
+            commit = asyncio.ensure_future(store.commit([BOXES.swap(box, changed(box))]))
+            try:
+                while store._committing is None:
+                    await asyncio.sleep(0)
+                assert await BOXES.all(store) == [box]
+            finally:
+                disk.set()
+            await commit
+            assert await BOXES.all(store) == [changed(box)]
+            await store.commit([BOXES.remove(changed(box))])
+            assert await BOXES.all(store) == []
+
+    asyncio.run(story())
+
+
 def test_a_commit_whose_caller_has_left_is_known_too(tmp_path):
     async def story():
         async with boxes(tmp_path / "test.db") as store:

@@ -4,13 +4,14 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
+from siderite.baremetal.store import HOOKS
 from siderite.baremetal.store import NODES
 from siderite.compute.store import SERVERS
 from siderite.core.store import Store
 from siderite.core.store.sqlite import SqliteStore
 from siderite.core.store.table import Table
 
-_TABLES: dict[str, Table[Any]] = {"nodes": NODES, "servers": SERVERS}
+_TABLES: dict[str, Table[Any]] = {"nodes": NODES, "servers": SERVERS, "hooks": HOOKS}
 
 
 def check_known(store: Store) -> None:
@@ -22,9 +23,9 @@ def check_known(store: Store) -> None:
         return
     with closing(sqlite3.connect(store._path)) as connection:
         for (table, uuid), value in store._known.items():
-            sql = f"SELECT doc FROM {table} WHERE uuid = ?"
-            ((doc,),) = connection.execute(sql, (uuid,)).fetchall()
-            assert repr(value) == repr(_TABLES[table].value(doc))
+            sql = f"SELECT doc FROM {table} WHERE ? IN (uuid, '') ORDER BY id"
+            there = [_TABLES[table].value(doc) for (doc,) in connection.execute(sql, (uuid,))]
+            assert repr(value if uuid == "" else [value]) == repr(there)
 
 
 def empty_mind(store: Store) -> None:

@@ -110,6 +110,26 @@ def test_a_body_that_trickles_is_not_waited_for_though_it_never_falls_silent(sen
     asyncio.run(story())
 
 
+def test_a_connection_that_is_kept_for_the_next_request_is_kept_for_so_long_only():
+    async def story():
+        async with serving() as (made, address), asyncio.timeout(30):
+            reader, writer = await asyncio.open_connection(*address)
+            for _ in range(2):
+                writer.write(b"GET / HTTP/1.1\r\n\r\n")
+                assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204 ")
+                made._cut()
+            [connection] = made.server_state.connections
+            answered, patience = connection._heard_at, connection.timeout_keep_alive
+            assert not connection.is_late(answered + patience - 0.1)
+            assert connection.is_late(answered + patience + 0.1)
+            connection._heard_at -= patience + 1
+            made._cut()
+            assert await reader.read() == b""  # closed, without a word
+            writer.close()
+
+    asyncio.run(story())
+
+
 def test_a_newcomer_takes_the_place_of_who_has_asked_nothing_for_longest():
     async def story():
         async with serving(most=2) as (made, address), AsyncExitStack() as stack:

@@ -78,7 +78,7 @@ RUNBOOKS: Table[Runbook] = Table(
     numbers=("public",),
 )
 HOOKS: Table[Hook] = Table(
-    "hooks", Hook, ("name", "state", "step", *_TIMES), wire.HOOK_FIELDS.render
+    "hooks", Hook, ("name", "state", "step", *_TIMES), wire.HOOK_FIELDS.render, recalled=True
 )
 INSPECTION_RULES: Table[InspectionRule] = Table(
     "inspection_rules",

@@ -22,15 +22,13 @@ _BINARY = "binary"
 def with_sockets(app: SocketHandler, sockets: Mapping[str, SocketHandler]) -> SocketHandler:
     """The application, with handlers for WebSockets by the first word of their path."""
 
-    async def both(scope: Any, receive: Any, send: Any) -> None:
+    def both(scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         if scope["type"] != "websocket":
-            await app(scope, receive, send)
-            return
+            return app(scope, receive, send)
         handler = sockets.get(scope["path"][1:].partition("/")[0])
         if handler is None:
-            await refuse(receive, send, "There is no WebSocket at this address.")
-        else:
-            await handler(scope, receive, send)
+            return refuse(receive, send, "There is no WebSocket at this address.")
+        return handler(scope, receive, send)
 
     return both
 

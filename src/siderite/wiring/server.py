@@ -120,14 +120,30 @@ class _Http(HttpToolsProtocol):
         self._in_body = False
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """As the server's own does, but who waits for the next request looks at the clock once a
+        second (`is_late`) and not once for each: a timer that is set and taken back costs more.
+        """
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self._heard_at = self.loop.time()
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+
     def is_late(self, now: float) -> bool:
-        """Whether a request has been on its way for too long; what we do not read is not late."""
+        """Whether a request has been on its way for too long, or the next one is not asked for any
+        more; what we do not read is not late.
+        """
         if self.flow.read_paused:
             self._heard_at = self._body_since = now
             self._body_bytes = 0
         if self._in_body:
             may_take = SILENCE_S + self._body_bytes / BODY_BYTES_PER_S
             return now - self._heard_at > SILENCE_S or now - self._body_since > may_take
+        if self._head_since is None and self.cycle is not None and self.cycle.response_complete:
+            return now - self._heard_at > self.timeout_keep_alive
         return self._head_since is not None and now - self._head_since > HEAD_S
 
     def let_go(self) -> None:
@@ -257,7 +273,7 @@ def most_connections(config: Config) -> int:
 async def serve(program: Program, listener: socket.socket, ready: asyncio.Event) -> None:
     """Answer requests until told to stop."""
     options = uvicorn.Config(
-        with_sockets(program.app, program.sockets), loop="uvloop",
+        with_sockets(program.app, program.sockets), interface="asgi3", loop="uvloop",
         http=partial(_Http, most=most_connections(program.config)),  # type: ignore[arg-type]
         ws="websockets-sansio", ws_max_size=WS_MESSAGE_BYTES, ws_per_message_deflate=False,
         lifespan="off", access_log=False, log_config=None, server_header=False,

@@ -51,7 +51,7 @@ async def at(ctx: Context, run: Run) -> tuple[Run, Hook | None]:
         return run, None
     now = ctx.door.clock()
     if not 0 <= now - run.hooks[0] < RECENT_S:
-        found = await HOOKS.find(ctx.door.store)
+        found = await HOOKS.all(ctx.door.store)
         run = Run(run.held, run.node, run.job, (now, found))
     return run, next((hook for hook in run.hooks[1] if hook.wants(run.node, run.job)), None)
 

@@ -28,8 +28,11 @@ class Reading(msgspec.Struct, frozen=True):
 async def read_power(driver: Driver, at: Endpoint, *, timeout_s: float | None = None) -> Reading:
     """Ask once; whatever goes wrong is UNKNOWN."""
     try:
-        async with asyncio.timeout(timeout_s):
+        if timeout_s is None:
             power = await driver.power.read(at)
+        else:
+            async with asyncio.timeout(timeout_s):
+                power = await driver.power.read(at)
     except HardwareError as why:
         return Reading(PowerState.UNKNOWN, why.sentence, isinstance(why, Refused))
     except TimeoutError:

@@ -68,6 +68,12 @@ class Store(Protocol):
         """
         ...
 
+    def remember(self, table: str, value: object) -> None:
+        """A whole small table was just read: `recall` it, by no uuid, until a row of it is written.
+        Nothing is kept where another process may write.
+        """
+        ...
+
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         """The same for a query that looks at a whole table: requests are answered meanwhile."""
         ...

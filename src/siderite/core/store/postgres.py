@@ -105,6 +105,9 @@ class PostgresStore:
         """Another process may have written it since."""
         return None
 
+    def remember(self, table: str, value: object) -> None:
+        """So it may at any time."""
+
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         return await self._ask(self._number(sql), args)
 

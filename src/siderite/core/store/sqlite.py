@@ -77,6 +77,9 @@ class SqliteStore:
     def recall(self, table: str, uuid: str) -> object:
         return self._known.get((table, uuid))
 
+    def remember(self, table: str, value: object) -> None:
+        self._known[table, ""] = value
+
     async def scan(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         if self._path == ":memory:":
             return await self.fetch(sql, args)
@@ -139,8 +142,7 @@ class SqliteStore:
         except sqlite3.Error as why:
             self._failed(queue, _meaning(why))
             return
-        for row in rows:  # reads may see it before we hear that it is committed
-            self._known.pop((row.table, row.uuid), None)
+        self._forget(rows)  # reads may see them before we hear that they are committed
         self._committing = asyncio.get_running_loop().create_future()
         self._disk.commit(partial(self._committed, self._committing, queue, answers, rows))
 
@@ -172,11 +174,16 @@ class SqliteStore:
             self._tell()
         asyncio.get_running_loop().call_soon(self._flush)
 
+    def _forget(self, rows: list[Row]) -> None:
+        for row in rows:
+            self._known.pop((row.table, row.uuid), None)
+            self._known.pop((row.table, ""), None)
+
     def _know(self, rows: list[Row]) -> None:
         """No other process writes: what these rows hold need not be read for a while."""
+        self._forget(rows)
         known = self._known
         for row in rows:
-            known.pop((row.table, row.uuid), None)
             if row.value is not None:
                 known[row.table, row.uuid] = row.value
         for key in list(islice(known, max(0, len(known) - _KNOWN))):

@@ -182,6 +182,16 @@ class Table(Generic[R]):
         rows = await store.fetch(f"SELECT doc FROM {self.name} WHERE uuid = ?", (uuid,))
         return self.value(rows[0][0]) if rows else None
 
+    async def all(self, store: Store) -> Sequence[R]:
+        """All values, oldest first: for a small recalled table that is read again and again."""
+        known = store.recall(self.name, "")
+        if isinstance(known, list):
+            return known
+        found = await self.find(store)
+        if self._recalled:
+            store.remember(self.name, found)
+        return found
+
     async def find(self, store: Store, *where: Where) -> list[R]:
         """All values that meet the conditions, oldest first."""
         clause, args = _all(where)
