@@ -1,13 +1,16 @@
 """The monitor: what began, ended, failed and is open, counted from the log alone."""
 
 import asyncio
+import itertools
 
 import msgspec
 import pytest
 
 from siderite.core import eventlog
 from siderite.core import metrics
+from siderite.events import monitor
 from siderite.events.monitor import Monitor
+from siderite.events.rows import packed
 from tests.events.log import NODE
 from tests.events.log import OTHER
 from tests.events.log import fact
@@ -125,6 +128,47 @@ def test_what_was_open_when_its_resource_went_or_began_anew_is_abandoned(run):
         assert await under_way(app) == []
 
     run(story)
+
+
+class Compared(str):
+    """A name that counts how often it is held against another."""
+
+    times = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str(self) == str(other)
+
+
+def test_what_is_deleted_is_not_held_against_all_that_is_open(app, monkeypatch):
+    """Thousands that go at once would keep requests waiting."""
+
+    def plain(rows):
+        bare = [[str(v) if isinstance(v, Compared) else v for v in row] for row in rows]
+        return packed(bare)
+
+    monkeypatch.setattr(monitor, "packed", plain)
+    names = [Compared(n) for n in range(300)]
+    kinds = ("power_set.start", "delete.start", "delete.end")
+    heads = [
+        eventlog.Head(n, f"baremetal.node.{kind}", 1.0, None, "node", name, None)
+        for n, (kind, name) in enumerate(itertools.product(kinds, names), 1)
+    ]
+    store = app.app.program.store
+
+    async def story():
+        one = Monitor(store, overdue_s=60.0)
+        await store.commit(await one.deal(heads))
+        return await one.report()
+
+    before = Compared.times
+    told = app.run(story())
+    assert {row["operation"]: row["abandoned"] for row in told["operations"]} == {
+        "baremetal.node.delete": 0,
+        "baremetal.node.power_set": 300,
+    }
+    assert Compared.times - before < 50 * len(names)
 
 
 def test_the_count_is_the_same_whatever_way_the_log_came_in(run):

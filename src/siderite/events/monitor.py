@@ -36,10 +36,16 @@ Key = tuple[str, str]
 class _Tally:
     """What a batch of facts changes."""
 
-    open: dict[Key, list[Value]]
-    """Those under way: resource, operation, resource type, seq, began, seen, request id."""
+    open: dict[str, dict[str, list[Value]]] = field(default_factory=dict)
+    """Those under way, by resource and operation: resource, operation, resource type, seq, began,
+    seen, request id.
+    """
     counts: dict[str, list[int]] = field(default_factory=dict)
     touched: set[Key] = field(default_factory=set)
+
+    def know(self, row: Sequence[Value]) -> None:
+        """What was under way before."""
+        self.open.setdefault(str(row[0]), {})[str(row[1])] = list(row)
 
     def count(self, operation: str, what: int) -> None:
         self.counts.setdefault(operation, [0] * len(_COUNTS))[what] += 1
@@ -50,32 +56,36 @@ class _Tally:
             return
         self.count(operation, _BY_STATUS[status])
         key = (entry.resource, operation)
+        under_way = self.open.setdefault(entry.resource, {})
         if status == "start":
-            if key in self.open:
+            if operation in under_way:
                 self.count(operation, _ABANDONED)
             self.touched.add(key)
-            self.open[key] = [
+            under_way[operation] = [
                 *key, entry.resource_type, entry.seq, entry.at, entry.at, entry.request_id,
             ]  # fmt: skip
         elif status == "success":
-            if key in self.open:
+            if operation in under_way:
                 self.touched.add(key)
-                self.open[key][5] = entry.at
+                under_way[operation][5] = entry.at
         else:
-            self._close(key)
+            if under_way.pop(operation, None) is not None:
+                self.touched.add(key)
             if operation.endswith(".delete") and status == "end":
-                for other in [other for other in self.open if other[0] == entry.resource]:
-                    self.count(other[1], _ABANDONED)
-                    self._close(other)
-
-    def _close(self, key: Key) -> None:
-        if self.open.pop(key, None) is not None:
-            self.touched.add(key)
+                for other in under_way:
+                    self.count(other, _ABANDONED)
+                    self.touched.add((entry.resource, other))
+                under_way.clear()
 
     def ops(self, dialect: str) -> list[Op]:
         """Always the same statements, however much there is."""
-        left = [self.open[key] for key in sorted(self.touched & self.open.keys())]
-        gone = sorted(self.touched - self.open.keys())
+        left, gone = list[list[Value]](), list[Key]()
+        for resource, operation in sorted(self.touched):
+            row = self.open[resource].get(operation)
+            if row is None:
+                gone.append((resource, operation))
+            else:
+                left.append(row)
         counts: list[list[Value]] = [
             [operation, *numbers] for operation, numbers in sorted(self.counts.items())
         ]
@@ -129,7 +139,9 @@ class Monitor:
         dialect = self._store.dialect
         resources = sorted({entry.resource for entry in entries})
         rows = await self._store.fetch(_OPEN_OF[dialect], (packed([(r,) for r in resources]),))
-        tally = _Tally({(str(row[0]), str(row[1])): list(row) for row in rows})
+        tally = _Tally()
+        for row in rows:
+            tally.know(row)
         for entry in entries:
             tally.take(entry)
         return tally.ops(dialect)
