@@ -56,6 +56,20 @@ def moved(name: str, *, before: int, after: int, now: float, lost: int = 0) -> O
     )
 
 
+def claimed(name: str, *, first: int, now: float) -> Op:
+    """Whoever is about to deal with facts from `first` on in several commits: until somebody else
+    claims them, or has dealt with them, each of these holds what `held` asks for.
+    """
+    sql = "UPDATE event_followers SET at = ? WHERE name = ? AND seq < ?"
+    return Op(sql, (now, name, first), 1)
+
+
+def held(name: str, *, first: int, since: float) -> Op:
+    """What was claimed at a time still is ours, or the commit is lost."""
+    sql = "UPDATE event_followers SET at = at WHERE name = ? AND seq < ? AND at = ?"
+    return Op(sql, (name, first, since), 1)
+
+
 def troubled(name: str, problem: str) -> Op:
     """Why it does not get on."""
     return Op("UPDATE event_followers SET problem = ? WHERE name = ?", (problem[:500], name))

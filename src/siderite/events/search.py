@@ -5,6 +5,7 @@ passed by; every other fact carries its resource as it is. Payloads of different
 different fields: the document is what was said last of each.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ import msgspec
 
 from siderite.core import eventlog
 from siderite.core import shape
+from siderite.core.clock import now as wall_clock
 from siderite.core.eventlog import Head
 from siderite.core.store import Line
 from siderite.core.store import Op
@@ -121,18 +123,24 @@ _CURRENT_TO = (
 class Search:
     """Keeps the index, and answers from it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, clock: Callable[[], float] = wall_clock) -> None:
         self._store = store
+        self._clock = clock
 
     async def deal(self, heads: Sequence[Head]) -> list[Op]:
         """Take facts into account: of each resource, what they come to. To do so again, should the
-        place not be written after all, changes nothing.
+        place not be written after all, changes nothing; but who comes late to it, after another
+        process has taken over, must not write what was true before.
         """
         told = _by_resource(head for head in heads if _tells(head.event_type))
+        size = AT_ONCE[self._store.dialect]
+        first, since = heads[0].seq, self._clock()
+        if len(told) > size:
+            await self._store.commit([place.claimed(NAME, first=first, now=since)])
         ops: list[Op] = []
-        for some in _batched(told.items(), AT_ONCE[self._store.dialect]):
+        for some in _batched(told.items(), size):
             if ops:
-                await self._store.commit(ops)
+                await self._store.commit([place.held(NAME, first=first, since=since), *ops])
                 await pace.breath(PATIENCE)
             ops = await self._ops(some)
         return ops
