@@ -105,6 +105,43 @@ def test_it_follows_what_happens(run):
     run(story)
 
 
+def test_what_is_deleted_is_not_found_whatever_it_was(run):
+    async def story(app):
+        flavor = {"id": "f-1", "name": "gold", "ram": 1, "vcpus": 1, "disk": 0}
+        group = {"name": "apart", "policies": ["anti-affinity"]}
+        groups, images = "/compute/v2.1/os-server-groups", "/image/v2/images"
+        assert (await app.ask("POST", "/compute/v2.1/flavors", {"flavor": flavor})).status == 200
+        made = (await app.ask("POST", groups, {"server_group": group})).json["server_group"]["id"]
+        image = (await app.ask("POST", images, {"name": "cirros"})).json["id"]
+        await current(app)
+        assert await found(app, "") == ["apart", "cirros", "gold"]
+        for path in ("/compute/v2.1/flavors/f-1", f"{groups}/{made}", f"{images}/{image}"):
+            assert (await app.ask("DELETE", path)).status in (202, 204), path
+        await current(app)
+        assert await found(app, "") == []
+
+    run(story)
+
+
+def test_what_has_no_phases_takes_the_place_of_its_like_only(tmp_path, database_url):
+    """A lock says nothing of tags, which an update before it did."""
+
+    def told(what, **data):
+        payload = json.dumps({"nova_object.data": {"name": "vm", **data}})
+        return Fact(f"instance.{what}", "nova-compute", "server", NODE, payload)
+
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            store = app.program.store
+            await tell(app, told("create.end", tags=[]), told("update", tags=["web"]))
+            await tell(app, told("lock", locked=True))
+            await store.commit(await Search(store).deal(await eventlog.heads(store)))
+            ((one,), _, _) = await Search(store).find(Question())
+            return json.loads(bytes(one["data"]))
+
+    assert asyncio.run(story()) == {"name": "vm", "tags": ["web"], "locked": True}
+
+
 def test_an_index_that_is_behind_claims_no_more_than_it_has(tmp_path, database_url):
     async def story():
         async with running(tmp_path, database_url) as app:

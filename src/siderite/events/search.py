@@ -40,7 +40,9 @@ _UNTRUE = tuple(
     f".{action}.{status}" for action in ("create", "update", "delete") for status in
     ("start", "error")
 )  # fmt: skip
-_GONE = ".delete.end"
+_GONE = (".delete.end", ".delete")
+"""Of flavors, images and the like one word says it."""
+_PHASES = ("start", "success", "end", "error")
 _ABOUT_IT = ("scheduler.", "compute_task.")
 """These tell what is asked for a server, not what it is."""
 
@@ -254,7 +256,9 @@ def _news(facts: Sequence[Head]) -> _News:
     last: dict[str, int] = {}
     is_anew = False
     for head in facts:
-        operation = head.event_type.rpartition(".")[0]
+        operation, _, phase = head.event_type.rpartition(".")
+        if phase not in _PHASES:
+            operation = head.event_type
         if head.event_type.endswith(_GONE):
             is_anew, last = True, {}
         else:
