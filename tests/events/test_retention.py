@@ -6,6 +6,7 @@ import pytest
 
 from siderite.core import eventlog
 from siderite.core.store import Lost
+from siderite.core.store import Op
 from siderite.events import follower as following
 from siderite.events import place
 from siderite.events.follower import Follower
@@ -115,6 +116,33 @@ def test_a_reader_that_lost_something_goes_on_and_says_so(run):
         (bus,) = report["readers"]
         assert (bus["name"], bus["at"], bus["behind"], bus["lost"]) == ("bus", 5, 0, 2)
         assert (report["oldest"], report["newest"]) == (5, 5)
+
+    run(story)
+
+
+def test_what_is_pruned_while_a_reader_is_at_it_is_lost_too(run, monkeypatch):
+    monkeypatch.setattr(following, "READ_AT_ONCE", 2)
+
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 9)))
+        await at(app, "bus", 2)
+        store = app.program.store
+
+        async def read(store, *, after, limit):
+            some = await eventlog.read(store, after=after, limit=limit)
+            await store.commit([Op("DELETE FROM events WHERE seq <= 6")])
+            return some
+
+        async def deal(entries):
+            assert [entry.seq for entry in entries] == [3, 4, 7, 8]
+            return []
+
+        task = asyncio.create_task(Follower(store, "bus", read, deal).run())
+        async with asyncio.timeout(30):
+            while await place.seq_of(store, "bus") != 8:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        assert [one.lost for one in await place.standings(store) if one.name == "bus"] == [2]
 
     run(story)
 

@@ -186,6 +186,20 @@ def test_of_all_that_is_said_of_one_only_the_last_word_is_read(tmp_path, databas
     assert asyncio.run(story()) == ([3, 4], ["x"])
 
 
+def test_of_what_was_pruned_before_it_was_read_there_is_no_empty_document(tmp_path, database_url):
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            store = app.program.store
+            await tell(app, named("a"), fact(2, resource=OTHER))
+            heads = await eventlog.heads(store)
+            await store.commit([Op("DELETE FROM events WHERE seq = 1")])
+            await store.commit(await Search(store).deal(heads))
+            found, _, _ = await Search(store).find(Question())
+            return [one["id"] for one in found]
+
+    assert asyncio.run(story()) == [OTHER]
+
+
 def named(name, what="update.end", **more):
     payload = json.dumps({"ironic_object.data": {"name": name, **more}})
     return Fact(f"baremetal.node.{what}", "ironic-api", "node", NODE, payload)

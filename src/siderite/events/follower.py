@@ -137,7 +137,8 @@ class Follower(Generic[N]):
             await asyncio.sleep(0)
         if not entries:
             return seq
-        lost = entries[0].seq - seq - 1 if seq else 0
+        # The log has no gaps: what is missing was pruned, if only while this was read.
+        lost = entries[-1].seq - (seq or entries[0].seq - 1) - len(entries)
         if lost:
             log.warning("facts were pruned unread", follower=self.name, after=seq, count=lost)
         ops = await self._deal(entries)

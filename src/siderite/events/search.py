@@ -161,6 +161,9 @@ class Search:
                 continue
             old = "{}" if news[key].is_anew else docs.get(key, "{}")
             doc, last = _come_to(old, [said[n] for n in news[key].numbers if n in said]), facts[-1]
+            if not doc:
+                gone.append(key)  # all that was said of it has been pruned meanwhile
+                continue
             kept.append((*key, last.project, last.seq, last.at, _text(doc), words.of(doc)))
         new_rows = packed(kept)
         ops = [Op(_FORGET[dialect], (packed(gone),)), Op(_KEEP[dialect], (new_rows,))]
