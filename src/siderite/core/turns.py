@@ -41,7 +41,7 @@ class _Turn:
         try:
             await turn
         except BaseException:
-            if not turn.cancelled():
+            if not turn.cancel() and not turn.cancelled():
                 self._pass_on()  # it was ours already
             raise
 

@@ -40,7 +40,7 @@ PLACE_S, SHARED_PLACE_S = 0.05, 0.2
 """How long facts gather before they get their places, and the same while other processes give out
 places too.
 """
-BATCH = 10_000
+BATCH = 2000
 """Facts that the index and the monitor deal with at a time: what is said of a machine several times
 costs once.
 """
