@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.drivers.agent import Agent
+from siderite.baremetal.drivers.agent.client import AgentSilent
 from siderite.core import work
 from siderite.core.transition import Cause
 from siderite.core.work import Due
@@ -116,3 +118,40 @@ def test_a_deploy_whose_ramdisk_never_calls_leaves_the_machine_off(
             assert (paper.is_on, paper.image) == (False, None)
 
     asyncio.run(story())
+
+
+def test_a_deploy_says_what_its_ramdisk_said_also_if_that_came_at_once(
+    paper, front, tmp_path, monkeypatch
+):
+    """It is looked at once more when the work is about to wait: by then the step has failed. Only
+    when that is recorded does the machine go off, and its ramdisk fall silent.
+    """
+    image = {"image_source": "http://images.invalid/os.img", "image_checksum": "0" * 64}
+
+    async def story(url):
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await planted(app, front, "available", instance_info=image)
+            await verb(app, uuid, "active")
+            await until(app, uuid, "wait call-back")
+            await call(app, uuid, url)
+            node = await until(app, uuid, "deploy failed")
+            assert "no disk is big enough" in node.last_error
+            async with asyncio.timeout(30):
+                while await work.depth(app.program.store) != (0, 0):
+                    await asyncio.sleep(0.01)
+            assert (paper.is_on, paper.image) == (False, None)
+
+    with listening() as (agent, url):
+        failure = {"command_error": {"message": "no disk is big enough"}}
+        agent.becomes = {"command_status": "FAILED", **failure}
+        ask = Agent._ask
+
+        async def silent_if_off(self, at, *what):
+            if not paper.is_on:
+                raise AgentSilent("the ramdisk does not answer")
+            token = at.driver_internal_info["agent_secret_token"]
+            monkeypatch.setattr("tests.baremetal.drivers.test_agent.TOKEN", token)
+            return await ask(self, at, *what)
+
+        monkeypatch.setattr(Agent, "_ask", silent_if_off)
+        asyncio.run(story(url))

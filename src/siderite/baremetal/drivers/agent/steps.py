@@ -157,17 +157,9 @@ class AgentSteps:
         return [*_booted(chosen), *after]
 
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
-        """Begin, or tell of, one run of a step. A deploy that failed leaves the machine off: what
-        is on its disk is neither the old nor the new.
+        """Begin, or tell of, one run of a step. One that failed leaves its ramdisk, which says so
+        again to whoever asks again; what becomes of that is decided with the failure's commit.
         """
-        outcome = await self._outcome(at, family, step, token)
-        if isinstance(outcome, Failed) and family is Family.DEPLOY:
-            away = await self.forget(at, token)
-            if isinstance(away, Wait):
-                _may_run(at, away.reason)
-        return outcome
-
-    async def _outcome(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
         name = f"{step.interface}.{step.step}"
         own = self._around.get(name) or self._extra.get(name)
         try:
