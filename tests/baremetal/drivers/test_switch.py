@@ -11,6 +11,7 @@ from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.domain.steps import in_order
 from siderite.baremetal.drivers.agent import Agent
 from siderite.baremetal.drivers.agent import AgentSteps
 from siderite.baremetal.drivers.agent import Booter
@@ -115,6 +116,9 @@ def test_no_step_switches_a_machine_off_that_must_stay_on(machine, tmp_path):
 
 
 FLASH, HOLD = Step("firmware", "update"), Step("deploy", "hold")
+WAIT = Step("power", "wait", args={"seconds": 60})
+FLASH_CHILDREN = Step("firmware", "update", children=[])
+REBOOT_CHILDREN = Step("power", "reboot", children=[])
 BOOTED = (
     ([ERASE], "boot_ramdisk erase_devices_metadata"),
     ([HOLD, ERASE], "boot_ramdisk hold erase_devices_metadata"),
@@ -124,6 +128,18 @@ BOOTED = (
         [ERASE, FLASH, HOLD, FLASH, ERASE],
         "boot_ramdisk erase_devices_metadata update hold update boot_ramdisk"
         " erase_devices_metadata",
+    ),
+    (
+        [ERASE, Step("power", "reboot"), ERASE],
+        "boot_ramdisk erase_devices_metadata reboot boot_ramdisk erase_devices_metadata",
+    ),
+    (
+        [Step("power", "power_off"), WAIT, Step("power", "power_on"), ERASE],
+        "power_off wait power_on boot_ramdisk erase_devices_metadata",
+    ),
+    (
+        [ERASE, FLASH_CHILDREN, REBOOT_CHILDREN, ERASE],
+        "boot_ramdisk erase_devices_metadata update reboot erase_devices_metadata",
     ),
 )
 
@@ -141,6 +157,42 @@ def test_a_ramdisk_is_booted_anew_after_steps_that_start_the_machine(
     ):
         made = asyncio.run(steps.frame(machine.at, family, chosen))
         assert " ".join(step.step for step in made) == framed + after
+
+
+DEPLOYED = (
+    ((), "deploy write_image prepare_instance_boot tear_down_agent boot_instance"),
+    (
+        (150, 90),
+        "update deploy update boot_ramdisk write_image prepare_instance_boot tear_down_agent"
+        " boot_instance",
+    ),
+    (
+        (70, 30),
+        "deploy write_image update boot_ramdisk prepare_instance_boot tear_down_agent update"
+        " boot_instance",
+    ),
+)
+
+
+@pytest.mark.parametrize(("priorities", "framed"), DEPLOYED)
+def test_so_it_is_in_a_deploy(machine, tmp_path, priorities, framed):
+    board, files = Board(), RamdiskSettings(tmp_path, "http://here", "http://here")
+    steps = AgentSteps(Booter(Switch(board), board, None, Ramdisks(files)), Agent(), {}, {})
+
+    async def story():
+        own = await steps.steps(machine.at, Family.DEPLOY)
+        asked = [Step("firmware", "update", priority) for priority in priorities]
+        return await steps.frame(machine.at, Family.DEPLOY, in_order([*own, *asked]))
+
+    assert " ".join(step.step for step in asyncio.run(story())) == framed
+
+
+def test_a_step_on_children_does_not_switch_their_parent_off(machine, tmp_path):
+    machine.stays_on = False
+    board, files = Board(), RamdiskSettings(tmp_path, "http://here", "http://here")
+    steps = AgentSteps(Booter(Switch(board), board, None, Ramdisks(files)), Agent(), {}, {})
+    made = asyncio.run(steps.frame(machine.at, Family.CLEAN, [FLASH_CHILDREN]))
+    assert made == [FLASH_CHILDREN]
 
 
 @pytest.mark.parametrize("stays_on", [True, False])

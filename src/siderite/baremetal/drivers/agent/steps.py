@@ -81,18 +81,40 @@ _STEPS: dict[tuple[str, Family], list[Step]] = {
 
 _STARTING = ("bios", "firmware")
 """Interfaces whose steps start the machine anew: no ramdisk outlives them."""
+_SWITCHING = ("power_off", "reboot")
+"""Steps that Siderite itself carries out, and no ramdisk outlives either."""
 
 
-def _booted(chosen: list[Step]) -> list[Step]:
-    """The steps with a ramdisk's boot wherever one that needs it would find none."""
+def _starts(step: Step) -> bool:
+    return step.interface in _STARTING and step.children is None
+
+
+def _switches(step: Step) -> bool:
+    return step.step in _SWITCHING and step.children is None
+
+
+def _ends_ramdisk(step: Step) -> bool:
+    return _starts(step) or _switches(step)
+
+
+def _needs_ramdisk(step: Step) -> bool:
+    return step.in_band or step.step == "prepare_instance_boot"
+
+
+def _booted(chosen: list[Step], *, late: bool) -> list[Step]:
+    """The steps with a ramdisk's boot wherever one that needs it would find none: right before
+    that if `late`, or if the machine was switched on purpose, else as soon as one can run.
+    """
     framed: list[Step] = []
-    runs = False
+    runs = was_switched = False
     for at, step in enumerate(chosen):
-        if step.interface in _STARTING:
-            runs = False
-        elif not runs:
-            rest = takewhile(lambda later: later.interface not in _STARTING, chosen[at:])
-            runs = any(later.in_band for later in rest)
+        if _ends_ramdisk(step):
+            runs, was_switched = False, _switches(step)
+        elif (step.interface, step.step) == ("deploy", "deploy"):
+            runs = True
+        elif not runs and (_needs_ramdisk(step) or not (late or was_switched)):
+            rest = takewhile(lambda later: not _ends_ramdisk(later), chosen[at:])
+            runs = any(map(_needs_ramdisk, rest))
             framed += [_BOOT] if runs else []
         framed.append(step)
     return framed
@@ -146,15 +168,17 @@ class AgentSteps:
         the machine on ends with it off; one that must stay on leaves its ramdisk for its disk.
         """
         in_band = any(step.in_band for step in chosen)
-        starts = any(step.interface in _STARTING for step in chosen)
+        starts = any(map(_starts, chosen))
         if family is Family.CLEAN and starts and not in_band and not at.stays_on:
             return [*chosen, _LEAVE]
-        if family is Family.DEPLOY or not in_band:
+        if not in_band:
             return chosen
+        if family is Family.DEPLOY:
+            return _booted(chosen, late=True)  # it has a step that boots the first
         after = [_LEAVE, _START] if family is Family.SERVICE or at.stays_on else [_LEAVE]
         if family is Family.INSPECT:
             return [*chosen, *after]  # its one step is the ramdisk's boot
-        return [*_booted(chosen), *after]
+        return [*_booted(chosen, late=False), *after]
 
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
         """Begin, or tell of, one run of a step. One that failed leaves its ramdisk, which says so
