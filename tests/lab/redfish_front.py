@@ -60,6 +60,8 @@ class Front:
         self.patience = 2
         self.plain_task = False
         """Its tasks are plain pages with a TaskState, not monitors."""
+        self.accepts_with = b""
+        """What it says when it has made a task of an order."""
         self.hangs_up = 0
         """How many of them it does not answer at all."""
         self.lists_tasks = True
@@ -163,7 +165,9 @@ class Front:
                     to.close_connection = True
                     return None
                 where = f"{_MONITORS}/{len(self.tasks) - 1}"
-                return _send(to, 202, b"", {"Location": f"http://elsewhere.invalid{where}"})
+                return _send(
+                    to, 202, self.accepts_with, {"Location": f"http://elsewhere.invalid{where}"}
+                )
         found = self._ask(to.command, to.path, body)
         content = found.content
         if path == _ROOT:

@@ -104,6 +104,21 @@ def test_parts_are_flashed_one_after_the_other_by_whichever_process(
     assert front.told("SimpleUpdate") == 3
 
 
+@pytest.mark.parametrize("said", [b'{"Id": "1"}', b"<html>", b"[]"])
+def test_a_bmc_that_accepts_an_order_with_odd_words_was_told_all_the_same(
+    paper, front, machine, tmp_path, said
+):
+    front.accepts_with, front.lists_tasks = said, False
+    step = asked("bios-2.0")
+    with process(tmp_path) as driver:
+        done = asyncio.run(
+            machine.until_done(lambda at: driver.steps.run(at, Family.CLEAN, step, "work/0"))
+        )
+    assert isinstance(done, Done), done
+    assert front.told("SimpleUpdate") == len(paper.flashed) == 1
+    assert paper.versions["bios"] == "2.0"
+
+
 def test_an_order_whose_answer_was_lost_is_found_among_the_bmcs_tasks(
     paper, front, machine, tmp_path
 ):

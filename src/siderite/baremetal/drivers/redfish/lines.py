@@ -246,7 +246,12 @@ class Lines:
             system = self._system(line, fresh=fresh)
             for left, work in zip(range(len(works) - 1, -1, -1), works, strict=True):
                 line.tasks.clear()
-                work(system)
+                try:
+                    work(system)
+                except Exception:
+                    if not line.tasks:
+                        raise
+                    # The order was taken; only what was said with that makes no sense.
                 if line.tasks:
                     return Task(line.tasks[-1], doing, more=left > 0)
             return None
