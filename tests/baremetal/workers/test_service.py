@@ -7,6 +7,7 @@ import pytest
 from siderite.baremetal.drivers.agent import Agent
 from siderite.baremetal.drivers.agent.client import AgentSilent
 from siderite.core import work
+from siderite.core.store import Op
 from siderite.core.transition import Cause
 from siderite.core.work import Due
 from tests.baremetal.drivers.test_agent import listening
@@ -14,6 +15,8 @@ from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import verb
 from tests.baremetal.workers.test_rescue import call
+from tests.baremetal.workers.test_rescue import over
+from tests.baremetal.workers.test_rescue import tidying_waits
 from tests.lab.redfish_paper import SYSTEM
 from tests.support.app import running
 
@@ -54,6 +57,34 @@ def test_a_service_that_is_aborted_gives_the_machine_back_to_its_workload(paper,
     async def story():
         async with running(tmp_path, work=True, agent_require_tls=False) as app:
             uuid = await served(app, front, paper)
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "active")
+            await back(app, uuid, paper)
+
+    asyncio.run(story())
+
+
+def test_an_abort_whose_bmc_stays_away_does_not_say_that_the_workload_is_back(
+    paper, front, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("siderite.baremetal.drivers.agent.steps.ASK_AGAIN_S", 0.02)
+
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await served(app, front, paper)
+            front.stop()
+            await verb(app, uuid, "abort")
+            await tidying_waits(app, uuid)
+            change = app.program.door.change(Cause())
+            change.put(Op("UPDATE work SET deadline = ? WHERE machine = ?", (change.now, uuid)))
+            await app.program.door.commit(change)
+            await over(app)
+            node = await app.node(uuid)
+            assert (node.provision_state, node.fault) == ("service failed", "service failure")
+            assert node.maintenance
+            assert "its ramdisk may still run: The BMC" in node.maintenance_reason
+            front.start()
+            assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
             await verb(app, uuid, "abort")
             await until(app, uuid, "active")
             await back(app, uuid, paper)

@@ -13,6 +13,7 @@ import msgspec
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.hook import Hook
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power_truth import with_power
@@ -246,11 +247,17 @@ async def cleanup_waits(ctx: Context, held: Work, outcome: Wait) -> None:
 
 
 async def left_behind(ctx: Context, held: Work, node: Node, reason: str) -> None:
-    """What a rescue that ended early has left could not be tidied up in time: that is a fault."""
+    """What a rescue or a service that ended early has left could not be tidied up in time: that is
+    a fault.
+    """
     change = ctx.door.change(Cause(held.request_id))
     change.put(work.done(held))
-    text = f"a rescue was given up, and its ramdisk may still run: {reason}"
-    fields = {"maintenance": True, "maintenance_reason": text, "fault": "rescue abort failure"}
+    is_rescue = node.provision_state == P.RESCUEFAIL
+    word, fault = (
+        ("rescue", "rescue abort failure") if is_rescue else ("service", "service failure")
+    )
+    text = f"a {word} was given up, and its ramdisk may still run: {reason}"
+    fields = {"maintenance": True, "maintenance_reason": text, "fault": fault}
     after = node.changed(change.now, fields)
     change.put(NODES.swap(node, after))
     change.tell(*watch_facts.settled(node, after))

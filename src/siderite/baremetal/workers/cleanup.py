@@ -27,7 +27,9 @@ class CleanupAfterAbort:
         self._drivers = drivers
 
     async def handle(self, held: Work) -> None:
-        """Have the driver forget the run; a service that was aborted ends in `active`."""
+        """Have the driver forget the run; a service that was aborted ends in `active`, unless its
+        ramdisk may run in place of the workload.
+        """
         job = msgspec.json.decode(held.job, type=Cleanup)
         node = await progress.load(self._ctx, held.machine)
         driver = self._drivers.get(node.driver) if node is not None else None
@@ -42,7 +44,7 @@ class CleanupAfterAbort:
             log.warning("a ramdisk may still run", node=held.machine, reason=outcome.reason)
         if node is None or not still:
             await progress.abandon(self._ctx, held)  # whatever it does now is none of this
-        elif isinstance(outcome, Wait) and node.provision_state == P.RESCUEFAIL:
+        elif isinstance(outcome, Wait) and (job.back or node.provision_state == P.RESCUEFAIL):
             await progress.left_behind(self._ctx, held, node, outcome.reason)
         else:
             gone = outcome if isinstance(outcome, Done) else None
