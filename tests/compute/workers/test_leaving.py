@@ -217,3 +217,24 @@ def test_a_failed_evacuation_leaves_nothing_behind(lite: Cloud) -> None:
     finally:
         lite.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)
     in_one_place(lite, uuid, home, used)
+
+
+def test_a_server_that_is_deleted_after_a_failed_evacuation_leaves_nothing_behind(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siderite.compute.workers.leaving._AGAIN_S", 0.05)
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    services = lite.ask("GET", "/os-services", version=53).json["services"]
+    ident = next(one["id"] for one in services if one["host"] == home)
+    lite.ask("PUT", f"/os-services/{ident}", {"forced_down": True}, version=53)
+    lite.script(f"server:{uuid}", fail={"spawn": "disk full", "destroy": "disk is stuck"})
+    try:
+        assert lite.act(uuid, "evacuate", {}, version=94).status == 200
+        lite.settled(uuid)
+    finally:
+        lite.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)
+    assert len(lite.guests.where(uuid)) == 2
+    delete(lite, uuid)
+    until(lite, uuid, LEFT, 0)
+    assert (lite.guests.where(uuid), claims(lite, uuid)) == ([], [])

@@ -30,7 +30,9 @@ _AGAIN_S = 10.0
 
 
 class LeftWork:
-    """The handler. A server that is deleted meanwhile leaves all its places by itself."""
+    """The handler. A server that is deleted meanwhile leaves all places that it has a claim of by
+    itself.
+    """
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
@@ -40,7 +42,7 @@ class LeftWork:
         ctx = self._hands.ctx
         left = msgspec.json.decode(held.job, type=Left)
         server = await progress.load(ctx, held.machine)
-        if server is None or server.deleted:
+        if server is None or (server.deleted and left.how != "leave"):
             await progress.abandon(ctx, held)
             return
         if server.task_state is not None and not await leaving.is_waited_for(ctx, server):
@@ -65,7 +67,8 @@ class LeftWork:
     async def _remove(self, server: Server, left: Left) -> Outcome:
         token = f"{left.token}/left"
         source = None if left.move is None else left.move.source_host
-        waits = await apart(self._hands, left.host, server.host, source)
+        home = None if server.deleted else server.host
+        waits = await apart(self._hands, left.host, home, source)
         if waits is not None:
             return waits
         if server.claim != left.claim or left.how == "leave":
@@ -79,7 +82,7 @@ class LeftWork:
         if isinstance(place, Failed) or server.host == left.host:
             return Done()  # a host that was removed keeps nothing of ours
         guest = guest_of(self._hands, server, node=left.node)
-        if server.host is None:
+        if server.host is None or server.deleted:
             return await place.driver.life.destroy(place.at, guest, token)
         home = await place_of(self._hands, server.host)
         if isinstance(home, Failed):
