@@ -238,3 +238,34 @@ def test_a_server_that_is_deleted_after_a_failed_evacuation_leaves_nothing_behin
     delete(lite, uuid)
     until(lite, uuid, LEFT, 0)
     assert (lite.guests.where(uuid), claims(lite, uuid)) == ([], [])
+
+
+@pytest.mark.parametrize("state", ["active", "error"])
+def test_a_reset_of_a_deletion_that_ended_a_live_migration_leaves_the_server_in_one_place(
+    lite: Cloud, state: str
+) -> None:
+    uuid = lite.boot()
+    home, used = home_of(lite, uuid), lite.claimed()
+    lite.script(f"server:{uuid}", latency_s={"live_migrate": 3600.0, "destroy": 3600.0})
+    wish = {"host": None, "block_migration": "auto"}
+    assert lite.act(uuid, "os-migrateLive", wish).status == 202
+    until(lite, uuid, CLAIMS, 2)
+    assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
+    lite.wait(uuid, lambda seen: "busy with destroy" in (seen["wait_reason"] or ""))
+    reset(lite, uuid, state)
+    in_one_place(lite, uuid, home, used)
+
+
+def test_a_reset_of_a_deletion_that_ended_a_revert_has_it_reverted(lite: Cloud) -> None:
+    uuid = lite.boot()
+    home, used = home_of(lite, uuid), lite.claimed()
+    assert lite.act(uuid, "resize", {"flavorRef": lite.make_flavor(ram=2048)}).status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    lite.script(f"server:{uuid}", latency_s={"revert": 3600.0, "destroy": 3600.0})
+    assert lite.act(uuid, "revertResize").status == 202
+    during(lite, uuid, "resize_reverting")
+    assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
+    lite.wait(uuid, lambda seen: "busy with destroy" in (seen["wait_reason"] or ""))
+    reset(lite, uuid)
+    in_one_place(lite, uuid, home, used)
+    assert lite.show(uuid)["flavor"]["ram"] == 512

@@ -53,7 +53,12 @@ class Left(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def of(server: Server, job: Job | None) -> Left | None:
-    """What is left at another place if the server's move ends here and now."""
+    """What is left at another place if the server's move ends here and now. A deletion knows what
+    the move was that it ended.
+    """
+    noted = None if job is None else job.args.get(KIND)
+    if noted is not None:
+        return msgspec.convert(noted, Left)
     move = server.move
     if move is not None:
         return _of_resize(server, move)
