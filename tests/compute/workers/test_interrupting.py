@@ -270,3 +270,17 @@ def test_a_hard_request_comes_too_late_once_the_guest_is_down() -> None:
     assert acting._is_still_asked(job, KINDS["rescue"], wish)
     over = msgspec.structs.replace(job, shutdown=Shutdown(ended="clean"))
     assert not acting._is_still_asked(over, KINDS["rescue"], wish)
+
+
+def test_one_that_was_shelved_once_and_runs_again_is_restored_as_that(tmp_path: Path) -> None:
+    with cloud(tmp_path, hosts=1, reclaim_interval_s=3600, shelved_offload_time_s=3600) as soft:
+        uuid = soft.boot()
+        assert soft.act(uuid, "shelve").status == 202
+        soft.until(uuid, "SHELVED")
+        reset(soft, uuid)
+        assert soft.act(uuid, "reboot", {"type": "HARD"}).status == 202
+        soft.until(uuid, "ACTIVE")
+        assert soft.ask("DELETE", f"/servers/{uuid}").status == 204
+        soft.until(uuid, "SOFT_DELETED")
+        assert soft.act(uuid, "restore").status == 202
+        assert soft.settled(uuid)["status"] == "ACTIVE"

@@ -17,6 +17,8 @@ from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
 
+_MAY_BE_SHELVED = (V.SHELVED, V.SHELVED_OFFLOADED, V.ERROR)
+
 
 async def ask(ctx: Context, uuid: str, *, who: Who, cause: Cause, force: bool = False) -> Server:
     """Have a server deleted, whatever it is doing; asking again changes nothing."""
@@ -45,7 +47,9 @@ async def ask(ctx: Context, uuid: str, *, who: Who, cause: Cause, force: bool = 
         ops = [] if left is None else leaving.behind(server, left, change.now)
         if server.counted is not None:
             ops.append(quota.becomes(server, server.flavor))
-        changes = {"move": None, "counted": None}
+        changes: dict[str, Any] = {"move": None, "counted": None}
+        if server.host is not None and server.vm_state not in _MAY_BE_SHELVED:
+            changes["shelved_at"] = None  # its image is old, and its disk is what counts
         wish = Ask("soft_delete", args, lambda *_: (changes, {}, ops))
         return acting.begin(ctx, change, server, wish)
 

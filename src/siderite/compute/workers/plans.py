@@ -235,8 +235,8 @@ async def _unshelved(hands: Hands, run: Run, told: Report) -> Report:
 
 
 async def _restored(hands: Hands, run: Run) -> Told:
-    """One that was shelved is that again; others run."""
-    if run.server.shelved_image is None:
+    """One that was shelved when it was deleted is that again; others run."""
+    if run.server.shelved_image is None or run.server.shelved_at is None:
         return await _on(hands, run)
     return Report(Event.OFFLOAD if run.server.host is None else Event.DONE_SHELVED)
 
