@@ -4,6 +4,7 @@ import pytest
 
 from siderite.compute.domain.power import Power
 from siderite.compute.store import SERVERS
+from siderite.compute.usecases import due
 from tests.compute.cloud import Cloud
 from tests.compute.workers.moves import CLAIMS
 from tests.compute.workers.moves import LEFT
@@ -269,3 +270,27 @@ def test_a_reset_of_a_deletion_that_ended_a_revert_has_it_reverted(lite: Cloud) 
     reset(lite, uuid)
     in_one_place(lite, uuid, home, used)
     assert lite.show(uuid)["flavor"]["ram"] == 512
+
+
+def test_a_deleted_server_is_remembered_while_it_may_be_left_on_a_host_that_is_down(
+    both: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siderite.compute.usecases.due.KEPT_S", -60.0)
+    context = both.app.app.program.compute.context
+    evacuated, other = both.boot(), both.boot()
+    delete(both, other)
+    home = home_of(both, evacuated)
+    services = both.ask("GET", "/os-services", version=53).json["services"]
+    ident = next(one["id"] for one in services if one["host"] == home)
+    both.script(f"host:{home}", unreachable=True)
+    both.ask("PUT", f"/os-services/{ident}", {"forced_down": True}, version=53)
+    try:
+        assert both.act(evacuated, "evacuate", {}, version=94).status == 200
+        both.until(evacuated, "ACTIVE")
+        delete(both, evacuated)
+        both.app.run(due.forget_old(context))
+        known = [both.app.run(SERVERS.get(context.door.store, one)) for one in (evacuated, other)]
+        assert [one is not None for one in known] == [True, False]
+    finally:
+        both.guests.scripts.set(f"host:{home}", None)
+        both.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)

@@ -87,11 +87,14 @@ async def to_wake(ctx: Context, after: int) -> tuple[list[str], int]:
 
 
 async def forget_old(ctx: Context) -> bool:
-    """Forget some deleted servers whose records are old; whether there may be more."""
+    """Forget some deleted servers whose records are old; whether there may be more. One that may be
+    left on a host that it was evacuated from is remembered until that is back.
+    """
     before = iso(ctx.door.clock() - KEPT_S)
     rows = await ctx.door.store.fetch(
-        "SELECT uuid FROM servers WHERE deleted = 1 AND terminated_at <= ? ORDER BY terminated_at"
-        " LIMIT 100",
+        "SELECT uuid FROM servers WHERE deleted = 1 AND terminated_at <= ? AND uuid NOT IN"
+        " (SELECT substr(machine, 1, 36) FROM work WHERE lane = 'evicted')"
+        " ORDER BY terminated_at LIMIT 100",
         (before,),
     )
     for row in rows:
