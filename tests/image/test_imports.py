@@ -183,6 +183,8 @@ def test_addresses_that_may_not_be_called_are_refused_at_once(
             (mirror.at("/disk.img", DATA), "image_import_allow"),
             ("http://169.254.169.254/latest", "metadata"),
             ("http://[::ffff:127.0.0.1]/", "loopback"),
+            ("http://[fd00:ec2::254]/latest", "metadata"),
+            ("http://[fd00:ec2::254%eth0]/latest", "metadata"),
             ("file:///etc/passwd", "http or https"),
             ("ftp://host/disk.img", "http or https"),
             ("http://user:password@192.0.2.1/", "user or password"),

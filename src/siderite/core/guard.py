@@ -123,13 +123,14 @@ def _can_be_called(url: str) -> bool:
 
 
 def _inner(address: Address) -> Address:
-    """The IPv4 address inside one that only wraps it."""
+    """The address that is called: the IPv4 one inside one that only wraps it; without a zone."""
     if isinstance(address, ipaddress.IPv6Address):
         wrapped = address.ipv4_mapped or address.sixtofour
         if wrapped is not None:
             return wrapped
         if address in _NAT64:
             return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        return ipaddress.IPv6Address(int(address))  # with a zone it equals nothing
     return address
 
 
