@@ -90,6 +90,16 @@ def test_lists_are_sorted_by_several_keys_and_paged(tell: Tell) -> None:
     tell(story)
 
 
+def test_a_key_that_is_named_again_changes_nothing(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        made = [(await here.make(name=name))["id"] for name in ("a", "c", "b")]
+        often = ",".join(["name:asc", *["min_ram", "name:desc"] * 1250])
+        assert await here.names(f"?sort={often}") == ["a", "b", "c"]
+        assert await here.names(f"?sort={often}&marker={made[0]}") == ["b", "c"]
+
+    tell(story)
+
+
 def test_a_marker_of_anothers_image_is_refused(tell: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make(visibility="private"))["id"]

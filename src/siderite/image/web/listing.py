@@ -133,13 +133,21 @@ def _ordered(sorts: list[Order], keys: list[str], ways: list[str]) -> list[Order
     if sorts and (keys or ways):
         raise Invalid("Give either sort, or sort_key and sort_dir, not both.")
     if sorts:
-        return sorts
+        return _once(sorts)
     keys = keys or ["created_at"]
     if len(ways) > 1 and len(ways) != len(keys):
         raise Invalid("Give one sort_dir, or one for each sort_key.")
     if len(ways) <= 1:
         ways = (ways or ["desc"]) * len(keys)
-    return [(key, way == "desc") for key, way in zip(keys, ways, strict=True)]
+    return _once([(key, way == "desc") for key, way in zip(keys, ways, strict=True)])
+
+
+def _once(orders: list[Order]) -> list[Order]:
+    """Each key where it first stands: again it orders nothing, and databases take only so many."""
+    found: dict[str, bool] = {}
+    for key, is_descending in orders:
+        found.setdefault(key, is_descending)
+    return list(found.items())
 
 
 def _order(part: str) -> Order:
