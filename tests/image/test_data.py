@@ -7,6 +7,7 @@ import itertools
 import struct
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -356,18 +357,32 @@ def test_what_a_crash_leaves_is_swept_away_at_start(tell: Tell) -> None:
         broken = (await here.make())["id"]
         await _pretend_saving(program.store, broken, f"{broken}.dead")
         (here.folder / f"{broken}.dead").write_bytes(b"half")
-        (here.folder / "nobody.s").write_bytes(b"written, but the record was not")
-        writer = transfer.files.begin("somebody.else")  # a live upload of another process
+        left, live = (f"{uuid4()}.0123abcd" for _ in range(2))
+        (here.folder / left).write_bytes(b"written, but the record was not")
+        writer = transfer.files.begin(live)  # a live upload of another process
         for _ in range(2):
             await transfer.sweep_once()
             assert (await here.show(broken))["status"] == "queued"
-            assert len(here.files()) == 2 and "somebody.else" in here.files()
+            assert len(here.files()) == 2 and live in here.files()
         writer.close()
         await transfer.sweep_once()
         assert (await here.ask("GET", f"/v2/images/{kept}/file")).body == b"kept"
         assert (await here.upload(broken, b"again")).status == 204
 
     tell(story)
+
+
+def test_files_that_are_not_ours_are_not_swept_away(tell_once: Tell) -> None:
+    """Somebody may name a directory that has other files in it already."""
+
+    async def story(here: World) -> None:
+        theirs = ["debian-13.qcow2", f"{uuid4()}", f"{uuid4()}.qcow2", f"{uuid4()}.backup00"]
+        for name in theirs:
+            (here.folder / name).write_bytes(b"theirs")
+        await here.app.program.app._services["image"].transfer.sweep_once()
+        assert here.files() == sorted(theirs)
+
+    tell_once(story)
 
 
 async def _pretend_saving(store: Store, uuid: str, file: str) -> None:

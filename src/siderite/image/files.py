@@ -10,6 +10,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import threading
 from collections.abc import AsyncGenerator
 from collections.abc import AsyncIterator
@@ -28,6 +29,8 @@ log = get_logger("image")
 
 PIECE = 1024 * 1024
 _ZEROS = bytes(PIECE)
+_OURS = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[0-9a-f]{8}\Z")
+"""An image's id and a word of chance: what a writer's file is called (`transfer.writing`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +153,9 @@ class Files:
         self.path(name).unlink(missing_ok=True)
 
     def names(self) -> list[str]:
-        """All files there are."""
-        return sorted(entry.name for entry in self.folder.iterdir() if entry.is_file())
+        """All files that can be ours: others may be in the directory, and are not ours to sweep."""
+        found = (entry.name for entry in self.folder.iterdir() if _OURS.match(entry.name))
+        return sorted(name for name in found if self.path(name).is_file())
 
     @contextmanager
     def unwritten(self, name: str) -> Iterator[bool]:
