@@ -30,11 +30,15 @@ class Line(httpx.AsyncBaseTransport):
         self._inner = httpx.ASGITransport(app=app)
         self.requests: list[str] = []
         self.is_cut = False
+        self.status: int | None = None
+        """What is answered in place of the Keystone."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(f"{request.method} {request.url.path}")
         if self.is_cut:
             raise httpx.ConnectError("cut")
+        if self.status is not None:
+            return httpx.Response(self.status, text="not from the Keystone")
         return await self._inner.handle_async_request(request)
 
 
@@ -136,6 +140,21 @@ def test_a_keystone_that_is_away_is_neither_a_yes_nor_a_no() -> None:
             there.now += STALE_S
             with pytest.raises(Unavailable):
                 await keystone.by_token(token)
+
+    asyncio.run(tell())
+
+
+def test_a_keystone_that_is_broken_does_not_make_a_password_wrong() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (_, keystone, line):
+            for status in (429, 500, 502, 503):
+                line.status = status
+                with pytest.raises(Unavailable, match="try again"):
+                    await keystone.by_password("admin", PASSWORD)
+            line.status = 401
+            assert await keystone.by_password("admin", PASSWORD) is None
+            line.status = None
+            assert await keystone.by_password("admin", PASSWORD) is not None
 
     asyncio.run(tell())
 
