@@ -29,6 +29,16 @@ async def _until(ask: Any) -> Any:
     return outcome
 
 
+async def _end(there: Server, images: GlanceImages) -> None:
+    """The token of our own account ends, as it does when its time is over."""
+    own = await images._keystone.service_token()
+    headers = {**there.headers(), "x-subject-token": own}
+    answer = await asyncio.to_thread(
+        there.api.delete, "/identity/v3/auth/tokens", headers=headers
+    )  # fmt: skip
+    assert answer.status_code == 204, answer
+
+
 def test_servers_here_use_tokens_and_images_from_there(tmp_path: Path) -> None:
     with running_server(tmp_path) as there:
         data = b"disk" * 100_000
@@ -61,6 +71,13 @@ async def _story(tmp_path: Path, there: Server, image: str, data: bytes) -> None
         assert path.read_bytes() == data
         assert await images.local(image) == path
         assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+        await _end(there, images)
+        assert await images.show(image, token=None, project=None) == found, "we log in again"
+        path.unlink()
+        await _end(there, images)
+        path = await _until(lambda: images.local(image))
+        assert path.read_bytes() == data
 
         snap = await images.make("snap", {"a": "b"}, token=theirs, project=None)
         assert isinstance(await images.local(snap), Failed)

@@ -95,7 +95,10 @@ class GlanceImages:
         await self._ask("DELETE", f"/images/{image}")
 
     async def local(self, image: str) -> Path | Wait | Failed:
-        found = await self.show(image, token=None, project=None)
+        try:
+            found = await self.show(image, token=None, project=None)
+        except Unavailable as why:
+            return Wait(why.sentence, _LATER_S)
         if found is None:
             return Failed(f"Image {image} is not there.")
         if found.status != "active":
@@ -135,6 +138,9 @@ class GlanceImages:
             ) as answer:
                 if answer.status_code == _UNAUTHORIZED:
                     self._keystone.forget_service_token(token)
+                    raise _refused(answer)
+                if answer.is_server_error:
+                    raise _refused(answer)
                 if answer.status_code != _OK:
                     return Failed(f"Image {image} cannot be fetched: {answer.status_code}.")
                 with part.open("wb") as file:
@@ -172,11 +178,19 @@ class GlanceImages:
     async def _ask(
         self, method: str, path: str, *, token: str | None = None, **how: Any
     ) -> httpx.Response:
-        headers = how.pop("headers", {})
+        answer = await self._send(method, path, token, how)
+        if answer.status_code == _UNAUTHORIZED and token is None and "content" not in how:
+            answer = await self._send(method, path, token, how)  # our own had ended: with another
+        return answer
+
+    async def _send(
+        self, method: str, path: str, token: str | None, how: dict[str, Any]
+    ) -> httpx.Response:
         own = token or await self._keystone.service_token()
+        headers = {"X-Auth-Token": own, **how.get("headers", {})}
         try:
             answer = await self._http.request(
-                method, self._url + path, headers={"X-Auth-Token": own, **headers}, **how
+                method, self._url + path, **{**how, "headers": headers}
             )
         except httpx.HTTPError as why:
             raise Unavailable(f"The image service does not answer: {why}; try again.") from why
