@@ -1,6 +1,7 @@
 """Images fetched from addresses: whole or not at all, from where one may, and told of meanwhile."""
 
 import asyncio
+import contextlib
 import hashlib
 import os
 from collections.abc import Awaitable
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 from siderite.image import importing
+from siderite.image import web_download
 from siderite.image.domain.task import Hopeless
 from siderite.image.web_download import _followed
 from tests.image.mirror import Mirror
@@ -172,6 +174,38 @@ def test_redirects_lead_only_where_one_may_go(tmp_path: Path, mirror: Mirror) ->
             _followed(httpx.URL("https://a.example/x"), "http://a.example/x")
 
     run(tmp_path, mirror, story, image_import_deny="192.0.2.0/24")
+
+
+def test_a_server_that_never_ends_its_headers_is_not_listened_to_for_long(
+    tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each piece comes soon enough, but there is always one more."""
+    monkeypatch.setattr(web_download, "ANSWER_S", 0.2)
+
+    drips: list[Any] = []
+
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        drips.append(asyncio.current_task())
+        with contextlib.suppress(ConnectionError):
+            writer.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            while not writer.is_closing():
+                writer.write(b"a")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async def story(here: World, _: Mirror) -> None:
+        server = await asyncio.start_server(drip, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        image = await begun(here, f"http://127.0.0.1:{port}/disk.img")
+        shown = await until(here, image, "queued")
+        assert "does not answer" in shown["import_error"]
+        server.close()
+        await asyncio.gather(*drips)
+
+    run(tmp_path, mirror, story)
 
 
 def test_addresses_that_may_not_be_called_are_refused_at_once(

@@ -4,6 +4,7 @@ Imported with httpx when there is something to fetch. Redirects are followed her
 is checked as the first address was, and none leads from https back to http.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +19,11 @@ from siderite.image.domain.task import Broken
 from siderite.image.domain.task import Hopeless
 
 SILENCE_S = 60.0
-"""How long a server may take to answer, and to send more."""
+"""How long a server may take to send more."""
+ANSWER_S = 150.0
+"""How long an answer may take to begin: headers that trickle for ever hold a place as data would,
+and a name may have an address or two that nobody is at.
+"""
 REDIRECTS = 5
 _AGAIN = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 # As it is: what a browser would unpack has another checksum than its maker published.
@@ -70,7 +75,9 @@ async def _final(client: httpx.AsyncClient, uri: str) -> httpx.Response:
 
 async def _ask(client: httpx.AsyncClient, url: httpx.URL) -> httpx.Response:
     try:
-        return await client.send(client.build_request("GET", url, headers=_HEADERS), stream=True)
+        asked = client.build_request("GET", url, headers=_HEADERS)
+        async with asyncio.timeout(ANSWER_S):
+            return await client.send(asked, stream=True)
     except Refused as why:
         raise Hopeless(f"{why}.") from why
     except (httpx.HTTPError, OSError, TimeoutError) as why:
