@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
+from siderite.cli.cloud import Cloud
 from siderite.cli.main import main
 from tests.support.server import Server
 from tests.support.server import running_server
@@ -127,6 +128,13 @@ def test_the_exit_code_says_what_kind_of_no_it_was(server: Server, say: Say) -> 
         assert say("node", "power", "on", "codes")[0] == 4
     finally:
         server.script("all", ramdisk=False)
+
+
+def test_who_waits_longer_than_a_token_lives_gets_another(server: Server) -> None:
+    _new_nodes(server, "patient")
+    cloud = Cloud(str(server.data))
+    cloud._token = "one that has expired"
+    assert cloud.baremetal("GET", "/nodes/patient")["name"] == "patient"
 
 
 def test_maintenance_is_switched_for_many(server: Server, say: Say) -> None:

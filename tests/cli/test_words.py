@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from siderite.cli import show
+from siderite.cli import wait
+from siderite.cli.cloud import Away
+from siderite.cli.cloud import Missing
 from siderite.cli.main import main
 from siderite.cli.wait import Sight
 from siderite.cli.wait import until_over
@@ -235,3 +238,58 @@ def test_who_stops_watching_is_told_that_it_goes_on(capsys: pytest.CaptureFixtur
     with pytest.raises(KeyboardInterrupt):
         until_over([("done", 0), ("web1", 1)], look, 5)
     assert "no longer watched, but it goes on: web1." in capsys.readouterr().err
+
+
+def test_one_that_is_gone_does_not_end_the_watch_over_the_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seen = []
+
+    def look(machine: str) -> Sight:
+        if machine == "deleted":
+            raise Missing("Instance deleted could not be found.")
+        seen.append(machine)
+        return Sight("ACTIVE", is_over=True)
+
+    code = until_over([("web1", "deleted"), ("web2", "there")], look, 5)
+    assert (code, seen) == (Missing.exit_code, ["there"])
+    assert "web1: Instance deleted could not be found." in capsys.readouterr().err
+
+
+def test_two_of_one_name_are_both_waited_for() -> None:
+    seen = []
+
+    def look(machine: str) -> Sight:
+        seen.append(machine)
+        problem = "no host had room" if machine == "first" else None
+        return Sight("ACTIVE", is_over=True, problem=problem)
+
+    assert until_over([("web", "first"), ("web", "second")], look, 5) == 1
+    assert seen == ["first", "second"]
+
+
+def test_a_service_that_is_away_for_a_while_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(wait, "_PAUSE_S", 0.0)
+    answers = [Away("cannot reach x: refused; is it running?")] * 2 + [Sight("ACTIVE", True)]
+
+    def look(machine: int) -> Sight:
+        said = answers.pop(0)
+        if isinstance(said, Away):
+            raise said
+        return said
+
+    assert until_over([("web", 0)], look, 60) == 0
+    said = capsys.readouterr().err
+    assert said.count("cannot reach x: refused; trying again.") == 1, said
+
+
+def test_a_service_that_stays_away_ends_the_watch_in_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def look(machine: int) -> Sight:
+        raise Away("cannot reach x: refused; is it running?")
+
+    assert until_over([("web", 0)], look, 0) == 5
+    assert "web was not seen within 0 seconds" in capsys.readouterr().err

@@ -128,7 +128,18 @@ class Cloud:
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[Any, Any]:
-        """One request; what is refused ends the command with the service's own sentence."""
+        """One request; what is refused ends the command with the service's own sentence. A token
+        that has expired meanwhile, as one who waits for long has it, is replaced.
+        """
+        try:
+            return self._ask(method, path, body, headers)
+        except Expired:
+            self.login()
+            return self._ask(method, path, body, headers)
+
+    def _ask(
+        self, method: str, path: str, body: Any, headers: Mapping[str, str] | None
+    ) -> tuple[Any, Any]:
         data = None if body is None else json.dumps(body).encode()
         try:
             with self.open(path, headers, method=method, data=data) as answer:

@@ -42,38 +42,76 @@ def each(names: Sequence[str], do: Callable[[str], Any]) -> tuple[list[tuple[str
 def until_over(
     machines: Sequence[tuple[str, Any]], look: Callable[[Any], Sight], timeout_s: float
 ) -> int:
-    """Wait for all of them; 0, or the code of the first that went wrong, or 5 for those late."""
-    show = _Bar(len(machines)) if sys.stderr.isatty() else _Lines()
+    """Wait for all of them; 0, or the code of the first that went wrong, or 5 for those late.
+
+    A service that is away is asked again: what it was asked to do goes on when it is back.
+    """
+    watch = _Watch(machines, look, _Bar(len(machines)) if sys.stderr.isatty() else _Lines())
     deadline = time.monotonic() + timeout_s
-    open_ = dict(machines)
-    states: dict[str, str] = {}
-    code = 0
     try:
-        with show:
-            while open_:
-                for name, machine in list(open_.items()):
-                    sight = look(machine)
-                    if states.get(name) != sight.state:
-                        states[name] = sight.state
-                        show.moved(name, sight.state)
-                    if sight.is_over:
-                        del open_[name]
-                        code = code or (1 if sight.problem else 0)
-                        show.ended(name, sight)
-                show.now(Counter(states[name] for name in open_))
-                if open_ and time.monotonic() >= deadline:
+        with watch.show:
+            while watch.looks_on():
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
                     break
-                if open_:
-                    time.sleep(min(_PAUSE_S, max(0.0, deadline - time.monotonic())))
+                time.sleep(min(_PAUSE_S, left_s))
     except KeyboardInterrupt:
-        some = ", ".join(list(open_)[:_NAMED]) + (" …" if len(open_) > _NAMED else "")
+        names = [name for name, _ in watch.open.values()]
+        some = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
         print(f"siderite: no longer watched, but it goes on: {some}.", file=sys.stderr)
         raise
-    for name in open_:
-        late = Late(f"{name} is still {states[name]} after {timeout_s:g} seconds")
+    code = watch.code
+    for at, (name, _) in watch.open.items():
+        state = (
+            f"is still {watch.states[at]} after" if at in watch.states else "was not seen within"
+        )
+        late = Late(f"{name} {state} {timeout_s:g} seconds")
         print(f"siderite: {late}; it goes on.", file=sys.stderr)
         code = code or late.exit_code
     return code
+
+
+class _Watch:
+    """Those that are not over, by their place in the list: two may have one name."""
+
+    def __init__(
+        self, machines: Sequence[tuple[str, Any]], look: Callable[[Any], Sight], show: "_Lines"
+    ) -> None:
+        self.open = dict(enumerate(machines))
+        self.states: dict[int, str] = {}
+        self.code = 0
+        self.show = show
+        self._look = look
+        self._is_away = False
+
+    def looks_on(self) -> bool:
+        """Look at each of them once; whether some are left."""
+        for at, (name, machine) in list(self.open.items()):
+            try:
+                sight = self._look(machine)
+            except Away as away:
+                if not self._is_away:
+                    self.show.told(f"{str(away).partition(';')[0].rstrip('.')}; trying again.")
+                self._is_away = True
+                break
+            except Refused as why:  # it is gone, say: no reason to leave the others
+                self._ended(at, name, str(why), why.exit_code)
+                continue
+            self._is_away = False
+            if self.states.get(at) != sight.state:
+                self.states[at] = sight.state
+                self.show.moved(name, sight.state)
+            if sight.is_over:
+                self._ended(at, name, sight.problem, 1)
+        self.show.now(Counter(self.states[at] for at in self.open if at in self.states))
+        return bool(self.open)
+
+    def _ended(self, at: int, name: str, problem: str | None, code: int) -> None:
+        del self.open[at]
+        self.show.ended()
+        if problem:
+            self.show.told(f"{name}: {problem}")
+            self.code = self.code or code
 
 
 class _Lines:
@@ -88,9 +126,11 @@ class _Lines:
     def moved(self, name: str, state: str) -> None:
         print(f"{name}: {state}", file=sys.stderr)
 
-    def ended(self, name: str, sight: Sight) -> None:
-        if sight.problem:
-            print(f"siderite: {name}: {sight.problem}", file=sys.stderr)
+    def ended(self) -> None:
+        pass
+
+    def told(self, text: str) -> None:
+        print(f"siderite: {text}", file=sys.stderr)
 
     def now(self, counts: Counter[str]) -> None:
         pass
@@ -124,12 +164,11 @@ class _Bar(_Lines):
     def moved(self, name: str, state: str) -> None:
         """The bar tells of all at once."""
 
-    def ended(self, name: str, sight: Sight) -> None:
+    def ended(self) -> None:
         self._progress.advance(self._task)
-        if sight.problem:
-            self._progress.console.print(
-                f"siderite: {name}: {sight.problem}", markup=False, highlight=False
-            )
+
+    def told(self, text: str) -> None:
+        self._progress.console.print(f"siderite: {text}", markup=False, highlight=False)
 
     def now(self, counts: Counter[str]) -> None:
         said = ", ".join(f"{count} {state}" for state, count in counts.most_common(4))
