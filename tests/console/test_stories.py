@@ -140,6 +140,17 @@ def test_a_failed_deploy_is_found_understood_and_tried_again(eyes: Eyes) -> None
     eyes.sees("deploying → deploy failed", within="#tail")
 
 
+def test_maintenance_is_told_though_nobody_gave_a_reason(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "untold", resource_class="untold")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {})
+    eyes.log_in()
+    row = "tr:has(a:text-is('untold')) td:has-text('maintenance: no reason was given')"
+    eyes.page.wait_for_selector(row)
+    eyes.at("fleet/node?resource_class=untold")
+    eyes.page.wait_for_selector(row)
+    assert eyes.page.inner_text("p.count") == "1 node"
+
+
 def test_a_session_that_ends_goes_on_where_it_was(eyes: Eyes) -> None:
     eyes.log_in()
     eyes.page.wait_for_selector("#live.on")
@@ -215,6 +226,15 @@ def test_a_pending_server_gets_room_from_the_reaper(eyes: Eyes) -> None:
     eyes.sees("What fits where")
     eyes.photograph("capacity")
     eyes.at("fleet/server?name=paying")
+    eyes.page.wait_for_selector("td a:text-is('paying')")
+    assert eyes.page.inner_text("p.count") == "1 server"
+    deadline = time.monotonic() + 60
+    search = "/events/v1/search?type=server&q=paying"
+    while not server.api.get(search, headers=server.headers()).json()["results"]:
+        assert time.monotonic() < deadline, "the index never heard of it"
+    eyes.at("fleet/server?q=paying&host=other")
+    eyes.sees("No servers match")
+    eyes.at("fleet/server?q=paying&host=tiny&name=^pay")
     eyes.page.click("td a:text-is('paying')")
     eyes.page.wait_for_selector("h1 .tag:has-text('ACTIVE')")
     eyes.page.wait_for_selector(".diagram img[src$='server.svg?here=active']")

@@ -21,6 +21,7 @@ const KINDS = {
       choice("fault", "fault", ["power failure", "clean failure", "rescue abort failure"], asked), words("resource_class", "resource class", asked), words("owner", "owner", asked)],
     address: (asked, marker, limit) => `/baremetal/v1/nodes?${with_(asked, { fields: FIELDS.join(), limit, ...(marker ? { marker } : {}) })}`,
     items: (found) => found.nodes,
+    value: (one, name) => one[name],
     id: (one) => one.uuid,
     cells: (one) => [link("node", one.uuid, one.name), provision(one), power(one), ago(one.provision_updated_at || one.created_at), short(one.owner),
       one.resource_class || "–", why(one)],
@@ -33,6 +34,7 @@ const KINDS = {
     facets: (asked) => [choice("status", "status", STATUSES, asked), words("name", "name", asked), words("host", "host", asked)],
     address: (asked, marker, limit) => `/compute/v2.1/servers/detail?${with_(asked, { limit, ...(can("admin") ? { all_tenants: 1 } : {}), ...(marker ? { marker } : {}) })}`,
     items: (found) => found.servers,
+    value: (one, name) => one[name === "host" ? "OS-EXT-SRV-ATTR:host" : name],
     id: (one) => one.id,
     cells: (one) => [link("server", one.id, one.name), [tag(one.status), one["OS-EXT-STS:task_state"] ? h("span", { class: "soft" }, ` ${one["OS-EXT-STS:task_state"]}`) : null],
       tag(runs(one)), ago(one.updated), short(one.tenant_id), one["OS-EXT-SRV-ATTR:host"] || "–", one.flavor.original_name, one.wait_reason || (one.fault && one.fault.message) || ""],
@@ -44,6 +46,7 @@ const KINDS = {
 // What takes something away from whoever uses the machine, and is asked about first.
 const DISTURBS = /^(delete|rebuild|power off|rebooting|soft|stop|reboot|pause|suspend|shelve)/;
 export const words_ = (verb) => verb.replaceAll("_", " ");
+const howMany = (way, count) => `${number(count)} ${count === 1 ? way.noun.slice(0, -1) : way.noun}`;
 const with_ = (asked, more) => new URLSearchParams([...asked, ...Object.entries(more)]);
 const link = (kind, id, name) => h("a", { class: "name", href: `#/${kind}/${id}`, title: name || id }, name || id);
 
@@ -95,7 +98,7 @@ export async function fleet(kind = "node", query = "") {
     if (!before && parts.length) parts[0].show();
     table.append(...parts.slice(before).map(({ body }) => body));
     total += items.length;
-    count.textContent = `${number(total)} ${way.noun}${end ? "" : " so far"}`;
+    count.textContent = `${howMany(way, total)}${end ? "" : " so far"}`;
     more.hidden = end;
     more.disabled = false;
     // Watched anew: what stays in sight through all this would not be told of again.
@@ -201,7 +204,9 @@ function paged(way, asked) {
 async function searched(way, kind, sought, asked) {
   const { results } = await get(`/events/v1/search?${new URLSearchParams({ q: sought, type: kind, limit: FIRST })}`);
   const found = await Promise.all(results.map((one) => whole(kind, one.id)));
-  const fits = (one) => [...asked].every(([name, value]) => String(one[name] ?? "") === value);
+  // As the API's own filters: a name is a regular expression, all else must be the same.
+  const matches = (name, has, value) => (name === "name" ? new RegExp(value).test(has) : has === value);
+  const fits = (one) => [...asked].every(([name, value]) => matches(name, String(way.value(one, name) ?? ""), value));
   return { items: found.filter((one) => one && fits(one)), end: true };
 }
 
@@ -210,7 +215,7 @@ function bulk(way, chosen, many) {
   const go = h("button", { type: "button" }, "Do it to the chosen");
   go.addEventListener("click", async () => {
     if (!chosen.size) { toast(`Choose some ${way.noun} first.`, true); return; }
-    if (DISTURBS.test(verb.value) && !window.confirm(`${words_(verb.value)}: ${number(chosen.size)} ${way.noun}?`)) return;
+    if (DISTURBS.test(verb.value) && !window.confirm(`${words_(verb.value)}: ${howMany(way, chosen.size)}?`)) return;
     go.disabled = true;
     const refused = [];
     const waiting = [...chosen];

@@ -149,7 +149,7 @@ export async function oneServer(ident) {
         addresses: Object.values(one.addresses).flat().map((each) => each.addr) }, ["id", "host", "flavor", "image", "addresses", "tenant_id", "created"]),
       raw(one), cli([`siderite server show ${one.id}`, ...legal.filter((word) => SERVER_VERBS[word]).map((word) => `siderite server ${SAID[word] || word} ${one.id} --wait`)])),
       h("section", {}, h("h2", {}, "Timeline"), table(["When", "Action", "Request", "Result"], actions.instanceActions.map((action, at) => h("tr", {}, h("td", { class: "fit" }, ago(action.start_time)),
-        h("td", {}, action.action), h("td", { class: "mono" }, action.request_id.slice(0, 12)), h("td", {}, action.message ? tag("error", action.message) : at === 0 && task ? "under way" : "done"))), "Nothing has happened yet."))),
+        h("td", {}, action.action), h("td", { class: "mono", title: action.request_id }, action.request_id.slice(0, 12)), h("td", {}, action.message ? tag("error", action.message) : at === 0 && task ? "under way" : "done"))), "Nothing has happened yet."))),
     diagram("server", here),
   ];
 }

@@ -75,8 +75,10 @@ export function provision(one) {
 }
 
 export function why(one) {
-  const told = one.last_error || one.maintenance_reason || (one.fault && `fault: ${one.fault}`);
-  const reasons = [told, one.maintenance_reason, one.fault ? null : one.power_state_reason, one.wait_reason];
+  const told = one.last_error || (!one.maintenance && one.fault && `fault: ${one.fault}`);
+  // An outage is the reason of the maintenance and the last error too: told once.
+  const held = one.maintenance && (!told || one.maintenance_reason !== told) && `maintenance: ${one.maintenance_reason || one.fault || "no reason was given"}`;
+  const reasons = [told, held, one.fault ? null : one.power_state_reason, one.wait_reason];
   return [...new Set(reasons.filter(Boolean))].map((text) => h("div", {}, text));
 }
 
