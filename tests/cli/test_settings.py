@@ -1,6 +1,27 @@
 """Options by flag, environment and file, as the command takes them."""
 
+import pytest
+
+from siderite.cli.main import main
 from siderite.cli.settings import unknown_variables
+
+
+def test_an_option_is_shown_on_one_line_where_programs_read(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["config", "show", "--listen", "[fe80::1]:8770"]) == 0
+    [line] = [one for one in capsys.readouterr().out.splitlines() if one.startswith("listen ")]
+    assert line.split()[:3] == ["listen", "[fe80::1]:8770", "flag"]
+    assert line.endswith("Address and port of the one listener.")
+
+
+def test_brackets_of_a_value_are_shown_on_a_terminal_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main(["config", "show", "--listen", "[fe80::1]:8770"]) == 0
+    assert "[fe80::1]:8770" in capsys.readouterr().out
 
 
 def test_a_mistyped_variable_is_said_with_the_nearest_name():
