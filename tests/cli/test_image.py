@@ -1,6 +1,7 @@
 """`siderite image import`: a plain file, and a record only if it gets its data."""
 
 import argparse
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,23 @@ import pytest
 
 from siderite.cli import image
 from siderite.cli.cloud import Refused
+
+
+class _Taker:
+    """A cloud that takes an upload."""
+
+    def __init__(self) -> None:
+        self.taken = b""
+
+    def ask(self, *_: Any) -> tuple[Any, None]:
+        """Any question is fine."""
+        return {"id": "i"}, None
+
+    def open(self, *_: Any, data: Any, **__: Any) -> Any:
+        """Read it as an HTTP client does."""
+        while part := data.read(8192):
+            self.taken += part
+        return contextlib.nullcontext()
 
 
 class _Interrupted:
@@ -49,3 +67,15 @@ def test_a_record_that_gets_no_data_goes(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         image._import(cloud, _said(tmp_path / "disk"))  # type: ignore[arg-type] - as above
     assert cloud.asked == ["POST /image/v2/images", "DELETE /image/v2/images/i"]
+
+
+def test_who_looks_sees_how_much_was_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    (tmp_path / "disk").write_bytes(b"x" * (3 << 20))
+    cloud = _Taker()
+    image._import(cloud, _said(tmp_path / "disk"))  # type: ignore[arg-type] - as above
+    assert len(cloud.taken) == 3 << 20
+    assert "3.0/3.0 MiB" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 import argparse
 import contextlib
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from typing import BinaryIO
@@ -70,9 +72,9 @@ def _import(cloud: Cloud, said: argparse.Namespace) -> str:
         image, _ = cloud.ask("POST", "/image/v2/images", record)
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
         try:
-            with cloud.open(
+            with _shown(file, size) as data, cloud.open(
                 f"/image/v2/images/{image['id']}/file", headers,
-                method="PUT", data=file, timeout_s=_UPLOAD_TIMEOUT_S,
+                method="PUT", data=data, timeout_s=_UPLOAD_TIMEOUT_S,
             ):  # fmt: skip
                 pass
         except BaseException:  # Ctrl-C too: the record would stay, and never get its data
@@ -80,6 +82,23 @@ def _import(cloud: Cloud, said: argparse.Namespace) -> str:
                 cloud.ask("DELETE", f"/image/v2/images/{image['id']}")
             raise
     return f"{image['id']}  {record['name']}  {record['disk_format']}, {size} bytes"
+
+
+@contextlib.contextmanager
+def _shown(file: BinaryIO, size: int) -> Iterator[BinaryIO]:
+    """The file; while somebody looks, with a bar of how much of it was sent."""
+    if not sys.stderr.isatty():
+        yield file
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn
+    from rich.progress import DownloadColumn
+    from rich.progress import Progress
+    from rich.progress import TimeRemainingColumn
+
+    columns = (BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield bars.wrap_file(file, total=size)
 
 
 def _fetch(cloud: Cloud, said: argparse.Namespace) -> int:
