@@ -189,6 +189,8 @@ def test_workers_and_health_are_there(server: Server, say: Say) -> None:
     code, out, _ = say("worker", "list")
     assert code == 0, out
     assert "sim-1" in out
+    groups = {one["group"] for one in json.loads(say("worker", "list", "-o", "json")[1])}
+    assert groups == {None}, "a zone is no conductor group"
     code, out, _ = say("doctor")  # clouds.yaml says where it listens
     assert "Siderite answers at" in out, out
     assert "4 of 4 answer" in out
@@ -197,6 +199,12 @@ def test_workers_and_health_are_there(server: Server, say: Say) -> None:
 def test_the_story_of_a_full_cloud(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--data", str(server.data), "power-cut", "r77"]) == 3
     assert "there is no rack r77: there are r01 to r" in capsys.readouterr().err
+    for rack, is_known in (("r01", True), ("r77", False)):
+        words = ["demo", "--data", str(server.data), "script", f"rack:{rack}"]
+        assert main([*words, '{"ramdisk": false}']) == 0
+        assert ("As yet there are none" in capsys.readouterr().out) is not is_known
+        assert main([*words, "{}"]) == 0
+        assert f"Machines of rack:{rack} now follow no script of it." in capsys.readouterr().out
     assert main(["demo", "--data", str(server.data), "full-cloud"]) == 0
     said = capsys.readouterr().out
     assert "It is PENDING, not ERROR" in said

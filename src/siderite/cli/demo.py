@@ -1,6 +1,7 @@
 """`siderite demo …`: stories with the simulated machines, over HTTP."""
 
 import argparse
+import contextlib
 import json
 import sys
 
@@ -53,7 +54,13 @@ def _script(cloud: Cloud, said: argparse.Namespace) -> None:
     except ValueError as why:
         raise Refused(f"the script is not JSON: {why}") from why
     cloud.ask("PUT", f"/simulator/v1/scripts/{said.scope}", script)
-    print(f"Machines of {said.scope} now follow the script.")
+    print(f"Machines of {said.scope} now follow {'the script' if script else 'no script of it'}.")
+    kind, _, rack = said.scope.partition(":")
+    if kind == "rack" and script:
+        with contextlib.suppress(Missing):
+            _check_rack(cloud, rack)
+            return
+        print(f"As yet there are none: no simulated node has the rack {rack} in its driver_info.")
 
 
 def _scripts(cloud: Cloud, said: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ _COLUMNS: tuple[show.Column, ...] = (
     ("name", lambda worker: worker["name"]),
     ("for", lambda worker: worker["for"]),
     ("group", lambda worker: worker["group"]),
+    ("zone", lambda worker: worker["zone"]),
     ("state", lambda worker: worker["state"]),
     ("heard", lambda worker: worker["heard"]),
 )
@@ -20,13 +21,15 @@ def run(said: argparse.Namespace) -> int:
     nodes = [
         {
             "name": one["hostname"], "for": "nodes", "group": one["conductor_group"] or None,
+            "zone": None,
             "state": "up" if one["alive"] else "down", "heard": one.get("updated_at"),
         }
         for one in cloud.baremetal("GET", "/conductors?detail=true")["conductors"]
     ]  # fmt: skip
     hosts = [
         {
-            "name": one["host"], "for": "servers", "group": one["conductor_group"] or one["zone"],
+            "name": one["host"], "for": "servers", "group": one["conductor_group"] or None,
+            "zone": one["zone"],
             "state": one["state"], "heard": one["updated_at"] and f"{one['updated_at']}+00:00",
         }
         for one in cloud.compute("GET", "/os-services")["services"]
