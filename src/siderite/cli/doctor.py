@@ -235,7 +235,8 @@ def _port(config: Config) -> tuple[Finding, bool]:
         ), False  # fmt: skip
     return Finding(
         "port", "caution", f"{config.listen} is free: the service does not run",
-        "start it with `siderite up`. Meanwhile hosts and BMCs are asked from here.",
+        "start it with `siderite up`; if it runs elsewhere, name its data directory with --data."
+        " Meanwhile hosts and BMCs are asked from here.",
     ), False  # fmt: skip
 
 

@@ -86,6 +86,18 @@ def test_a_failure_is_told_with_its_reason_and_how_long_it_took(tmp_path, databa
     asyncio.run(story())
 
 
+def test_power_that_was_not_known_is_told_in_words(tmp_path, database_url):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.plant("enroll")
+            await verb(app, uuid, "manage")
+            await until(app, uuid, "manageable")
+            said = [entry["event"] for entry in await told(app, uuid)]
+            assert "Power found to be power off, which was not known" in said, said
+
+    asyncio.run(story())
+
+
 def test_maintenance_is_told(lite: Standing) -> None:
     node = lite.make_node()
     body = {"reason": "new fans"}

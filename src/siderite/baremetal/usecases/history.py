@@ -121,7 +121,8 @@ def _words(name: str, data: dict[str, Any]) -> str:
         case "power_set":
             return f"Power changed to {data['power_state']} ({data['to_power']} was asked for)"
         case "power_state_corrected":
-            return f"Power found to be {data['power_state']}, not {data['from_power']}"
+            known = f"not {data['from_power']}" if data["from_power"] else "which was not known"
+            return f"Power found to be {data['power_state']}, {known}"
         case "maintenance_set" if data["maintenance"]:
             return f"Maintenance set: {data['maintenance_reason'] or 'no reason given'}"
         case "maintenance_set":
