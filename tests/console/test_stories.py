@@ -241,6 +241,21 @@ def test_a_pending_server_gets_room_from_the_reaper(eyes: Eyes) -> None:
     assert eyes.page.evaluate("document.querySelector('.diagram img').naturalWidth") < 1200
 
 
+def test_bare_metal_is_no_room_for_virtual_servers(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "whole", resource_class="whole")
+    path, headers = "/compute/v2.1/hosts", {**eyes.server.headers(), **COMPUTE}
+    host = {"host": {"name": "metal", "uri": "baremetal:"}}
+    eyes.server.api.post(path, json=host, headers=headers).raise_for_status()
+    try:
+        eyes.log_in()
+        eyes.sees("Attention")
+        eyes.at("capacity")
+        eyes.page.wait_for_selector("p:has-text('bare metal node')")
+        assert uuid not in eyes.page.inner_text("main")
+    finally:
+        eyes.server.api.delete(f"{path}/metal", headers=headers).raise_for_status()
+
+
 def test_the_stream_goes_on_after_the_service_was_restarted(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "patient")
     eyes.log_in()
