@@ -22,13 +22,15 @@ _BINARY = "binary"
 def with_sockets(app: SocketHandler, sockets: Mapping[str, SocketHandler]) -> SocketHandler:
     """The application, with handlers for WebSockets by the first word of their path."""
 
-    def both(scope: Any, receive: Any, send: Any) -> Awaitable[None]:
+    async def both(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "websocket":
-            return app(scope, receive, send)
+            await app(scope, receive, send)
+            return
         handler = sockets.get(scope["path"][1:].partition("/")[0])
         if handler is None:
-            return refuse(receive, send, "There is no WebSocket at this address.")
-        return handler(scope, receive, send)
+            await refuse(receive, send, "There is no WebSocket at this address.")
+        else:
+            await handler(scope, receive, send)
 
     return both
 

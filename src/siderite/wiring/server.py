@@ -273,7 +273,7 @@ def most_connections(config: Config) -> int:
 async def serve(program: Program, listener: socket.socket, ready: asyncio.Event) -> None:
     """Answer requests until told to stop."""
     options = uvicorn.Config(
-        with_sockets(program.app, program.sockets), interface="asgi3", loop="uvloop",
+        with_sockets(program.app, program.sockets), loop="uvloop",
         http=partial(_Http, most=most_connections(program.config)),  # type: ignore[arg-type]
         ws="websockets-sansio", ws_max_size=WS_MESSAGE_BYTES, ws_per_message_deflate=False,
         lifespan="off", access_log=False, log_config=None, server_header=False,
