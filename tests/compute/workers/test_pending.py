@@ -163,6 +163,25 @@ def test_each_has_its_turn_though_the_first_ones_never_fit(
         assert {made.show(uuid, version=PENDING)["status"] for uuid in uuids} == {"PENDING"}
 
 
+def test_each_is_given_up_in_time_though_room_is_made_for_the_first_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due, "_SOME", 2)
+    with cloud(tmp_path, hosts=0, use_pending_state=True, pending_timeout_s=600) as made:
+        kept, last = [waiting(made) for _ in range(3)], waiting(made)
+        context = made.app.app.program.compute.context
+        now = context.door.clock
+        monkeypatch.setattr(context.door, "clock", lambda: now() + 700)
+        for uuid in kept:
+            care = {"keeper": "one", "seconds": 600, "making_room": True}
+            assert made.act(uuid, "siderite-claimPending", care, version=ROOM).status == 200
+        tidying = Tidying(Hands(context, {}, NO_IMAGES))
+        for _ in range(2):
+            made.app.run(tidying.round())
+        assert made.show(last, version=PENDING)["status"] == "ERROR"
+        assert {made.show(uuid, version=PENDING)["status"] for uuid in kept} == {"PENDING"}
+
+
 def test_work_that_an_administrator_gave_up_is_lost_and_no_mishap(tmp_path: Path) -> None:
     """A worker that has it in its hands stops, without an error in the log."""
     with cloud(tmp_path, hosts=1) as made:

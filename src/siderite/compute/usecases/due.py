@@ -24,20 +24,27 @@ _SOME = 100
 
 _RESTING = "SELECT uuid, id FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0"
 
+Some = tuple[list[str], int]
+"""Some servers that are due, those first that came first; and after which to go on, so that all
+have their turn though the first ones can never be helped.
+"""
+NONE: Some = ([], 0)
 
-async def _found(ctx: Context, state: V, before: float) -> list[str]:
+
+async def _some(ctx: Context, state: V, after: int, also: str = "", *args: str) -> Some:
     rows = await ctx.door.store.fetch(
-        f"{_RESTING} AND changed_at <= ? ORDER BY id LIMIT {_SOME}", (state, iso(before))
+        f"{_RESTING} AND id > ?{also} ORDER BY id LIMIT {_SOME}", (state, after, *args)
     )
-    return [str(row[0]) for row in rows]
+    return [str(row[0]) for row in rows], int(str(rows[-1][1])) if len(rows) == _SOME else 0
 
 
-async def to_reclaim(ctx: Context) -> list[str]:
+async def to_reclaim(ctx: Context, after: int = 0) -> Some:
     """Deleted servers whose time to be restored is over."""
     interval = ctx.settings.reclaim_interval_s
     if interval <= 0:
-        return []
-    return await _found(ctx, V.SOFT_DELETED, ctx.door.clock() - interval)
+        return NONE
+    before = iso(ctx.door.clock() - interval)
+    return await _some(ctx, V.SOFT_DELETED, after, " AND changed_at <= ?", before)
 
 
 async def reclaim(ctx: Context, uuid: str) -> Server:
@@ -45,12 +52,13 @@ async def reclaim(ctx: Context, uuid: str) -> Server:
     return await delete.ask(ctx, uuid, who=SYSTEM, cause=Cause(), force=True)
 
 
-async def to_offload(ctx: Context) -> list[str]:
+async def to_offload(ctx: Context, after: int = 0) -> Some:
     """Shelved servers whose time on their host is over."""
     time_s = ctx.settings.shelved_offload_time_s
     if time_s <= 0:
-        return []
-    return await _found(ctx, V.SHELVED, ctx.door.clock() - time_s)
+        return NONE
+    before = iso(ctx.door.clock() - time_s)
+    return await _some(ctx, V.SHELVED, after, " AND changed_at <= ?", before)
 
 
 async def offload(ctx: Context, uuid: str) -> Server:
@@ -58,32 +66,21 @@ async def offload(ctx: Context, uuid: str) -> Server:
     return await acting.ask(ctx, uuid, Ask("shelve_offload"), who=SYSTEM, cause=Cause())
 
 
-async def pending_too_long(ctx: Context) -> list[str]:
+async def pending_too_long(ctx: Context, after: int = 0) -> Some:
     """Servers that nobody found room for in time, counted from when they were asked for: neither a
     rebuild that finds no room nor a new name prolongs it. (Whether somebody makes room is asked of
     each.)
     """
     time_s = ctx.settings.pending_timeout_s
     if time_s <= 0:
-        return []
-    rows = await ctx.door.store.fetch(
-        f"{_RESTING} AND created_at <= ? ORDER BY id LIMIT {_SOME}",
-        (V.PENDING, iso(ctx.door.clock() - time_s)),
-    )
-    return [str(row[0]) for row in rows]
+        return NONE
+    before = iso(ctx.door.clock() - time_s)
+    return await _some(ctx, V.PENDING, after, " AND created_at <= ?", before)
 
 
-async def to_wake(ctx: Context, after: int) -> tuple[list[str], int]:
-    """Some servers that wait for room, those first that came first; and after which to go on, so
-    that all have their turn though the first ones never fit.
-    """
-    if not ctx.settings.wake_pending:
-        return [], 0
-    rows = await ctx.door.store.fetch(
-        f"{_RESTING} AND id > ? ORDER BY id LIMIT {_SOME}", (V.PENDING, after)
-    )
-    found = [str(row[0]) for row in rows]
-    return found, int(str(rows[-1][1])) if len(rows) == _SOME else 0
+async def to_wake(ctx: Context, after: int = 0) -> Some:
+    """Servers that wait for room."""
+    return await _some(ctx, V.PENDING, after) if ctx.settings.wake_pending else NONE
 
 
 async def forget_old(ctx: Context) -> bool:

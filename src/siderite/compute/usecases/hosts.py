@@ -146,7 +146,7 @@ async def remove(ctx: Context, name: str) -> None:
         nodes, carried = int(counts[0] or 0), int(counts[1] or 0)
         if carried:
             raise Conflict(
-                f"Host {name} still carries {carried} servers; move or delete them first."
+                f"Host {name} still carries servers ({carried}); move or delete them first."
             )
         change.put(HOSTS.remove(host))
         gone = "DELETE FROM hypervisors WHERE host = ? AND servers = 0"

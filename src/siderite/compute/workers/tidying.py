@@ -4,6 +4,7 @@ leave their hosts, old records, and guests that an evacuation left behind.
 
 import asyncio
 from collections.abc import Awaitable
+from collections.abc import Callable
 
 import msgspec
 
@@ -15,6 +16,7 @@ from siderite.compute.usecases import due
 from siderite.compute.usecases import networks
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import progress
+from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.migrations import Evicted
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import NotOurs
@@ -30,6 +32,18 @@ log = get_logger("tidying")
 EVERY_S = 30.0
 _AGAIN_S = 30.0
 _ROUNDS = 20
+_DUE: tuple[
+    tuple[
+        Callable[[Context, int], Awaitable[due.Some]], Callable[[Context, str], Awaitable[object]]
+    ],
+    ...,
+] = (
+    (due.to_reclaim, due.reclaim),
+    (due.to_offload, due.offload),
+    (due.pending_too_long, pending.give_up_late),
+    (due.to_wake, pending.wake),
+)
+"""What finds some that are due after a place in the list, and what is done about each."""
 
 
 class Tidying:
@@ -37,7 +51,7 @@ class Tidying:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
-        self._woken = 0
+        self._places = [0] * len(_DUE)
 
     async def run(self) -> None:
         """For ever."""
@@ -51,15 +65,10 @@ class Tidying:
     async def round(self) -> None:
         """Whatever is due now."""
         ctx = self._hands.ctx
-        for uuid in await due.to_reclaim(ctx):
-            await self._try(due.reclaim(ctx, uuid))
-        for uuid in await due.to_offload(ctx):
-            await self._try(due.offload(ctx, uuid))
-        for uuid in await due.pending_too_long(ctx):
-            await self._try(pending.give_up_late(ctx, uuid))
-        waiting, self._woken = await due.to_wake(ctx, self._woken)
-        for uuid in waiting:
-            await self._try(pending.wake(ctx, uuid))
+        for n, (find, deal) in enumerate(_DUE):
+            uuids, self._places[n] = await find(ctx, self._places[n])
+            for uuid in uuids:
+                await self._try(deal(ctx, uuid))
         await networks.complete(ctx)
         for _ in range(_ROUNDS):
             if not await due.forget_old(ctx):
