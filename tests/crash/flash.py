@@ -58,14 +58,14 @@ class Killer:
         deadline = time.monotonic() + PATIENCE_S
         left, again = 3, time.monotonic() + self._chance.uniform(0.1, 4)
         while time.monotonic() < deadline:
-            if not self._server.running:
-                self._server.start()
             if left and time.monotonic() > again:
                 self._kill()
-                self._server.start()
                 left, again = left - 1, time.monotonic() + self._chance.uniform(1, 8)
             try:
-                shown = node.show()
+                with self._turn:  # nobody ends it in the middle of our question
+                    if not self._server.running:
+                        self._server.start()
+                    shown = node.show()
             except (httpx.TransportError, AssertionError):
                 continue
             if shown["provision_state"] == "manageable":
