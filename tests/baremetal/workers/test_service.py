@@ -27,7 +27,7 @@ STEPS = [{"interface": "deploy", "step": "burnin_cpu"}]
 def planted(app, front, state, **fields):
     info = {**front.driver_info, "redfish_system_id": SYSTEM, "deploy_iso": ISO}
     interfaces = app.program.baremetal.cards["redfish"].fill_in({})
-    return app.plant(state, driver="redfish", driver_info=info, **interfaces, **fields)
+    return app.plant(state, driver="redfish", driver_info=info, **{**interfaces, **fields})
 
 
 async def served(app, front, paper):
@@ -119,9 +119,25 @@ def test_so_does_a_service_that_failed_and_is_aborted_then(paper, front, tmp_pat
         asyncio.run(story(agent, url))
 
 
-@pytest.mark.parametrize("comes_back", [True, False])
+async def never_called(app, uuid, failed, front, *, away):
+    """The node once its ramdisk is late, its BMC perhaps away just then, and all is tidied up."""
+    if away:
+        front.stop()
+    change = app.program.door.change(Cause())
+    late = "UPDATE work SET due = ?, deadline = ? WHERE machine = ?"
+    change.work(Due(late, (change.now, change.now, uuid), 1, change.now))
+    await app.program.door.commit(change)
+    node = await until(app, uuid, failed)
+    assert "nothing called back" in node.last_error
+    if away:
+        front.start()
+    await over(app)
+    return await app.node(uuid)
+
+
+@pytest.mark.parametrize("away", [True, False])
 def test_a_deploy_whose_ramdisk_never_calls_leaves_the_machine_off(
-    paper, front, tmp_path, monkeypatch, comes_back
+    paper, front, tmp_path, monkeypatch, away
 ):
     """Also if the BMC is away just then."""
     monkeypatch.setattr("siderite.baremetal.drivers.agent.steps.ASK_AGAIN_S", 0.02)
@@ -133,20 +149,26 @@ def test_a_deploy_whose_ramdisk_never_calls_leaves_the_machine_off(
             await verb(app, uuid, "active")
             await until(app, uuid, "wait call-back")
             assert (paper.is_on, paper.image) == (True, ISO)
-            if comes_back:
-                front.stop()
-            change = app.program.door.change(Cause())
-            late = "UPDATE work SET due = ?, deadline = ? WHERE machine = ?"
-            change.work(Due(late, (change.now, change.now, uuid), 1, change.now))
-            await app.program.door.commit(change)
-            node = await until(app, uuid, "deploy failed")
-            assert "nothing called back" in node.last_error
-            if comes_back:
-                front.start()
-            async with asyncio.timeout(30):
-                while await work.depth(app.program.store) != (0, 0):
-                    await asyncio.sleep(0.01)
+            await never_called(app, uuid, "deploy failed", front, away=away)
             assert (paper.is_on, paper.image) == (False, None)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("away", [True, False])
+def test_so_does_an_inspection_and_its_reason_stays(paper, front, tmp_path, monkeypatch, away):
+    monkeypatch.setattr("siderite.baremetal.drivers.agent.steps.ASK_AGAIN_S", 0.02)
+
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await planted(app, front, "manageable", inspect_interface="agent")
+            await verb(app, uuid, "inspect")
+            await until(app, uuid, "inspect wait")
+            assert (paper.is_on, paper.image) == (True, ISO)
+            node = await never_called(app, uuid, "inspect failed", front, away=away)
+            assert (paper.is_on, paper.image) == (False, None)
+            assert "nothing called back" in node.last_error
+            assert "ramdisk" not in node.driver_internal_info
 
     asyncio.run(story())
 

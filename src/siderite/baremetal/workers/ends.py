@@ -31,6 +31,11 @@ from siderite.core.times import iso
 from siderite.core.transition import Change
 
 _FAULTS = {Family.CLEAN: "clean failure", Family.SERVICE: "service failure"}
+_LEAVE_NOTHING = (Family.RESCUE, Family.DEPLOY, Family.INSPECT)
+"""A rescue system without a password for its user is none, what a deploy has left on the disk is
+neither the old nor the new, and nobody waits for what an inspection finds any more: none of them
+goes on running when it failed.
+"""
 _WIPED: dict[str, Any] = {
     "instance_info": {},
     "instance_uuid": None,
@@ -134,10 +139,7 @@ async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
             also=partial(_released, ctx),
         )  # fmt: skip
         return
-    # A rescue system without a password for its user is none, and what a deploy has left on the
-    # disk is neither the old nor the new: neither goes on running.
-    ends = run.family in (Family.RESCUE, Family.DEPLOY)
-    also = partial(_no_ramdisk, ctx, run, None) if ends else None
+    also = partial(_no_ramdisk, ctx, run, None) if run.family in _LEAVE_NOTHING else None
     await progress.moved(ctx, run, Event.FAIL, run.job, changes=fields, also=also)
 
 
