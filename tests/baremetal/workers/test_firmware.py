@@ -1,4 +1,6 @@
-"""Firmware by the API: what may be asked, and a flash that outlives the program that began it."""
+"""Firmware and its settings by the API: what may be asked, and a flash that outlives the program
+that began it.
+"""
 
 import asyncio
 
@@ -34,23 +36,45 @@ BAD = (
     ([GOOD, GOOD | {"wait": True}], "wait"),
 )
 
+SET = {"name": "NumLock", "value": "Off"}
+BAD_BIOS = (
+    (None, "args.settings"),
+    ([], "args.settings"),
+    ({"NumLock": "Off"}, "args.settings"),
+    (["NumLock"], "name and value"),
+    ([{"name": "NumLock"}], "name and value"),
+    ([{"value": "Off"}], "name and value"),
+    ([SET | {"name": ""}], "name of a BIOS setting"),
+    ([SET | {"name": 7}], "name of a BIOS setting"),
+    ([SET | {"value": ["Off"]}], "value of BIOS setting 'NumLock'"),
+    ([SET, SET | {"value": "On"}], "asked for twice"),
+)
+
 
 def steps(*settings):
     return [{"interface": "firmware", "step": "update", "args": {"settings": list(settings)}}]
 
 
-def test_settings_that_cannot_be_meant_are_refused_before_anything_starts(tmp_path):
+@pytest.mark.parametrize(
+    ("interface", "name", "bad"),
+    [("firmware", "update", BAD), ("bios", "apply_configuration", BAD_BIOS)],
+)
+def test_settings_that_cannot_be_meant_are_refused_before_anything_starts(
+    tmp_path, interface, name, bad
+):
     async def story():
         async with running(tmp_path) as app:
             uuid = await app.plant("manageable")
             template = {"name": "CUSTOM_FLASH"}
-            for settings, word in BAD:
+            for settings, word in bad:
                 args = {} if settings is None else {"settings": settings}
-                step = {"interface": "firmware", "step": "update", "args": args}
+                step = {"interface": interface, "step": name, "args": args}
                 refused = await verb(app, uuid, "clean", 400, clean_steps=[step])
                 assert word in refused.sentence, (settings, refused.sentence)
                 body = template | {"steps": [step | {"priority": 1}]}
                 assert (await app.ask("POST", "/v1/deploy_templates", body)).status == 400
+                body = {"name": "flash", "steps": [step | {"order": 1}]}
+                assert (await app.ask("POST", "/v1/runbooks", body)).status == 400
             assert (await app.node(uuid)).provision_state == "manageable"
 
     asyncio.run(story())

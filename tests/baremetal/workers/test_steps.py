@@ -205,7 +205,7 @@ def test_an_unknown_step_fails_before_anything_is_done_and_names_the_known_ones(
 @pytest.mark.parametrize(
     ("step", "args", "known"),
     [
-        ("bios.apply_configuration", {"setings": []}, "settings"),
+        ("bios.factory_reset", {"settings": []}, "none"),
         ("raid.create_configuration", {"create_root": True}, "create_root_volume"),
         ("power.wait", {"minutes": 1}, "seconds"),
         ("power.power_off", {"soft": True}, "none"),
@@ -415,7 +415,7 @@ def test_a_deploy_merges_the_steps_that_were_asked_for_by_priority(tmp_path):
             await lead(app, uuid, "manage", "provide")
             asked = [
                 {"interface": "raid", "step": "create_configuration", "args": {}, "priority": 90},
-                {"interface": "bios", "step": "apply_configuration", "args": {}, "priority": 50},
+                {"interface": "bios", "step": "factory_reset", "args": {}, "priority": 50},
             ]
             await verb(app, uuid, "active", deploy_steps=asked)
             await until(app, uuid, "active")
@@ -425,7 +425,7 @@ def test_a_deploy_merges_the_steps_that_were_asked_for_by_priority(tmp_path):
             assert [row[0] for row in reversed(ran)] == [
                 "raid.create_configuration",
                 "deploy.write_image",
-                "bios.apply_configuration",
+                "bios.factory_reset",
             ]
 
     asyncio.run(story())

@@ -8,6 +8,11 @@ from tests.baremetal.workers.lives import verb
 from tests.support.app import running
 
 RESET = {"interface": "bios", "step": "factory_reset", "args": {}, "priority": 95}
+NUM_LOCK = {
+    "interface": "bios",
+    "step": "apply_configuration",
+    "args": {"settings": [{"name": "NumLock", "value": "Off"}]},
+}
 
 
 async def runs(app, uuid):
@@ -40,7 +45,7 @@ def test_a_deployment_takes_the_steps_of_the_traits_asked_for(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:
             await template(app, "CUSTOM_A", RESET)
-            await template(app, "CUSTOM_B", {**RESET, "step": "apply_configuration"})
+            await template(app, "CUSTOM_B", NUM_LOCK | {"priority": 95})
             node, done = await deployed(app, ["CUSTOM_A"])
             assert node.provision_state == "active", node.last_error
             assert done == ["bios.factory_reset", "deploy.write_image"]
@@ -50,6 +55,9 @@ def test_a_deployment_takes_the_steps_of_the_traits_asked_for(tmp_path):
             own = {**RESET, "priority": 0}
             _, done = await deployed(app, ["CUSTOM_A", "CUSTOM_B"], deploy_steps=[own])
             assert done == ["bios.apply_configuration", "deploy.write_image"]
+            own = [own, {**NUM_LOCK, "args": {}, "priority": 0}]
+            _, done = await deployed(app, ["CUSTOM_A", "CUSTOM_B"], deploy_steps=own)
+            assert done == ["deploy.write_image"]
 
     asyncio.run(story())
 
@@ -68,9 +76,8 @@ def test_a_template_with_an_unknown_step_fails_the_deployment_in_words(tmp_path)
 def test_a_runbook_is_run_where_the_nodes_traits_approve(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:
-            step = {"interface": "bios", "args": {}}
-            steps = [{**step, "step": "apply_configuration", "order": 2},
-                     {**step, "step": "factory_reset", "order": 1}]  # fmt: skip
+            reset = {"interface": "bios", "step": "factory_reset", "args": {}}
+            steps = [{**NUM_LOCK, "order": 2}, {**reset, "order": 1}]
             body = {"name": "tidy-up", "steps": steps, "public": True}
             made = await app.ask("POST", "/v1/runbooks", body)
             assert made.status == 201, made

@@ -4,9 +4,11 @@ it.
 
 import binascii
 import re
+from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
+from siderite.baremetal.domain import bios
 from siderite.baremetal.domain import firmware
 from siderite.baremetal.domain.node_machine import VERBS
 from siderite.baremetal.domain.steps import NOT_ON_CHILDREN
@@ -36,6 +38,11 @@ _STEP_FORMS: dict[str, tuple[type, str]] = {
     "execute_on_child_nodes": (bool, "true or false"),
     "limit_child_node_execution": (list, "a list of UUIDs"),
 }
+_SETTINGS: dict[tuple[str, str], Callable[[Any], object]] = {
+    ("bios", "apply_configuration"): bios.settings,
+    ("firmware", "update"): firmware.updates,
+}
+"""Steps whose `settings` can be seen to be wrong before anything starts."""
 _NUMBERS = ("priority", "order")
 _DIGITS = re.compile(r"[0-9]{1,6}\Z")
 _TOO_MUCH = 10**6
@@ -236,10 +243,11 @@ def step(key: str, item: Any, needs: Sequence[str], known: Sequence[str]) -> Jso
         if name in item and not isinstance(item[name], kind):
             raise Invalid(f"Invalid {key}: {name} must be {form}.")
     _check_wait(key, item)
-    if (item["interface"], item["step"]) == ("firmware", "update"):
-        firmware.updates(item.get("args", {}).get("settings"))
     _check_children(key, item)
     numbers = {name: _number(key, name, item[name]) for name in _NUMBERS if name in item}
+    check = _SETTINGS.get((item["interface"], item["step"]))
+    if check is not None and numbers.get("priority") != 0:  # with 0 it is left out
+        check(item.get("args", {}).get("settings"))
     return {**item, **numbers}
 
 

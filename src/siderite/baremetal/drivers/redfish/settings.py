@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain import bios
 from siderite.baremetal.domain.hardware import Found
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
@@ -26,6 +27,7 @@ from siderite.baremetal.drivers.redfish.inside import RedfishInside
 from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.switch import MEMORY as RESET
 from siderite.baremetal.drivers.switch import Switch
+from siderite.core.errors import Invalid
 
 MEMORY = "bios_change"
 PATIENCE = 30
@@ -44,9 +46,10 @@ class RedfishSettings:
 
     async def apply(self, at: Endpoint, step: Step, token: str) -> Outcome:
         """Set what `settings` of the step's arguments asks for."""
-        wanted = _wanted(step.args.get("settings"))
-        if wanted is None:
-            return Failed("args.settings must be a list of objects with name and value")
+        try:
+            wanted = bios.settings(step.args.get("settings"))
+        except Invalid as why:
+            return Failed(why.sentence)
 
         async def patch() -> Task | None:
             return await self._lines.order(
@@ -106,14 +109,3 @@ def _task(memory: Any, token: str) -> Task | None:
     if not isinstance(memory, dict) or memory.get("token") != token:
         return None
     return msgspec.convert(memory["task"], Task)
-
-
-def _wanted(settings: Any) -> dict[str, Any] | None:
-    if not isinstance(settings, list) or not settings:
-        return None
-    wanted = {}
-    for one in settings:
-        if not isinstance(one, dict) or not isinstance(one.get("name"), str) or "value" not in one:
-            return None
-        wanted[one["name"]] = one["value"]
-    return wanted

@@ -1,0 +1,39 @@
+"""What may be asked of the step `bios.apply_configuration`: which setting gets which value."""
+
+from typing import Any
+
+from siderite.core.errors import Invalid
+
+Value = str | int | float | bool | None
+
+_MOST = 1000
+_LONGEST_NAME = 255
+
+
+def settings(wanted: Any) -> dict[str, Value]:
+    """The argument `settings` of the step, by name; Invalid says what is wrong with it."""
+    if not isinstance(wanted, list) or not 0 < len(wanted) <= _MOST:
+        raise Invalid(
+            f"bios.apply_configuration takes args.settings, a list of 1 to {_MOST} objects such as"
+            ' {"name": "NumLock", "value": "Off"}.'
+        )
+    found: dict[str, Value] = {}
+    for one in wanted:
+        if not isinstance(one, dict) or not {"name", "value"} <= set(one):
+            raise Invalid(
+                "Each of bios.apply_configuration's settings is an object with name and value."
+            )
+        name, value = one["name"], one["value"]
+        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+            raise Invalid(
+                "name of a BIOS setting must be text of 1 to"
+                f" {_LONGEST_NAME} characters, as the node's BIOS settings list it."
+            )
+        if not isinstance(value, Value):
+            raise Invalid(
+                f"value of BIOS setting {name[:80]!r} must be text, a number, true, false or null."
+            )
+        if name in found and found[name] != value:
+            raise Invalid(f"BIOS setting {name[:80]!r} is asked for twice, with different values.")
+        found[name] = value
+    return found
