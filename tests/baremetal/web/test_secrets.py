@@ -76,10 +76,12 @@ def test_what_is_not_masked_may_be_stars(lite: Standing) -> None:
 
 
 def test_the_steps_of_a_runbook_keep_their_secrets_too(lite: Standing) -> None:
-    step = {"interface": "bios", "step": "x", "order": 1, "args": {"password": "hush"}}
+    args = {"password": "hush", "settings": [{"name": "SetupPassword", "value": "hush"}]}
+    step = {"interface": "bios", "step": "x", "order": 1, "args": args}
     kind = KINDS["runbook"]
     made = kind.make(lite, steps=[step])
-    assert made["steps"][0]["args"] == {"password": MASK}
+    hidden = [{"name": "SetupPassword", "value": MASK}]
+    assert made["steps"][0]["args"] == {"password": MASK, "settings": hidden}
     steps = [{**made["steps"][0], "order": 7}]
     assert kind.patch(lite, made["uuid"], ("replace", "/steps", steps)).status == 200
     stored = lite.run(RUNBOOKS.get(lite.app.program.store, made["uuid"]))

@@ -1,7 +1,8 @@
 """What is secret in a node's free-form fields, and how it is shown instead.
 
-By the name of the key, at any depth; a config drive is hidden whole, as text or as an object. In
-text, what follows `password=`, and the password in a URL.
+By the name of the key, at any depth, or by the `name` that a `value` stands beside, as a setting's
+does; a config drive is hidden whole, as text or as an object. In text, what follows `password=`,
+and the password in a URL.
 """
 
 import re
@@ -25,12 +26,19 @@ def _is_secret(key: str) -> bool:
     return key not in _NOT_SECRET and _SECRET.search(key) is not None
 
 
+def _hides(value: dict[str, Any], key: str) -> bool:
+    """Whether what stands at this key is secret."""
+    if key == "value" and isinstance(name := value.get("name"), str):
+        return _is_secret(name)
+    return _is_secret(str(key))
+
+
 def mask(value: Any) -> Any:
     """The value with everything secret in it masked; the same object if nothing was."""
     if isinstance(value, dict):
         out = None
         for key, inner in value.items():
-            if inner is not None and _is_secret(str(key)):
+            if inner is not None and _hides(value, key):
                 new: Any = MASK
             else:
                 new = mask(inner)
@@ -66,7 +74,7 @@ def unmasked(before: Any, after: Any, where: str) -> Any:
         known = before if isinstance(before, dict) else {}
         return {
             key: _behind(known.get(key), f"{where}/{key}")
-            if inner == MASK and _is_secret(str(key))
+            if inner == MASK and _hides(after, key)
             else unmasked(known.get(key), inner, f"{where}/{key}")
             for key, inner in after.items()
         }
