@@ -64,6 +64,8 @@ class Front:
         """What it says when it has made a task of an order."""
         self.hangs_up = 0
         """How many of them it does not answer at all."""
+        self.is_busy: Callable[[str, str], int] = lambda method, path: 0
+        """With which status it says that it will not now, if it does."""
         self.lists_tasks = True
         """It has a list of its tasks."""
         self.fails_with = ""
@@ -153,6 +155,8 @@ class Front:
             return _send(to, 200, json.dumps(page).encode())
         if path in _PAGES:
             return _send(to, 200, json.dumps({"@odata.id": path, **_PAGES[path]}).encode())
+        if busy := self.is_busy(to.command, path):
+            return _send(to, busy, b'{"error": {"message": "not now"}}')
         return self._pass_on(to, path, body)
 
     def _pass_on(self, to: BaseHTTPRequestHandler, path: str, body: bytes) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Wait
@@ -180,6 +181,58 @@ def test_without_a_list_of_tasks_nothing_is_flashed_that_may_have_been(
         assert len(paper.flashed) == 1
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(("busy", "lists_tasks"), [(429, True), (429, False), (503, False)])
+def test_a_bmc_that_is_busy_is_told_later_however_long_that_takes(
+    paper, front, machine, busy, lists_tasks
+):
+    front.lists_tasks = lists_tasks
+    told, clock = [], iter(range(0, 10**9, 400))
+
+    def is_busy(method, path):
+        told.append(path) if "SimpleUpdate" in path else None
+        return busy if "SimpleUpdate" in path and len(told) < 4 else 0
+
+    front.is_busy = is_busy
+    with flashing(lambda: next(clock)) as part:
+
+        async def ask(at):
+            try:
+                return await part.update(at, asked("bmc-2.0"), "work/0")
+            except Unreachable as why:
+                return Wait(why.sentence, 0.0)
+
+        done = asyncio.run(machine.until_done(ask))
+    assert isinstance(done, Done), done
+    assert [f"HTTP {busy}" in why for why in machine.waits].count(True) == 3
+    assert len(paper.flashed) == 1
+
+
+def test_a_bmc_without_a_list_that_was_out_of_reach_before_it_was_told_is_told_later(
+    paper, front, machine, tmp_path
+):
+    front.lists_tasks = False
+    step = asked("bios-2.0")
+
+    async def story():
+        with process(tmp_path) as driver:
+
+            def ask(at):
+                return driver.steps.run(at, Family.CLEAN, step, "work/0")
+
+            while machine.memory.get(MEMORY, {}).get("phase") != "tell":
+                machine.memory |= (await ask(machine.at)).remember
+            front.stop()
+            away = await ask(machine.at)
+            assert isinstance(away, Wait)
+            assert "could not be reached" in away.reason
+            front.start()
+            done = await machine.until_done(ask)
+            assert isinstance(done, Done), done
+
+    asyncio.run(story())
+    assert len(paper.flashed) == 1
 
 
 def test_a_bmc_that_begins_anew_with_its_own_firmware_is_waited_for(

@@ -24,8 +24,16 @@ class Unreachable(HardwareError):
     status = 504
 
     def __init__(
-        self, bmc: str, doing: str, why: str = "it does not answer", remedy: str = ""
+        self,
+        bmc: str,
+        doing: str,
+        why: str = "it does not answer",
+        remedy: str = "",
+        *,
+        is_busy: bool = False,
     ) -> None:
+        self.is_busy = is_busy
+        """It answered, with: not now. So it has not begun what it was told."""
         what = remedy or (
             "Check its address and credentials in driver_info, and the network to it; then try"
             " again."

@@ -7,7 +7,7 @@ from siderite.baremetal.drivers.contract import Endpoint
 
 _LONGEST = 300
 _TRUST = "Give the file of its CA as redfish_verify_ca in driver_info, or false to trust any."
-_BUSY = frozenset({408, 423, 425, 429})
+_BUSY = frozenset({408, 423, 425, 429, 503})
 """HTTP's words for: not now."""
 
 
@@ -50,12 +50,12 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
                 bmc, doing, "it has not exactly one system",
                 "Set redfish_system_id in driver_info.",
             )  # fmt: skip
+        case exceptions.HTTPError() if why.status_code in _BUSY:
+            return Unreachable(bmc, doing, f"it is busy ({_detail(why)})", is_busy=True)
         case exceptions.ServerSideError():
             return Unreachable(bmc, doing, f"it has trouble of its own ({_detail(why)})")
         case exceptions.ConnectionError():
             return _silent(bmc, doing, str(why))
-        case exceptions.HTTPError() if why.status_code in _BUSY:
-            return Unreachable(bmc, doing, f"it is busy ({_detail(why)})")
         case exceptions.HTTPError():
             return Refused(bmc, doing, _detail(why))
         case exceptions.SushyError():

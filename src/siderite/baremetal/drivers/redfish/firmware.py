@@ -20,12 +20,14 @@ from siderite.baremetal.domain.firmware import Update
 from siderite.baremetal.domain.firmware import updates
 from siderite.baremetal.domain.hardware import FirmwareComponent
 from siderite.baremetal.domain.hardware import Found
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.bmc import ASK_AGAIN_S
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import TaskEnd
@@ -78,6 +80,11 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
     is_lost: bool = False
     """The BMC forgot its task before it was seen to end."""
 
+    @property
+    def key(self) -> str:
+        """Names this part of this run."""
+        return f"{self.token}/{self.index}"
+
     def at(self, phase: Phase, reason: str, **changes: Any) -> Wait:
         """Go on from there, at once, when that is recorded."""
         after = msgspec.structs.replace(self, phase=phase, **changes)
@@ -102,6 +109,7 @@ class RedfishFirmware:
         self._tasks = tasks
         self._clock = clock
         self._noted: set[str] = set()
+        """Parts whose BMC has no list of tasks, and was surely not told yet."""
 
     async def update(self, at: Endpoint, step: Step, token: str) -> Outcome:
         """Give parts the firmware that `settings` of the step's arguments names, in this order."""
@@ -140,7 +148,7 @@ class RedfishFirmware:
         paths = await self._lines.system(at, "its tasks", update_service.tasks)
         known = None if paths is None else sorted(map(_number, paths))
         if known is None:
-            self._noted.add(f"{place.token}/{place.index}")
+            self._noted.add(place.key)
         return place.at(
             Phase.TELL, f"the BMC is to be told of new firmware for {wish.component}",
             was=parts[wish.component].current_version, known=known, since=self._clock(),
@@ -151,10 +159,8 @@ class RedfishFirmware:
         """Tell the BMC, unless it shows that it was told."""
         doing = f"new firmware for {wish.component}"
         if place.known is None:
-            key = f"{place.token}/{place.index}"
-            if key not in self._noted:
+            if place.key not in self._noted:
                 return _unknown(at, wish)
-            self._noted.discard(key)
         else:
             task = await self._was_told(at, place, wish, doing)
             if task is not None:
@@ -163,12 +169,30 @@ class RedfishFirmware:
                 return self._next_after_end(place, wish)
             if self._clock() - place.since > SURE_S:
                 return _unknown(at, wish)
-        task = await self._lines.order(
-            at, doing, lambda system: update_service.tell(system, wish.component, wish.url)
-        )
+        try:
+            task = await self._order(at, place, wish, doing)
+        except Unreachable as why:
+            if not why.is_busy:
+                raise
+            return self._not_now(place, why)
         if task is None:
             return self._next_after_end(place, wish)
         return place.at(Phase.FOLLOW, "the BMC was told, and has a task for it", task=task)
+
+    async def _order(self, at: Endpoint, place: Place, wish: Update, doing: str) -> Task | None:
+        def tell(system: Any) -> None:
+            update_service.tell(
+                system, wish.component, wish.url, begins=lambda: self._noted.discard(place.key)
+            )
+
+        return await self._lines.order(at, doing, tell)
+
+    def _not_now(self, place: Place, why: Unreachable) -> Wait:
+        """It has not begun: that is as sure now as it was before it was told."""
+        if place.known is None:
+            self._noted.add(place.key)
+        after = msgspec.structs.replace(place, since=self._clock())
+        return Wait(why.sentence, ASK_AGAIN_S, remember={MEMORY: msgspec.to_builtins(after)})
 
     async def _was_told(self, at: Endpoint, place: Place, wish: Update, doing: str) -> Task | None:
         """The task that the BMC has made of this very order, if there is one."""
@@ -202,8 +226,7 @@ class RedfishFirmware:
         )  # fmt: skip
 
     async def _start(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
-        token = f"{place.token}/{place.index}"
-        outcome = await self._switch.set(at, PowerTarget.REBOOT, token)
+        outcome = await self._switch.set(at, PowerTarget.REBOOT, place.key)
         if not isinstance(outcome, Done):
             return outcome
         phase = Phase.SETTLE if place.task is None else Phase.FOLLOW

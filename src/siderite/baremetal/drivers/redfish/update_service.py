@@ -1,6 +1,7 @@
 """A BMC's update service and its tasks, by sushy. All of it blocks: it is called on a line."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 
@@ -14,9 +15,9 @@ def tasks(system: Any) -> list[str] | None:
         return None
 
 
-def tell(system: Any, component: str, url: str) -> None:
+def tell(system: Any, component: str, url: str, *, begins: Callable[[], None]) -> None:
     """Have the BMC fetch an image and flash it. It knows by the image which part that is for; some
-    want to be told all the same.
+    want to be told all the same. What fails before `begins` was called has not reached it.
     """
     from sushy import exceptions  # noqa: PLC0415
     from sushy.resources.updateservice import constants  # noqa: PLC0415
@@ -24,6 +25,7 @@ def tell(system: Any, component: str, url: str) -> None:
     service = system.root.get_update_service()
     kinds = constants.UpdateTransferProtocolType
     how = kinds.HTTPS if url.startswith("https:") else kinds.HTTP
+    begins()
     try:
         try:
             service.simple_update(url, transfer_protocol=how)
