@@ -33,6 +33,7 @@ class Paper:
         self.is_on = False
         self.image: str | None = None
         self.starts_from = "None"
+        self.mode = "Legacy"
         self.settings = {"Speed": "Slow"}
         self.shows_image = True
         self.starts: list[str] = []
@@ -68,7 +69,9 @@ class Paper:
             case "POST", "/VirtualMedia/Cd/Eject":
                 self.image = None
             case "PATCH", "":
-                self.starts_from = body["Boot"]["BootSourceOverrideTarget"]
+                boot = body["Boot"]
+                self.starts_from = boot.get("BootSourceOverrideTarget", self.starts_from)
+                self.mode = boot.get("BootSourceOverrideMode", self.mode)
             case "PATCH", "/Bios/Settings":
                 self.settings |= body["Attributes"]
         return httpx.Response(204)
@@ -120,7 +123,7 @@ class Paper:
                 "Id": "1", "Name": "System", "PowerState": "On" if self.is_on else "Off",
                 "Boot": {
                     "BootSourceOverrideTarget": self.starts_from,
-                    "BootSourceOverrideEnabled": "Once",
+                    "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": self.mode,
                     "BootSourceOverrideTarget@Redfish.AllowableValues": ["None", "Hdd", "Cd"],
                 },
                 "Bios": {"@odata.id": BIOS}, "BiosVersion": self.versions["bios"],

@@ -211,7 +211,7 @@ class BootModes(Protocol):
         """The mode; None if it cannot be told."""
         ...
 
-    async def set_boot_mode(self, at: Endpoint, mode: BootMode) -> None:
+    async def set_boot_mode(self, at: Endpoint, mode: BootMode) -> Task | None:
         """Change it, by the next start at the latest."""
         ...
 
@@ -223,7 +223,7 @@ class SecureBoot(Protocol):
         """Whether it is on; None if it cannot be told."""
         ...
 
-    async def set_secure_boot(self, at: Endpoint, on: bool) -> None:
+    async def set_secure_boot(self, at: Endpoint, on: bool) -> Task | None:
         """Switch it, by the next start at the latest."""
         ...
 
@@ -326,6 +326,7 @@ class Driver:
     console: Console | None = None
     bios: Bios | None = None
     firmware: Firmware | None = None
+    tasks: Tasks | None = None
 
 
 Drivers = Mapping[str, Driver]

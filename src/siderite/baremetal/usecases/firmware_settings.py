@@ -31,6 +31,10 @@ class SettingJob(msgspec.Struct, frozen=True):
 
     field: str
     value: str | bool
+    task: dict[str, Any] | None = None
+    """What the driver says of the BMC's task that changes it, if there is one."""
+    looks: int = 0
+    """How often that was found not to run."""
 
 
 async def ask(
@@ -78,12 +82,12 @@ async def _check_free(ctx: Context, node: Node) -> None:
             raise Busy(f"Node {node.uuid} is being changed already: {item.reason}.")
 
 
-async def waits(ctx: Context, held: Work, reason: str, again_in: float) -> None:
-    """The machine does not answer: let go of the work for a while."""
+async def waits(ctx: Context, held: Work, job: SettingJob, reason: str, *, again_in: float) -> None:
+    """The machine does not answer, or is at it: let go of the work for a while."""
     change = ctx.door.change(Cause(held.request_id))
     change.put(
-        work.park(held, kind=held.kind, job=held.job, due=change.now + again_in,
-                  deadline=held.deadline, reason=reason)
+        work.park(held, kind=held.kind, job=msgspec.json.encode(job).decode(),
+                  due=change.now + again_in, deadline=held.deadline, reason=reason)
     )  # fmt: skip
     await ctx.door.commit(change)
 

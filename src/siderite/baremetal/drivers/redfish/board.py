@@ -87,7 +87,7 @@ class RedfishBoard:
         mode = await self._lines.system(at, "its boot mode", lambda s: _value(s.boot.mode))
         return {"UEFI": BootMode.UEFI, "Legacy": BootMode.BIOS}.get(mode or "")
 
-    async def set_boot_mode(self, at: Endpoint, mode: BootMode) -> None:
+    async def set_boot_mode(self, at: Endpoint, mode: BootMode) -> Task | None:
         """Change it, by the next start."""
 
         def patch(system: Any) -> None:
@@ -98,7 +98,7 @@ class RedfishBoard:
                 mode=modes.UEFI if mode is BootMode.UEFI else modes.LEGACY
             )
 
-        await self._lines.system(at, f"boot mode {mode}", patch)
+        return await self._lines.order(at, f"boot mode {mode}", patch)
 
     async def secure_boot(self, at: Endpoint) -> bool | None:
         """Whether it is on; None on a system that has no such thing."""
@@ -114,9 +114,9 @@ class RedfishBoard:
 
         return await self._lines.system(at, "secure boot", read)
 
-    async def set_secure_boot(self, at: Endpoint, on: bool) -> None:
+    async def set_secure_boot(self, at: Endpoint, on: bool) -> Task | None:
         """Switch it, by the next start."""
-        await self._lines.system(at, "secure boot", lambda s: s.secure_boot.set_enabled(on))
+        return await self._lines.order(at, "secure boot", lambda s: s.secure_boot.set_enabled(on))
 
     async def inject_nmi(self, at: Endpoint) -> None:
         """A non-maskable interrupt."""

@@ -79,5 +79,5 @@ def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent, sol: Console)
     return Driver(
         card, power=switch, steps=steps, boot_devices=board, boot_modes=board, secure_boot=board,
         nmi=board, indicators=board, sensors=inside, virtual_media=media, bios=inside,
-        firmware=inside, console=RedfishConsole(lines, sol),
+        firmware=inside, console=RedfishConsole(lines, sol), tasks=tasks,
     )  # fmt: skip
