@@ -167,8 +167,8 @@ DEPLOYED = (
         " boot_instance",
     ),
     (
-        (70, 30),
-        "deploy write_image update boot_ramdisk prepare_instance_boot tear_down_agent update"
+        (81,),
+        "deploy update boot_ramdisk write_image prepare_instance_boot tear_down_agent"
         " boot_instance",
     ),
 )
@@ -185,6 +185,34 @@ def test_so_it_is_in_a_deploy(machine, tmp_path, priorities, framed):
         return await steps.frame(machine.at, Family.DEPLOY, in_order([*own, *asked]))
 
     assert " ".join(step.step for step in asyncio.run(story())) == framed
+
+
+@pytest.mark.parametrize(
+    ("interface", "brings", "priority"),
+    [
+        ("direct", "write_image (priority 80)", 70),
+        ("direct", "write_image (priority 80)", 30),
+        ("direct", "write_image (priority 80)", 10),
+        ("ramdisk", "deploy (priority 100)", 90),
+    ],
+)
+def test_a_deploy_does_not_start_its_workload_before_its_time_for_some_step(
+    machine, tmp_path, interface, brings, priority
+):
+    board, files = Board(), RamdiskSettings(tmp_path, "http://here", "http://here")
+    steps = AgentSteps(Booter(Switch(board), board, None, Ramdisks(files)), Agent(), {}, {})
+    machine.interfaces = {"deploy": interface}
+
+    async def story(*asked):
+        own = await steps.steps(machine.at, Family.DEPLOY)
+        return await steps.frame(machine.at, Family.DEPLOY, in_order([*own, *asked]))
+
+    for name in ("bios.factory_reset", "firmware.update"):
+        step = Step(*name.split("."), priority)
+        failed = asyncio.run(story(step))
+        assert isinstance(failed, Failed)
+        assert f"step {name} starts the machine, and after deploy.{brings}" in failed.reason
+    assert isinstance(asyncio.run(story(Step("power", "hold", priority))), list)
 
 
 def test_a_step_on_children_does_not_switch_their_parent_off(machine, tmp_path):

@@ -173,6 +173,24 @@ def test_so_does_an_inspection_and_its_reason_stays(paper, front, tmp_path, monk
     asyncio.run(story())
 
 
+def test_a_deploy_that_would_start_its_workload_too_soon_fails_before_anything_is_done(
+    paper, front, tmp_path
+):
+    image = {"image_source": "http://images.invalid/os.img", "image_checksum": "0" * 64}
+    steps = [{"interface": "bios", "step": "factory_reset", "args": {}, "priority": 30}]
+
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await planted(app, front, "available", instance_info=image)
+            await verb(app, uuid, "active", deploy_steps=steps)
+            node = await until(app, uuid, "deploy failed")
+            assert "give it a priority above 80" in node.last_error
+            await over(app)
+            assert (front.orders, paper.starts) == ([], [])
+
+    asyncio.run(story())
+
+
 def test_a_deploy_says_what_its_ramdisk_said_also_if_that_came_at_once(
     paper, front, tmp_path, monkeypatch
 ):

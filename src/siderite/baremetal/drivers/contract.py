@@ -37,6 +37,7 @@ from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
@@ -167,8 +168,10 @@ class Steps(Protocol):
         """What the driver can do for this kind of work; those with a priority are done unasked."""
         ...
 
-    async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step]:
-        """The chosen steps, with what must go before and after them, such as a ramdisk's boot."""
+    async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step] | Failed:
+        """The chosen steps, with what must go before and after them, such as a ramdisk's boot; or
+        why they cannot be run one after the other.
+        """
         ...
 
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:

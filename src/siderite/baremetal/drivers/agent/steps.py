@@ -120,6 +120,25 @@ def _booted(chosen: list[Step], *, late: bool) -> list[Step]:
     return framed
 
 
+def _too_late(at: Endpoint, chosen: list[Step]) -> Failed | None:
+    """A step that starts the machine when its workload is there already would start that before its
+    time, and a later one would cut it off.
+    """
+    brings = "deploy" if at.interfaces.get("deploy") == "ramdisk" else "write_image"
+    workload: Step | None = None
+    for step in chosen:
+        if workload is not None and _starts(step):
+            first = workload.priority
+            return Failed(
+                f"step {step.interface}.{step.step} starts the machine, and after"
+                f" deploy.{workload.step} (priority {first}) that would start its workload:"
+                f" give it a priority above {first}, or ask for it by clean or service"
+            )
+        if (step.interface, step.step) == ("deploy", brings):
+            workload = step
+    return None
+
+
 def _may_run(at: Endpoint, reason: str) -> None:
     log.warning("a ramdisk may still run", node=at.node, reason=reason)
 
@@ -163,10 +182,12 @@ class AgentSteps:
         ]
         return [*_STEPS.get((kind, family), []), *own]
 
-    async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step]:
+    async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step] | Failed:
         """A ramdisk is booted before, and left after, steps that need one. Cleaning that switched
         the machine on ends with it off; one that must stay on leaves its ramdisk for its disk.
         """
+        if family is Family.DEPLOY and (late := _too_late(at, chosen)) is not None:
+            return late
         in_band = any(step.in_band for step in chosen)
         starts = any(map(_starts, chosen))
         if family is Family.CLEAN and starts and not in_band and not at.stays_on:
