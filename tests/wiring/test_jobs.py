@@ -32,6 +32,7 @@ EVERYWHERE = {
     "Worker.run": "claims are leases: a machine has one worker at a time",
     "Machines.call_back": "a call back of a simulated ramdisk only wakes work that waits",
     "Consoles.run": "each process carries consoles of its own, and takes those of homes that died",
+    "BootFiles.run": "each has a folder of its own, and what no node knows of is over for all",
     "stay": "each process says of itself that it is there",
     "ComputeApi.keep_open": "a connection of its own to the compute API",
     "_place_facts": "a lock on the log's head lets one at a time give out numbers",

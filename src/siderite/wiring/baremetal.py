@@ -20,6 +20,7 @@ from siderite.baremetal.usecases.context import Settings
 from siderite.baremetal.web import versions
 from siderite.baremetal.web.boot import BootService
 from siderite.baremetal.web.service import BaremetalService
+from siderite.baremetal.workers.boot_files import BootFiles
 from siderite.baremetal.workers.children import ChildSteps
 from siderite.baremetal.workers.cleanup import CleanupAfterAbort
 from siderite.baremetal.workers.console import Consoles
@@ -117,6 +118,7 @@ def baremetal(base: Base, images: Images | None = None) -> Baremetal:
     handlers[allocations.KIND] = partial(allocate.search, ctx)
     jobs: list[Job] = [partial(machines.call_back, partial(_called_back, ctx)), consoles.run]
     jobs += [partial(stay, ctx, ", ".join(config.groups)), *_watches(base, ctx, drivers)]
+    jobs.append(BootFiles(ctx, fleet.boot_folder).run)
     api = compute_api(base)
     handlers["tell_compute"] = TellCompute(ctx, api).handle
     if api is not None:

@@ -27,7 +27,7 @@ STEPS = [{"interface": "deploy", "step": "burnin_cpu"}]
 def planted(app, front, state, **fields):
     info = {**front.driver_info, "redfish_system_id": SYSTEM, "deploy_iso": ISO}
     interfaces = app.program.baremetal.cards["redfish"].fill_in({})
-    return app.plant(state, driver="redfish", driver_info=info, **{**interfaces, **fields})
+    return app.plant(state, driver="redfish", **{"driver_info": info, **interfaces, **fields})
 
 
 async def served(app, front, paper):
