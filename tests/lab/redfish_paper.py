@@ -36,6 +36,8 @@ class Paper:
         self.mode = "Legacy"
         self.settings = {"Speed": "Slow"}
         self.shows_image = True
+        self.deaf = 0
+        """How many orders of power it takes and does not follow."""
         self.starts: list[str] = []
         """What it started from, each time: an image's address, or `disk`."""
         self.versions = {"bios": "1.0", "bmc": "1.0", "nic": "1.0"}
@@ -85,6 +87,9 @@ class Paper:
         return httpx.Response(204)
 
     def _reset(self, kind: str) -> None:
+        if self.deaf:
+            self.deaf -= 1
+            return
         if kind == "ForceOff":
             self.is_on = False
         elif kind == "ForceRestart" or not self.is_on:

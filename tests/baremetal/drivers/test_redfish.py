@@ -271,7 +271,7 @@ def test_deploy_interface_ramdisk_boots_an_image_and_leaves_it_running(
         guest.wait_for("TINY GUEST ready live from CD")
         await driver.steps.forget(machine.at, "another/1")
         assert guest.is_on(), "what another piece of work booted stays"
-        await driver.steps.forget(machine.at, "work/1")  # as after an abort
+        await machine.until_done(lambda at: driver.steps.forget(at, "work/1"))  # as an abort does
         guest.wait_until_off()
         assert not any(m.inserted for m in await driver.virtual_media.media(machine.at))
         down = Step("deploy", "tear_down", 100)
@@ -335,7 +335,7 @@ def test_a_deploy_that_failed_says_so_again_until_it_is_forgotten(bmcs, driver, 
             assert isinstance(failed, Failed)
             assert "the disk is broken" in failed.reason
         assert guest.is_on()
-        await driver.steps.forget(machine.at, "work/1")
+        await machine.until_done(lambda at: driver.steps.forget(at, "work/1"))
         guest.wait_until_off()
 
     with listening() as (ramdisk, url):

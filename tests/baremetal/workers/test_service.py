@@ -4,8 +4,10 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.drivers import switch
 from siderite.baremetal.drivers.agent import Agent
 from siderite.baremetal.drivers.agent.client import AgentSilent
+from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.core import work
 from siderite.core.store import Op
 from siderite.core.transition import Cause
@@ -171,6 +173,54 @@ def test_so_does_an_inspection_and_its_reason_stays(paper, front, tmp_path, monk
             assert "ramdisk" not in node.driver_internal_info
 
     asyncio.run(story())
+
+
+def test_a_machine_that_does_not_follow_at_once_is_told_again_until_its_ramdisk_is_gone(
+    paper, front, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(switch.RESEND_S, PowerOrder.OFF, 0.1)
+
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await planted(app, front, "manageable", inspect_interface="agent")
+            await verb(app, uuid, "inspect")
+            await until(app, uuid, "inspect wait")
+            paper.deaf = 2
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "inspect failed")
+            await over(app)
+            assert (paper.deaf, paper.is_on, paper.image) == (0, False, None)
+            assert (await app.node(uuid)).power_state == "power off"
+
+    asyncio.run(story())
+
+
+def test_a_machine_whose_ramdisk_was_given_up_is_not_put_back_on(
+    paper, front, tmp_path, monkeypatch
+):
+    """Though the record is what counts: it says that the machine is off, too."""
+    image = {"image_source": "http://images.invalid/os.img", "image_checksum": "0" * 64}
+    options = {"power_policy": "record", "power_watch_interval_s": 0.2}
+
+    async def story(agent, url):
+        async with running(tmp_path, work=True, agent_require_tls=False, **options) as app:
+            uuid = await planted(app, front, "available", instance_info=image)
+            await verb(app, uuid, "active")
+            await until(app, uuid, "wait call-back")
+            await call(app, uuid, url)
+            await until(app, uuid, "deploy failed")
+            await over(app)
+            await asyncio.sleep(1)
+            node = await app.node(uuid)
+            assert (paper.is_on, node.power_state) == (False, "power off")
+            assert node.target_power_state is None
+            assert paper.starts == [ISO]
+
+    with listening() as (agent, url):
+        end = {"command_status": "FAILED", "command_error": {"message": "too small"}}
+        take = agent.given
+        agent.given = lambda body, query: {**take(body, query), **end}
+        asyncio.run(story(agent, url))
 
 
 def test_a_deploy_that_would_start_its_workload_too_soon_fails_before_anything_is_done(

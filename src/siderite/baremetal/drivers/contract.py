@@ -183,8 +183,8 @@ class Steps(Protocol):
         without a token, none that runs in place of the workload. With `back` the workload's disk
         is what the machine starts from next.
 
-        Wait: the BMC is out of reach, and it is worth asking again. Done: there was a ramdisk, and
-        its machine was told to go off.
+        Wait: the BMC is out of reach, or its machine not off yet, and it is worth asking again.
+        Done: there was a ramdisk, and its machine has gone off.
         """
         ...
 

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.power_truth import with_power
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import power
+from siderite.baremetal.usecases import tell_compute
 from siderite.baremetal.usecases.abort import Cleanup
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.progress import remembered
@@ -19,9 +22,9 @@ from siderite.core.work import Work
 
 
 async def tidied(ctx: Context, held: Work, node: Node, job: Cleanup, gone: Done | None) -> None:
-    """The end of the cleanup. `gone` is what to remember of a ramdisk whose machine was told to go
-    off: if the workload is to be back, the machine is started again, which is a change of power as
-    any other.
+    """The end of the cleanup. `gone` is what follows from a ramdisk whose machine has gone off: if
+    the workload is to be back, the machine is started again, which is a change of power as any
+    other. Else the record says that it is off, lest the watch puts it back on.
     """
     change = ctx.door.change(Cause(held.request_id))
     change.put(work.done(held))
@@ -29,6 +32,8 @@ async def tidied(ctx: Context, held: Work, node: Node, job: Cleanup, gone: Done 
     starts = job.back and gone is not None and node.target_power_state is None
     if starts:
         changes["target_power_state"] = PowerTarget.REBOOT.leads_to.value
+    elif gone is not None:
+        changes |= with_power(gone.changes)
     after = node
     if job.then is not None and NODE.can(node.provision_state, Event(job.then)):
         after = apply(change, ctx.rules, node, job.then, changes=changes).value
@@ -37,4 +42,6 @@ async def tidied(ctx: Context, held: Work, node: Node, job: Cleanup, gone: Done 
         change.put(NODES.swap(node, after))
     if starts:
         power.order(ctx, change, after, PowerTarget.REBOOT)
+    change.tell(*watch_facts.settled(node, after))
+    tell_compute.note(ctx, change, node, after)
     await ctx.door.commit(change)

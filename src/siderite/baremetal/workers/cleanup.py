@@ -1,5 +1,6 @@
 """Tidying up after an abort: the run that was given up is forgotten by the driver, then the node
-may move. A BMC that is out of reach is waited for, until the deadline.
+may move. A BMC that is out of reach, or a machine that is not off yet, is waited for, until the
+deadline.
 """
 
 import msgspec

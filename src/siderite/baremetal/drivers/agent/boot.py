@@ -172,15 +172,18 @@ class Booter:
         task = await self.empty(at)
         return None if task is None else Wait(OUT, SOON_S, remember=_noted(task, token))
 
-    async def give_up(self, at: Endpoint, token: str, *, back: bool = False) -> None:
-        """Order the machine off and take its medium out, without waiting for it to follow; with
-        `back` it is to start from its disk next.
+    async def give_up(self, at: Endpoint, token: str, *, back: bool = False) -> Wait | None:
+        """Switch the machine off and take its medium out; None once that is so. With `back` it is
+        to start from its disk next.
         """
-        await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
+        waiting = await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
+        if waiting is not None:
+            return waiting
         await self.empty(at)
         if back:
             with contextlib.suppress(Refused):  # then it starts as it does by itself
                 await self._from_disk(at)
+        return None
 
     async def disk(self, at: Endpoint, token: str) -> Outcome:
         """Have the machine, which is off, boot from its disk, now and later."""

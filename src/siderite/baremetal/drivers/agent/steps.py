@@ -139,6 +139,11 @@ def _too_late(at: Endpoint, chosen: list[Step]) -> Failed | None:
     return None
 
 
+def _off(at: Endpoint) -> Json:
+    """What follows for a node whose machine was to go off."""
+    return {} if at.stays_on else {"power_state": "power off"}
+
+
 def _may_run(at: Endpoint, reason: str) -> None:
     log.warning("a ramdisk may still run", node=at.node, reason=reason)
 
@@ -221,17 +226,17 @@ class AgentSteps:
             return Failed(str(why))
 
     async def forget(self, at: Endpoint, token: str, *, back: bool = False) -> Wait | Done | None:
-        """The run was given up: no ramdisk of its work stays behind, once the BMC is in reach."""
+        """The run was given up: no ramdisk of its work stays behind, once the BMC has followed."""
         if not (belongs(at, token) if token else is_guest(at)):
             return None  # there is none, or other work has booted its own since
         try:
-            await self._booter.give_up(at, token or at.node, back=back)
+            waiting = await self._booter.give_up(at, token or at.node, back=back)
         except Unreachable as why:
             return Wait(why.sentence, ASK_AGAIN_S)
         except HardwareError as why:
             _may_run(at, why.sentence)
             return None
-        return Done(remember=gone())
+        return waiting or Done(_off(at), gone())
 
     async def _boot(self, at: Endpoint, step: Step, token: str) -> Outcome:
         return await self._booter.boot(at, token)
@@ -262,7 +267,7 @@ class AgentSteps:
 
     async def _leave(self, at: Endpoint, step: Step, token: str) -> Outcome:
         waiting = await self._booter.off(at, token)
-        return waiting or Done({} if at.stays_on else {"power_state": "power off"}, gone())
+        return waiting or Done(_off(at), gone())
 
     async def _start(self, at: Endpoint, step: Step, token: str) -> Outcome:
         return await self._booter.disk(at, token)
