@@ -334,3 +334,16 @@ def test_what_is_missing_for_a_ramdisk_is_told(tmp_path):
     assert "deploy_kernel" in ramdisks(tmp_path).lacks({}, media=True)
     assert ramdisks(tmp_path, iso="/x").lacks({}, media=True) is None
     assert ramdisks(tmp_path, iso="/x").lacks({}, media=False) is not None
+
+
+def test_a_password_in_an_address_is_not_told_with_what_is_wrong_about_it(tmp_path):
+    made = ramdisks(tmp_path)
+    for source in ("http://me:hush@127.0.0.1:1/k.iso", "ftp://me:hush@files.invalid/k.iso"):
+        at = Endpoint("n1", {"deploy_kernel": source, "deploy_ramdisk": source}, {}, {})
+        with pytest.raises(NoRamdisk) as why:
+            asyncio.run(made.pair(at, "s"))
+        assert "me:******@" in str(why.value)
+        assert "hush" not in str(why.value)
+    wrong = image.problem({"image_source": "ftp://me:hush@files.invalid/image"})
+    assert "is no http(s) address" in wrong
+    assert "hush" not in wrong

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from siderite.baremetal.domain.secrets import mask
 from siderite.core.ids import is_uuid
 
 
@@ -48,7 +49,7 @@ def problem(instance_info: Mapping[str, Any], *, by_id: bool = False) -> str | N
     if by_id and image_id(instance_info):
         return None
     if not source.startswith(("http://", "https://")):
-        return f"instance_info.image_source {source[:200]!r} is no http(s) address."
+        return f"instance_info.image_source {mask(source)[:200]!r} is no http(s) address."
     pair = instance_info.get("image_os_hash_algo") and instance_info.get("image_os_hash_value")
     if not pair and not instance_info.get("image_checksum"):
         return (

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.drivers.agent import image
 from siderite.baremetal.drivers.agent import iso
 from siderite.baremetal.drivers.agent.iso import NoRamdisk
@@ -164,7 +165,8 @@ class Ramdisks:
         allowed = self._settings.boot_files
         if not allowed or not path.resolve().is_relative_to(Path(allowed).resolve()):
             where = f"below {allowed}" if allowed else "allowed only with the option boot_files"
-            raise NoRamdisk(f"{source} is a local file; those that nodes may name are {where}")
+            shown = mask(source)
+            raise NoRamdisk(f"{shown} is a local file; those that nodes may name are {where}")
 
 
 def _link(path: Path, to: Path) -> None:
@@ -175,7 +177,7 @@ def _link(path: Path, to: Path) -> None:
 
 
 async def _download(source: str, to: Path) -> None:
-    part = to.with_name(to.name + ".part")
+    part, shown = to.with_name(to.name + ".part"), mask(source)
     try:
         async with (
             httpx.AsyncClient(timeout=60.0, follow_redirects=True) as client,
@@ -186,7 +188,7 @@ async def _download(source: str, to: Path) -> None:
                 async for piece in answer.aiter_bytes(_CHUNK):
                     await asyncio.to_thread(file.write, piece)
     except httpx.HTTPStatusError as why:
-        raise NoRamdisk(f"{source} answers HTTP {why.response.status_code}") from why
+        raise NoRamdisk(f"{shown} answers HTTP {why.response.status_code}") from why
     except (httpx.HTTPError, httpx.InvalidURL) as why:
-        raise NoRamdisk(f"{source} cannot be fetched: {type(why).__name__}", passing=True) from why
+        raise NoRamdisk(f"{shown} cannot be fetched: {type(why).__name__}", passing=True) from why
     part.rename(to)
