@@ -347,3 +347,14 @@ def test_a_password_in_an_address_is_not_told_with_what_is_wrong_about_it(tmp_pa
     wrong = image.problem({"image_source": "ftp://me:hush@files.invalid/image"})
     assert "is no http(s) address" in wrong
     assert "hush" not in wrong
+
+
+@pytest.mark.parametrize(
+    ("status", "passing"), [(503, True), (500, True), (429, True), (404, False), (403, False)]
+)
+def test_a_file_server_that_has_trouble_is_asked_again(tmp_path, status, passing):
+    with listening() as (server, url):
+        server.answers = status, ""
+        with pytest.raises(NoRamdisk, match=f"HTTP {status}") as why:
+            asyncio.run(ramdisks(tmp_path)._fetch(node(), f"{url}/kernel", tmp_path / "k"))
+    assert why.value.passing is passing

@@ -7,6 +7,7 @@ import pytest
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
@@ -18,6 +19,7 @@ from siderite.baremetal.drivers.agent import Booter
 from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent import RamdiskSettings
 from siderite.baremetal.drivers.bmc import PowerOrder
+from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.switch import UNTOLD
 from siderite.baremetal.drivers.switch import Switch
 from tests.baremetal.drivers.machine import Machine
@@ -237,5 +239,30 @@ def test_no_order_is_given_while_the_bmc_does_not_say_whether_the_machine_is_on(
             assert outcome.reason == UNTOLD
             assert outcome.again_in > 0
         assert board.told == []
+
+    asyncio.run(story())
+
+
+def test_files_that_cannot_be_made_are_told_of_and_made_when_they_can_be(tmp_path):
+    (tmp_path / "kernel").touch()
+    kernel = str(tmp_path / "kernel")
+    files = RamdiskSettings(
+        tmp_path / "boot", "http://here", "http://here", kernel=kernel, ramdisk=kernel
+    )
+    board = Board(PowerState.OFF)
+    steps = AgentSteps(Booter(Switch(board), board, None, Ramdisks(files)), Agent(), {}, {})
+    memory = {"ramdisk": {"token": "work/0", "phase": "off", "secret": "s"}}
+    booting = Endpoint("n1", {}, {}, {}, memory)
+
+    async def story():
+        step = Step("deploy", "boot_ramdisk")
+        (tmp_path / "boot").write_text("a file where the folder should be")
+        waiting = await steps.run(booting, Family.CLEAN, step, "work/0")
+        assert isinstance(waiting, Wait)
+        assert "cannot be made" in waiting.reason
+        assert "data directory" in waiting.reason
+        (tmp_path / "boot").unlink()
+        waiting = await steps.run(booting, Family.CLEAN, step, "work/0")
+        assert waiting.remember["ramdisk"]["phase"] == "on"
 
     asyncio.run(story())

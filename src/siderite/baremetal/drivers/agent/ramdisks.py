@@ -25,6 +25,8 @@ from siderite.baremetal.drivers.agent.iso import NoRamdisk
 from siderite.baremetal.drivers.contract import Endpoint
 
 _CHUNK = 1 << 20
+_PASSING = (408, 425, 429)
+"""Answers of a file server that may be others later, as may those with 5xx."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,9 @@ async def _download(source: str, to: Path) -> None:
                 async for piece in answer.aiter_bytes(_CHUNK):
                     await asyncio.to_thread(file.write, piece)
     except httpx.HTTPStatusError as why:
-        raise NoRamdisk(f"{shown} answers HTTP {why.response.status_code}") from why
+        status = why.response.status_code
+        passing = status in _PASSING or why.response.is_server_error
+        raise NoRamdisk(f"{shown} answers HTTP {status}", passing=passing) from why
     except (httpx.HTTPError, httpx.InvalidURL) as why:
         raise NoRamdisk(f"{shown} cannot be fetched: {type(why).__name__}", passing=True) from why
     part.rename(to)

@@ -224,6 +224,14 @@ class AgentSteps:
             return Wait(str(why), ASK_AGAIN_S) if why.passing else Failed(str(why))
         except image.NoImage as why:
             return Failed(str(why))
+        except OSError as why:
+            reason = why.strerror or type(why).__name__
+            log.warning("a file for a boot cannot be made", node=at.node, error=repr(why))
+            return Wait(
+                f"a file that the machine needs cannot be made ({reason}): look at the disk of"
+                " the data directory, whose folder boot it goes to",
+                ASK_AGAIN_S,
+            )
 
     async def forget(self, at: Endpoint, token: str, *, back: bool = False) -> Wait | Done | None:
         """The run was given up: no ramdisk of its work stays behind, once the BMC has followed."""
