@@ -282,7 +282,7 @@ def test_an_iso_image_is_made_of_kernel_ramdisk_and_parameters(tmp_path):
     catalogue = int.from_bytes(iso[17 * 2048 + 0x47 :][:4], "little") * 2048
     assert iso[catalogue : catalogue + 2] == b"\x01\x00", "BIOS machines boot from it"
     assert iso[catalogue + 64 : catalogue + 66] == b"\x91\xef", "and so do UEFI ones"
-    asyncio.run(made.remove("n1"))
+    asyncio.run(made.remove(node()))
     assert not any((tmp_path / "boot").iterdir())
 
 

@@ -266,3 +266,23 @@ def test_files_that_cannot_be_made_are_told_of_and_made_when_they_can_be(tmp_pat
         assert waiting.remember["ramdisk"]["phase"] == "on"
 
     asyncio.run(story())
+
+
+def test_work_that_was_given_up_takes_no_files_of_the_boot_after_it(tmp_path):
+    """It may be tidied up when the next has begun already."""
+    old, new = (tmp_path / "boot" / "n1" / secret for secret in ("old", "new"))
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / "boot.iso").touch()
+    board, files = Board(), RamdiskSettings(tmp_path / "boot", "http://here", "http://here")
+    steps = AgentSteps(Booter(Switch(board), board, None, Ramdisks(files)), Agent(), {}, {})
+
+    async def story(secret):
+        machine = Machine({})
+        machine.memory = {"ramdisk": {"token": "work/0", "phase": "up", "secret": secret}}
+        return await machine.until_done(lambda at: steps.forget(at, "work/1"))
+
+    assert isinstance(asyncio.run(story("old")), Done)
+    assert (old.exists(), new.exists()) == (False, True)
+    asyncio.run(story("new"))
+    assert not new.parent.exists()

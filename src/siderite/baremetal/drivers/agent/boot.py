@@ -214,7 +214,7 @@ class Booter:
         task = None
         if self._media is not None and self.uses_media(at):
             task = await self._media.eject(at, MediaDevice.CDROM)
-        await self.ramdisks.remove(at.node)
+        await self.ramdisks.remove(at)
         return task
 
 

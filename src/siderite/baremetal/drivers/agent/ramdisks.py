@@ -122,9 +122,13 @@ class Ramdisks:
             "params": self.params(at, inspects=inspects),
         }
 
-    async def remove(self, node: str) -> None:
-        """The node needs its files no more."""
-        await asyncio.to_thread(shutil.rmtree, self._settings.folder / node, ignore_errors=True)
+    async def remove(self, at: Endpoint) -> None:
+        """The node needs the files of its boot no more. Those of another are left alone: work that
+        was given up may be tidied up when the next has begun.
+        """
+        folder = self._settings.folder / at.node
+        secret = (at.driver_internal_info.get("ramdisk") or {}).get("secret")
+        await asyncio.to_thread(_remove, folder, str(secret) if secret else None)
 
     def _folder(self, at: Endpoint, secret: str) -> Path:
         folder = self._settings.folder / at.node / secret
@@ -169,6 +173,12 @@ class Ramdisks:
             where = f"below {allowed}" if allowed else "allowed only with the option boot_files"
             shown = mask(source)
             raise NoRamdisk(f"{shown} is a local file; those that nodes may name are {where}")
+
+
+def _remove(folder: Path, secret: str | None) -> None:
+    shutil.rmtree(folder / secret if secret else folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # it is gone, or holds another boot's files
+        folder.rmdir()
 
 
 def _link(path: Path, to: Path) -> None:
