@@ -180,6 +180,27 @@ GOOD = {"raid_level": "1", "size_gb": 100}
 
 
 @pytest.mark.parametrize(
+    ("path", "wish"),
+    [
+        ("states/power", {"target": "power on"}),
+        ("states/boot_mode", {"target": "uefi"}),
+        ("states/secure_boot", {"target": True}),
+        ("states/console", {"enabled": True}),
+    ],
+)
+def test_what_nobody_could_reach_the_bmc_for_is_refused_at_once(
+    lite: Standing, path: str, wish: Any
+) -> None:
+    interfaces = lite.app.program.baremetal.cards["redfish"].fill_in({})
+    uuid = lite.plant("manageable", driver="redfish", driver_info={}, **interfaces)
+    gone = lite.plant("manageable", driver="gone")
+    before = footprint(lite)
+    refused(ask(lite, "PUT", uuid, path, wish), 400, "driver_info lacks redfish_address")
+    assert ask(lite, "PUT", gone, path, wish).status == 400
+    assert footprint(lite) == before
+
+
+@pytest.mark.parametrize(
     ("config", "words"),
     [
         ([], "must be an object"),

@@ -18,6 +18,7 @@ from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
+from siderite.baremetal.usecases.hardware import check_reach
 from siderite.baremetal.usecases.hardware import unsupported
 from siderite.core import work
 from siderite.core.errors import Busy
@@ -75,6 +76,8 @@ async def ask(
         node = await find.node(ctx, ident, who, guard)
         if not ctx.hardware.can(node, "console"):
             raise unsupported(node, "console")
+        if enabled:
+            check_reach(ctx.cards, node)
         for item in await work.of_machine(ctx.door.store, node.uuid):
             if item.lane == LANE:
                 raise Busy(f"The console of node {node.uuid} is being changed: {item.reason}.")

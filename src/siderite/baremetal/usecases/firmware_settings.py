@@ -12,6 +12,7 @@ from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
+from siderite.baremetal.usecases.hardware import check_reach
 from siderite.baremetal.usecases.hardware import unsupported
 from siderite.core import work
 from siderite.core.errors import Busy
@@ -53,6 +54,7 @@ async def ask(
         node = await find.node(ctx, ident, who, guard)
         if not ctx.hardware.can(node, ABILITY[field]):
             raise unsupported(node, ABILITY[field])
+        check_reach(ctx.cards, node)
         await _check_free(ctx, node)
         after = node.changed(change.now, {"last_error": None})
         change.put(NODES.swap(node, after))

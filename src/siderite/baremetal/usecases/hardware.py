@@ -5,9 +5,11 @@ open meanwhile. Every call raises `Unsupported` if the node's driver or its inte
 and `HardwareError` if the machine does not answer in time or refuses.
 """
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Protocol
 
+from siderite.baremetal.domain.driver_card import DriverCard
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import BootSetting
 from siderite.baremetal.domain.hardware import Indicator
@@ -16,6 +18,7 @@ from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Medium
 from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.domain.node import Node
+from siderite.core.errors import Invalid
 from siderite.core.errors import Unsupported
 
 INTERFACE = {
@@ -41,6 +44,16 @@ def unsupported(node: Node, ability: str) -> Unsupported:
         f"Driver {node.driver} does not support {what} (disabled or not implemented): node"
         f" {node.uuid} has {kind}_interface {getattr(node, kind + '_interface')}."
     )
+
+
+def check_reach(cards: Mapping[str, DriverCard], node: Node) -> None:
+    """Refuse what is to be done by the node's BMC, if it is plain that nobody gets to that."""
+    card = cards.get(node.driver)
+    if card is None:
+        raise Unsupported(f"Driver {node.driver} of node {node.uuid} is not there (any more).")
+    problem = card.problem(node)
+    if problem is not None:
+        raise Invalid(f"Node {node.uuid} cannot be reached: {problem}")
 
 
 class Hardware(Protocol):

@@ -23,6 +23,7 @@ from siderite.baremetal.usecases import tell_compute
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
+from siderite.baremetal.usecases.hardware import check_reach
 from siderite.baremetal.usecases.progress import remembered
 from siderite.core import work
 from siderite.core.errors import Busy
@@ -63,6 +64,7 @@ async def ask(
 
     async def decide(change: Change) -> Node:
         node = await find.node(ctx, ident, who, guard)
+        check_reach(ctx.cards, node)
         return begin(ctx, change, node, target, timeout_s)
 
     return await ctx.door.attempt(cause, ident, decide)
