@@ -66,6 +66,8 @@ class Front:
         """How many of them it does not answer at all."""
         self.is_busy: Callable[[str, str], int] = lambda method, path: 0
         """With which status it says that it will not now, if it does."""
+        self.refuses = ""
+        """What it says to a change of settings that it does not take; it does if that is empty."""
         self.lists_tasks = True
         """It has a list of its tasks."""
         self.fails_with = ""
@@ -162,6 +164,8 @@ class Front:
     def _pass_on(self, to: BaseHTTPRequestHandler, path: str, body: bytes) -> None:
         if to.command != "GET":
             self.orders.append((to.command, path))
+            if self.refuses and to.command == "PATCH":
+                return _send(to, 400, json.dumps({"error": {"message": self.refuses}}).encode())
             if self.by_task(to.command, path):
                 self.tasks.append(Task((to.command, to.path, body)))
                 if self.hangs_up:

@@ -165,6 +165,31 @@ def test_settings_that_a_task_applies_at_the_start_are_awaited_after_it(paper, f
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_bmc_that_repeats_a_password_it_does_not_take_is_not_quoted(
+    paper, front, tmp_path, at_once
+):
+    said = "'hush-hush' is no value for SetupPassword"
+    if at_once:
+        front.refuses = said
+    else:
+        front.by_task = lambda method, path: "Bios" in path
+        front.fails_with = said
+    wish = {"settings": [{"name": "SetupPassword", "value": "hush-hush"}]}
+    step = Step("bios", "apply_configuration", args=wish)
+
+    async def story():
+        with process(tmp_path) as driver:
+            return await made(front).until_done(
+                lambda at: driver.steps.run(at, Family.CLEAN, step, "work/0")
+            )
+
+    failed = asyncio.run(story())
+    assert isinstance(failed, Failed), failed
+    assert "'******' is no value for SetupPassword" in failed.reason
+    assert "hush" not in failed.reason
+
+
 def test_a_bmc_that_begins_anew_before_the_start_gets_its_medium_again(paper, front, tmp_path):
     async def story():
         machine = made(front)

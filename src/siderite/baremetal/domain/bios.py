@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from siderite.baremetal.domain.secrets import is_secret
 from siderite.core.errors import Invalid
 
 Value = str | int | float | bool | None
@@ -37,3 +38,8 @@ def settings(wanted: Any) -> dict[str, Value]:
             raise Invalid(f"BIOS setting {name[:80]!r} is asked for twice, with different values.")
         found[name] = value
     return found
+
+
+def hidden(wanted: dict[str, Value]) -> list[str]:
+    """The values among these settings that are secret."""
+    return [str(value) for name, value in wanted.items() if value and is_secret(name)]

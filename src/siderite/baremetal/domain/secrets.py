@@ -6,6 +6,7 @@ and the password in a URL.
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -22,15 +23,16 @@ _IN_URL = re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
 
 
 @lru_cache(4096)
-def _is_secret(key: str) -> bool:
+def is_secret(key: str) -> bool:
+    """Whether what has this name is secret."""
     return key not in _NOT_SECRET and _SECRET.search(key) is not None
 
 
 def _hides(value: dict[str, Any], key: str) -> bool:
     """Whether what stands at this key is secret."""
     if key == "value" and isinstance(name := value.get("name"), str):
-        return _is_secret(name)
-    return _is_secret(str(key))
+        return is_secret(name)
+    return is_secret(str(key))
 
 
 def mask(value: Any) -> Any:
@@ -60,6 +62,13 @@ def _text(value: str) -> str:
     if "@" in value and "://" in value:
         value = _IN_URL.sub(r"\1" + MASK, value)
     return value
+
+
+def without(text: str, hidden: Iterable[str]) -> str:
+    """What somebody else said, with these secrets masked."""
+    for secret in sorted(hidden, key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
 
 
 class NothingBehind(Exception):

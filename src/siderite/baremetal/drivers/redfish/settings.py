@@ -13,12 +13,15 @@ import msgspec
 
 from siderite.baremetal.domain import bios
 from siderite.baremetal.domain.hardware import Found
+from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.secrets import without
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.bmc import PowerOrder
+from siderite.baremetal.drivers.bmc import outcome_of
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import Tasks
@@ -56,7 +59,15 @@ class RedfishSettings:
                 at, "new BIOS settings", lambda system: system.bios.set_attributes(wanted)
             )
 
-        return await self._over_a_start(at, token, patch)
+        try:
+            outcome = await self._over_a_start(at, token, patch)
+        except HardwareError as why:
+            outcome = outcome_of(why)
+        if isinstance(outcome, Done):
+            return outcome
+        # A BMC may say what it has against a value, and with it the value.
+        reason = without(outcome.reason, bios.hidden(wanted))
+        return msgspec.structs.replace(outcome, reason=reason)
 
     async def reset(self, at: Endpoint, step: Step, token: str) -> Outcome:
         """Back to what the factory set."""
