@@ -35,6 +35,10 @@ class Paper:
         self.starts_from = "None"
         self.mode = "Legacy"
         self.settings = {"Speed": "Slow"}
+        self.post = 0
+        """How often its BIOS settings are read during a start until it has taken new ones; one that
+        goes off before has not.
+        """
         self.shows_image = True
         self.deaf = 0
         """How many orders of power it takes and does not follow."""
@@ -45,6 +49,8 @@ class Paper:
         """What it was told to flash, each time."""
         self.wants_targets = False
         self._flashed: dict[str, str] = {}
+        self._pending: dict[str, Any] = {}
+        self._starting = 0
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -55,6 +61,8 @@ class Paper:
         """One request, as httpx answers it."""
         place = path.rstrip("/")
         if method == "GET":
+            if place == BIOS:
+                self._take_settings()
             page = self._pages().get(place)
             status = 404 if page is None else 200
             return httpx.Response(status, json={"@odata.id": place, **(page or {})})
@@ -75,7 +83,9 @@ class Paper:
                 self.starts_from = boot.get("BootSourceOverrideTarget", self.starts_from)
                 self.mode = boot.get("BootSourceOverrideMode", self.mode)
             case "PATCH", "/Bios/Settings":
-                self.settings |= body["Attributes"]
+                self._pending |= body["Attributes"]
+            case "POST", "/Bios/Reset":
+                self._pending |= {"Speed": "Slow"}
         return httpx.Response(204)
 
     def _flash(self, body: dict[str, Any]) -> httpx.Response:
@@ -93,10 +103,19 @@ class Paper:
         if kind == "ForceOff":
             self.is_on = False
         elif kind == "ForceRestart" or not self.is_on:
-            self.is_on = True
+            self.is_on, self._starting = True, self.post
             self.versions |= self._flashed
             medium = self.image if self.starts_from == "Cd" else None
             self.starts.append(medium or "disk")
+
+    def _take_settings(self) -> None:
+        if not self.is_on:
+            return
+        if self._starting:
+            self._starting -= 1
+        elif self._pending:
+            self.settings |= self._pending
+            self._pending.clear()
 
     def _pages(self) -> dict[str, dict[str, Any]]:
         resets = ["On", "ForceOff", "ForceRestart"]
@@ -154,6 +173,7 @@ class Paper:
             BIOS: {
                 "Id": "Bios", "Name": "Bios", "Attributes": self.settings,
                 "@Redfish.Settings": {"SettingsObject": {"@odata.id": _SETTINGS}},
+                "Actions": {"#Bios.ResetBios": {"target": f"{BIOS}/Reset"}},
             },
             _SETTINGS: {"Id": "Settings", "Name": "Settings", "Attributes": {}},
         }  # fmt: skip

@@ -1,5 +1,6 @@
 """What may be asked of the step `bios.apply_configuration`: which setting gets which value."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from siderite.baremetal.domain.secrets import is_secret
@@ -43,3 +44,14 @@ def settings(wanted: Any) -> dict[str, Value]:
 def hidden(wanted: dict[str, Value]) -> list[str]:
     """The values among these settings that are secret."""
     return [str(value) for name, value in wanted.items() if value and is_secret(name)]
+
+
+def differing(wanted: Mapping[str, Value], shown: Mapping[str, str | None]) -> str | None:
+    """Which of the settings shows another value than is wanted, in words. What is not shown, as a
+    password is not, cannot be told.
+    """
+    for name, value in wanted.items():
+        said = shown.get(name)
+        if said is not None and not is_secret(name) and said.lower() != str(value).lower():
+            return f"BIOS setting {name[:80]!r} shows {said[:80]!r}, not {str(value)[:80]!r}"
+    return None

@@ -3,15 +3,20 @@
 The BMC keeps what is asked for until the machine starts the next time, so the machine is switched
 off, told, and switched on; how far that has come is recorded on the node. Where the BMC makes a
 task of it, that ends only after the start; one that already runs is let end before, for a while.
+Then the firmware is given time to take them: until they show, or nothing more can be expected.
 """
 
+import zlib
 from collections.abc import Awaitable
 from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from siderite.baremetal.domain import bios
+from siderite.baremetal.domain.hardware import BiosSetting
 from siderite.baremetal.domain.hardware import Found
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.outcome import Done
@@ -30,22 +35,38 @@ from siderite.baremetal.drivers.redfish.inside import RedfishInside
 from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.switch import MEMORY as RESET
 from siderite.baremetal.drivers.switch import Switch
+from siderite.core.clock import now as wall_clock
 from siderite.core.errors import Invalid
 
 MEMORY = "bios_change"
 PATIENCE = 30
 """How often a task that runs while the machine is off is asked for before the machine starts."""
+APPLY_S, RESET_S, LOOK_S = 1800.0, 300.0, 5.0
+"""How long settings may take to show after a start, how long it may take those of the factory
+(which may be what they were), and how often they are looked at meanwhile.
+"""
 STEPS = [Step("bios", "apply_configuration"), Step("bios", "factory_reset")]
+Json = dict[str, Any]
+Wanted = Mapping[str, bios.Value] | None
 
 
 class RedfishSettings:
     """Sets and resets firmware settings."""
 
-    def __init__(self, lines: Lines, switch: Switch, inside: RedfishInside, tasks: Tasks) -> None:
+    def __init__(
+        self,
+        lines: Lines,
+        switch: Switch,
+        inside: RedfishInside,
+        tasks: Tasks,
+        *,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
         self._lines = lines
         self._switch = switch
         self._inside = inside
         self._tasks = tasks
+        self._clock = clock
 
     async def apply(self, at: Endpoint, step: Step, token: str) -> Outcome:
         """Set what `settings` of the step's arguments asks for."""
@@ -60,7 +81,7 @@ class RedfishSettings:
             )
 
         try:
-            outcome = await self._over_a_start(at, token, patch)
+            outcome = await self._over_a_start(at, token, patch, wanted)
         except HardwareError as why:
             outcome = outcome_of(why)
         if isinstance(outcome, Done):
@@ -77,23 +98,18 @@ class RedfishSettings:
                 at, "the factory's BIOS settings", lambda system: system.bios.reset_bios()
             )
 
-        return await self._over_a_start(at, token, post)
+        return await self._over_a_start(at, token, post, None)
 
     async def _over_a_start(
-        self, at: Endpoint, token: str, tell: Callable[[], Awaitable[Task | None]]
+        self, at: Endpoint, token: str, tell: Callable[[], Awaitable[Task | None]], wanted: Wanted
     ) -> Outcome:
-        memory: Any = at.driver_internal_info.get(MEMORY)
-        task = _task(memory, token)
-        if memory != token and task is None:
+        memory = _memory(at, token)
+        if memory is None:
             waiting = await self._switch.toward(at, PowerOrder.OFF, token)
-            if waiting is not None:
-                return waiting
-            task = await tell()
-            known: Any = token
-            if task is not None:
-                known = {"token": token, "task": msgspec.to_builtins(task), "starts": False}
-            return Wait("the BMC has the settings; the machine is to start with them", 0.0,
-                        remember={MEMORY: known})  # fmt: skip
+            return waiting or await self._tell(at, token, tell, wanted)
+        if "since" in memory:
+            return await self._settle(at, memory, wanted)
+        task = None if memory.get("task") is None else msgspec.convert(memory["task"], Task)
         if task is not None and not memory["starts"]:
             return await self._before_the_start(at, task, memory)
         waiting = await self._switch.start(at, token)
@@ -102,21 +118,66 @@ class RedfishSettings:
         end = await self._tasks.ask(at, task) if task is not None else None
         if isinstance(end, UnderWay):
             return end.wait
-        found = Found(bios=list(await self._inside.settings(at)))
-        return Done({"power_state": "power on"}, {MEMORY: None, RESET: None}, found)
+        known = {"token": token, "was": memory.get("was"), "since": self._clock()}
+        reason = "the machine starts with its settings"
+        return Wait(reason, 0.0, remember={MEMORY: known, RESET: None})
 
-    async def _before_the_start(self, at: Endpoint, task: Task, memory: Any) -> Wait:
+    async def _tell(
+        self, at: Endpoint, token: str, tell: Callable[[], Awaitable[Task | None]], wanted: Wanted
+    ) -> Wait:
+        was = None if wanted is not None else _digest(await self._inside.settings(at))
+        task = await tell()
+        begun = None if task is None else msgspec.to_builtins(task)
+        known = {"token": token, "was": was, "task": begun, "starts": False}
+        reason = "the BMC has the settings; the machine is to start with them"
+        return Wait(reason, 0.0, remember={MEMORY: known})
+
+    async def _before_the_start(self, at: Endpoint, task: Task, memory: Json) -> Wait:
         """What the BMC does with the machine off is let end; what waits for the start is not."""
         end = await self._tasks.ask(at, task)
         left = memory.get("patience", PATIENCE)
         if isinstance(end, UnderWay) and end.is_running and left > 0:
             fewer = {MEMORY: {**memory, "patience": left - 1}}
             return Wait(end.reason, end.again_in, remember=fewer)
-        known = {**memory, "starts": True} if isinstance(end, UnderWay) else memory["token"]
+        goes_on = isinstance(end, UnderWay)
+        known = {**memory, "starts": True, "task": memory["task"] if goes_on else None}
         return Wait("the machine is to start with its settings", 0.0, remember={MEMORY: known})
 
+    async def _settle(self, at: Endpoint, memory: Json, wanted: Wanted) -> Outcome:
+        """The firmware takes its settings while it starts, which takes minutes: who switched the
+        machine off meanwhile would take them away.
+        """
+        shown = list(await self._inside.settings(at))
+        took = self._clock() - memory["since"]
+        limit = RESET_S if wanted is None else APPLY_S
+        if wanted is None:
+            differs = None
+            is_over = _digest(shown) != memory.get("was")
+        else:
+            differs = bios.differing(wanted, {one.name: one.value for one in shown})
+            is_over = differs is None
+        if not is_over and took < limit:
+            return Wait(
+                "the machine starts, and its firmware takes the settings:"
+                f" {differs or 'they show no change yet'}; it is given {limit:g} s",
+                min(LOOK_S, limit - took),
+            )
+        if differs is not None:
+            return Failed(
+                f"{at.bmc} took the settings, but {limit:g} s after the machine's start {differs}."
+                " Look at the machine's screen and the BMC's log, then ask again."
+            )
+        found = Found(bios=shown)
+        return Done({"power_state": "power on"}, {MEMORY: None, RESET: None}, found)
 
-def _task(memory: Any, token: str) -> Task | None:
-    if not isinstance(memory, dict) or memory.get("token") != token:
-        return None
-    return msgspec.convert(memory["task"], Task)
+
+def _memory(at: Endpoint, token: str) -> Json | None:
+    """How far this run is; a former version kept but its token, if the BMC had no task."""
+    memory = at.driver_internal_info.get(MEMORY)
+    if isinstance(memory, str):
+        memory = {"token": memory}
+    return memory if isinstance(memory, dict) and memory.get("token") == token else None
+
+
+def _digest(settings: Sequence[BiosSetting]) -> int:
+    return zlib.crc32(repr([(one.name, one.value) for one in settings]).encode())
