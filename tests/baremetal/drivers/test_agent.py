@@ -247,12 +247,27 @@ def test_an_image_is_described_as_the_ramdisk_wants_it():
     assert "os_hash_value" not in told
 
 
+def drive(value):
+    return gzip.decompress(base64.b64decode(asyncio.run(config_drive(value, "n1"))))
+
+
 def test_a_config_drive_in_parts_becomes_an_image():
-    made = asyncio.run(config_drive({"meta_data": {"hostname": "iron"}, "user_data": "#!/bin/sh"}))
-    iso = gzip.decompress(base64.b64decode(made))
+    iso = drive({"meta_data": {"hostname": "iron"}, "user_data": "#!/bin/sh"})
     assert b"config-2" in iso
-    assert b'{"hostname": "iron"}' in iso
-    assert asyncio.run(config_drive("http://x/drive")) == "http://x/drive"
+    assert b'{"uuid": "n1", "hostname": "iron"}' in iso
+    assert b'{"uuid": "own"}' in drive({"meta_data": {"uuid": "own"}})
+    assert asyncio.run(config_drive("http://x/drive", "n1")) == "http://x/drive"
+
+
+@pytest.mark.parametrize("parts", [{}, {"user_data": "#!/bin/sh"}, {"meta_data": None}])
+def test_a_config_drive_without_meta_data_gets_what_a_system_knows_it_by(parts):
+    assert b'{"uuid": "n1"}' in drive(parts)
+
+
+@pytest.mark.parametrize("value", [7, ["a"], True, {"meta_data": "a"}])
+def test_a_config_drive_that_is_none_fails_in_words(value):
+    with pytest.raises(NoRamdisk, match="neither text nor an object"):
+        asyncio.run(config_drive(value, "n1"))
 
 
 def ramdisks(tmp_path, **options):

@@ -119,15 +119,27 @@ def _write_menu(root: Path, params: str) -> int:
     return _GRUB.stat().st_size // _SECTOR + _SPARE
 
 
-async def config_drive(value: str | Mapping[str, Any] | None) -> str | None:
-    """As a ramdisk takes it: an address, or an ISO image in gzip and base64."""
+async def config_drive(value: Any, node: str) -> str | None:
+    """As a ramdisk takes it: an address, or an ISO image in gzip and base64. Without meta data, and
+    an id in it, a system takes a drive for none: it has the node's unless it names another.
+    """
     if value is None or isinstance(value, str):
         return value
+    meta = value.get("meta_data") or {} if isinstance(value, Mapping) else None
+    if not isinstance(meta, Mapping):
+        raise NoRamdisk(
+            "instance_info.configdrive is neither text nor an object whose meta_data is one"
+        )
+    parts = {**value, "meta_data": {"uuid": node, **meta}}
     with tempfile.TemporaryDirectory(prefix="siderite-configdrive-") as scratch:
         root, out = Path(scratch) / "root", Path(scratch) / "out.iso"
-        await asyncio.to_thread(_write_config, root, value)
+        await asyncio.to_thread(_write_config, root, parts)
         await _genisoimage("-V", "config-2", "-o", out, root)
-        return base64.b64encode(gzip.compress(out.read_bytes())).decode()
+        return await asyncio.to_thread(_packed, out)
+
+
+def _packed(file: Path) -> str:
+    return base64.b64encode(gzip.compress(file.read_bytes())).decode()
 
 
 def _write_config(root: Path, parts: Mapping[str, Any]) -> None:

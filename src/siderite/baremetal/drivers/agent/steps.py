@@ -259,7 +259,7 @@ class AgentSteps:
 
     async def _write_image(self, at: Endpoint, step: Step, token: str) -> Outcome:
         args: Json = {"image_info": await self._booter.ramdisks.image_info(at)}
-        drive = await config_drive(at.instance_info.get("configdrive"))
+        drive = await config_drive(at.instance_info.get("configdrive"), at.node)
         if drive is not None:
             args["configdrive"] = drive
         told = msgspec.structs.replace(step, args={**args, **step.args})
