@@ -8,6 +8,8 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.simulated import driver as simulated
 from siderite.core import work
+from siderite.core.transition import Cause
+from siderite.core.work import Due
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
@@ -95,6 +97,32 @@ def test_a_ramdisk_that_never_calls_fails_the_work_at_its_deadline(tmp_path):
             assert "nothing called back within 0.3 s" in node.last_error
             assert (node.maintenance, node.fault) == (True, "clean failure")
             assert node.target_provision_state == "available"
+
+    asyncio.run(story())
+
+
+def test_work_that_broke_until_its_deadline_says_so_and_not_what_it_waited_for_before(
+    tmp_path, monkeypatch
+):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+
+            async def broken(*args):
+                raise ZeroDivisionError
+
+            monkeypatch.setattr("siderite.baremetal.workers.steps.plan", broken)
+            await verb(app, uuid, "inspect")
+            async with asyncio.timeout(30):
+                while not (await work.of_machine(app.program.store, uuid))[0].attempts:
+                    await asyncio.sleep(0.01)
+            change = app.program.door.change(Cause())
+            late = "UPDATE work SET due = ?, deadline = ? WHERE machine = ?"
+            change.work(Due(late, (change.now, change.now, uuid), 1, change.now))
+            await app.program.door.commit(change)
+            node = await until(app, uuid, "inspect failed")
+            assert "unexpected error (ZeroDivisionError)" in node.last_error
 
     asyncio.run(story())
 

@@ -248,6 +248,8 @@ class Steps:
             reason = f"nothing called back within {self._ctx.settings.callback_timeout_s:g} s"
         else:
             reason = f"{run.node.provision_state} was not done by its deadline"
-        if run.node.wait_reason:
-            reason += f" (last: {run.node.wait_reason})"
+        # After a mishap of ours the work knows of it, and the node only what was before.
+        last = run.held.reason if run.held.attempts else run.node.wait_reason
+        if last:
+            reason += f" (last: {last})"
         return await self._fail(run, reason, in_step=run.job.waiting)
