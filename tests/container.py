@@ -194,9 +194,8 @@ def look(build: Builder, about: dict[str, Any]) -> None:
         assert "<title" in api.get("/console/").text
         stays = build.said(container, "cat", "/data/clouds.yaml")
     with up(build, container, command) as api:
-        assert build.said(container, "cat", "/data/clouds.yaml") == stays
-        token = api.post("/identity/v3/auth/tokens", json=_asked(stays))
-        headers = {"X-Auth-Token": token.headers["X-Subject-Token"]}
+        assert _asked(build.said(container, "cat", "/data/clouds.yaml")) == _asked(stays)
+        headers = _logged_in(build, container, api)
         nodes = api.get("/baremetal/v1/nodes", headers=headers).json()["nodes"]
         assert [node["uuid"] for node in nodes] == [made.json()["uuid"]]
 
