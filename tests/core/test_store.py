@@ -1,6 +1,7 @@
 """Both databases keep the same promises: all of a commit or none, compare-and-swap, duplicates."""
 
 import asyncio
+import sqlite3
 from contextlib import asynccontextmanager
 
 import pytest
@@ -65,6 +66,23 @@ def test_a_scan_sees_what_is_committed_and_holds_nobody_up(tmp_path):
                 await asyncio.sleep(0)
             assert scan.result()[0][0] == 500_000
             assert turns > 1
+
+    asyncio.run(story())
+
+
+def test_a_scan_of_a_database_that_is_spoilt_is_told_as_any_read_of_it(tmp_path):
+    async def story():
+        async with things(f"sqlite:///{tmp_path}/things.db") as store:
+            names = [(n, "x" * 500 + str(n), 1) for n in range(1000)]
+            await store.commit([Op(INSERT, name, 1) for name in names])
+            store._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            with (tmp_path / "things.db").open("r+b") as file:
+                file.seek(8 * 4096)
+                file.write(b"\xff" * 40 * 4096)
+            with pytest.raises(Unavailable, match="See to the disk"):
+                await store.scan("SELECT sum(length(name)), max(version) FROM things")
+            with pytest.raises(sqlite3.OperationalError, match="no such table"):
+                await store.scan("SELECT 1 FROM no_things")  # a bug stays one
 
     asyncio.run(story())
 

@@ -88,8 +88,11 @@ class SqliteStore:
 
     def _scan(self, sql: str, args: Sequence[Value]) -> Sequence[Line]:
         """In a thread: on a connection of its own, which is rarely wanted and so not kept."""
-        with closing(_connect(self._path)) as connection:
-            return connection.execute(sql, args).fetchall()
+        try:
+            with closing(_connect(self._path)) as connection:
+                return connection.execute(sql, args).fetchall()
+        except sqlite3.DatabaseError as why:
+            raise _meaning(why) from why
 
     async def commit(self, ops: Sequence[Op]) -> None:
         await self._hand_in(ops, returning=False)
