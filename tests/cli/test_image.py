@@ -61,6 +61,24 @@ def test_only_a_plain_file_is_brought_in(tmp_path: Path) -> None:
         assert cloud.asked == []
 
 
+@pytest.mark.parametrize("address", ["ftp://host/disk.img", "file:///disk.img", "s3://b/disk"])
+def test_an_address_that_nothing_is_fetched_by_is_said_with_those_that_are(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud = _Interrupted()
+    monkeypatch.setattr(image, "Cloud", lambda _: cloud)
+    said = argparse.Namespace(**vars(_said(Path())) | {"verb": "import", "path": address})
+    with pytest.raises(Refused, match="begins with https:// or http://"):
+        image.run(said)
+    assert cloud.asked == []
+
+
+@pytest.mark.parametrize("path", ["HTTPS://host/disk.img", "http://host/" + "x" * 300])
+def test_an_address_is_known_however_it_is_spelt(path: str) -> None:
+    assert image._is_address(path)
+    assert not image._is_address(f"./{path}")
+
+
 def test_a_record_that_gets_no_data_goes(tmp_path: Path) -> None:
     (tmp_path / "disk").write_bytes(b"x")
     cloud = _Interrupted()

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ _ENDINGS = {
     "img": "raw", "raw": "raw", "iso": "iso", "qcow2": "qcow2", "vmdk": "vmdk", "vhd": "vhd",
     "vhdx": "vhdx", "vdi": "vdi",
 }  # fmt: skip
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
 _MAGIC = ((0, b"QFI\xfb", "qcow2"), (0, b"KDMV", "vmdk"), (0x8001, b"CD001", "iso"))
 
 
@@ -40,11 +42,24 @@ def run(said: argparse.Namespace) -> int:
     cloud = Cloud(said.data)
     if said.verb == "list":
         show.rows(every(cloud), _COLUMNS, said.output, name="id")
-    elif said.path.startswith(("http://", "https://")):
+    elif _is_address(said.path):
         return _fetch(cloud, said)
     else:
         print(_import(cloud, said))
     return 0
+
+
+def _is_address(path: str) -> bool:
+    """Whether the service is to fetch it, and not this machine's disk to be read."""
+    scheme = _SCHEME.match(path)
+    if scheme is None:
+        return False
+    if scheme[1].lower() not in ("http", "https"):
+        raise Refused(
+            f"nothing is fetched by {scheme[0]}; name a file of this machine by its path, or an"
+            " address that begins with https:// or http://."
+        )
+    return True
 
 
 def every(cloud: Cloud) -> list[dict[str, Any]]:
