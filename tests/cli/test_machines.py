@@ -137,6 +137,23 @@ def test_who_waits_longer_than_a_token_lives_gets_another(server: Server) -> Non
     assert cloud.baremetal("GET", "/nodes/patient")["name"] == "patient"
 
 
+def test_the_last_of_a_timeline_are_as_many_as_are_asked_for(
+    server: Server, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siderite.cli.timeline._PAGE", 3)
+    _new_nodes(server, "busy")
+    for switch in ("on", "off", "on"):
+        assert say("node", "maintenance", switch, "busy")[0] == 0
+    whole = say("node", "timeline", "busy")[1].splitlines()
+    assert len(whole) > 6
+    for limit in (1, 2, 4, 7, len(whole), 99 * 10**30):
+        last = say("node", "timeline", "busy", "--limit", str(limit))[1].splitlines()
+        assert last == whole[-limit:]
+    for limit in ("0", "-1", "many"):
+        with pytest.raises(SystemExit, match="2"):
+            say("node", "timeline", "busy", f"--limit={limit}")
+
+
 def test_maintenance_is_switched_for_many(server: Server, say: Say) -> None:
     _new_nodes(server, "m1", "m2")
     assert say("node", "maintenance", "on", "m1", "m2", "--reason", "new fans")[0] == 0

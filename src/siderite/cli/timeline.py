@@ -2,11 +2,16 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 from siderite.cli.cloud import Cloud
+
+_PAGE = 1000
+"""The most that the service answers with at once, unless it was told otherwise."""
 
 
 def run(said: argparse.Namespace) -> int:
@@ -19,17 +24,22 @@ def run(said: argparse.Namespace) -> int:
 def _timeline(cloud: Cloud, name: str, last: int | None) -> Iterator[dict[str, Any]]:
     """All of it, oldest first; or the last so many."""
     path = f"/nodes/{quote(name, safe='')}/timeline"
-    if last is not None:
-        page = cloud.baremetal("GET", f"{path}?sort_dir=desc&limit={last}")
-        yield from reversed(page["timeline"])
+    if last is None:
+        yield from _pages(cloud, path)
         return
-    query = ""
+    newest = _pages(cloud, f"{path}?sort_dir=desc&limit={min(last, _PAGE)}")
+    yield from reversed(list(islice(newest, min(last, sys.maxsize))))
+
+
+def _pages(cloud: Cloud, first: str) -> Iterator[dict[str, Any]]:
+    """A page, and those that follow it as far as they are wanted."""
+    path = first
     while True:
-        page = cloud.baremetal("GET", path + query)
+        page = cloud.baremetal("GET", path)
         yield from page["timeline"]
         if "next" not in page:
             return
-        query = "?" + page["next"].partition("?")[2]
+        path = first.partition("?")[0] + "?" + page["next"].partition("?")[2]
 
 
 def _text(moment: dict[str, Any]) -> str:

@@ -19,6 +19,13 @@ def form(command: argparse.ArgumentParser, *forms: str) -> None:
     )  # fmt: skip
 
 
+def count(text: str) -> int:
+    """So many, and one at least: none would be taken for all."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, not {text[:40]!r}")
+    return int(text)
+
+
 def table(command: argparse.ArgumentParser) -> None:
     """The four forms of a list."""
     form(command, "table", "json", "yaml", "name")

@@ -2,6 +2,7 @@
 
 import argparse
 
+from siderite.cli.words import count
 from siderite.cli.words import data
 from siderite.cli.words import form
 from siderite.cli.words import table
@@ -108,7 +109,7 @@ def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         one.set_defaults(run="siderite.cli.node")
     timeline = verbs.add_parser("timeline", help="all that happened to it", description=_TIMELINE)
     timeline.add_argument("name", metavar="NODE", help="its name or UUID")
-    timeline.add_argument("--limit", type=int, metavar="N", help="only the last N (all)")
+    timeline.add_argument("--limit", type=count, metavar="N", help="only the last N (all)")
     form(timeline, "text", "json")
     data(timeline)
     timeline.set_defaults(run="siderite.cli.timeline")
