@@ -254,6 +254,22 @@ def test_facts_of_another_process_are_found(tmp_path, postgres_url):
     asyncio.run(story())
 
 
+def test_a_fact_is_found_though_whoever_committed_it_was_cancelled_meanwhile(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app, Stream.open(app) as stream:
+            await stream.sign()
+            change = app.program.door.change(Cause())
+            change.tell(fact(1))
+            committing = asyncio.create_task(app.program.door.commit(change))
+            await asyncio.sleep(0)
+            committing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await committing
+            assert await stream.numbers(1) == [1]
+
+    asyncio.run(story())
+
+
 @pytest.mark.serial
 def test_a_fact_reaches_its_readers_at_once(run):
     async def story(app):

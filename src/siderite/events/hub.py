@@ -1,7 +1,7 @@
 """New facts for all who follow the log: each is read and rendered once.
 
-Woken by the door's commits (on PostgreSQL after facts got their place, and twice a second, since
-other processes commit too), it keeps the newest facts at hand. Readers take them from here at their
+Woken by the door's commits (on PostgreSQL after facts got their place), and now and then unwoken,
+since others commit too, it keeps the newest facts at hand. Readers take them from here at their
 own pace; who falls behind what is kept reads the log.
 """
 
@@ -26,6 +26,10 @@ log = get_logger("events")
 KEPT = 1024
 GATHER_S = 0.01
 POLL_S = 0.5
+UNWOKEN_S = {"sqlite": 2.0, "postgresql": POLL_S}
+"""How often to look unwoken: on PostgreSQL other processes commit, on SQLite a task that was
+cancelled while the disk worked, and so told nobody.
+"""
 BATCH = 100
 """How many facts are looked at for one chunk: bounds what waits for a slow reader."""
 
@@ -42,7 +46,7 @@ class Hub:
         """
         self.agreed: int | None = None
         """The last number, as far as is known, that stands for the same fact as in the last era."""
-        self._poll_s = None if store.dialect == "sqlite" else POLL_S
+        self._poll_s = UNWOKEN_S[store.dialect]
         self._kept: deque[tuple[Entry, bytes]] = deque(maxlen=KEPT)
         self._head = 0
         self._head_id: str | None = None
