@@ -11,6 +11,7 @@ import pytest
 
 from siderite.core import eventlog
 from siderite.core.eventlog import Entry
+from siderite.core.store import Op
 from siderite.events import place
 from siderite.events.bus import Bus
 from siderite.events.bus import BusUnavailable
@@ -18,6 +19,7 @@ from siderite.events.bus import addresses
 from siderite.events.envelope import Sorter
 from siderite.events.envelope import Topic
 from siderite.events.envelope import envelope
+from siderite.events.follower import Unfollowed
 from tests.events.listening import listening
 from tests.events.log import NODE
 from tests.events.log import fact
@@ -210,6 +212,47 @@ def test_one_process_at_a_time_feeds_the_bus(tmp_path, postgres_url, broker):
             with listening(broker.url("rabbit")) as consumer:
                 await heard_by(consumer, len(entries))
                 assert len(consumer.all) == len(entries) + 1
+
+    asyncio.run(story())
+
+
+def test_a_process_without_a_broker_leaves_the_bus_to_those_that_have_one(
+    tmp_path, postgres_url, broker
+):
+    """Though the one that has it is away just then, and facts happen meanwhile."""
+
+    async def story():
+        url = broker.url()
+        async with running(tmp_path / "a", postgres_url, work=True, notification_url=url) as app:
+            await bus_has_begun(app)
+            await tell(app, fact(1))
+            await logged(app)
+        async with running(tmp_path / "b", postgres_url, work=True) as app:
+            await tell(app, fact(2))
+        async with running(tmp_path / "a", postgres_url, work=True, notification_url=url) as app:
+            entries = await logged(app)
+            with listening(broker.url("rabbit")) as consumer:
+                told = await heard_by(consumer, 2)
+        assert told == [as_heard(entry) for entry in entries]
+
+    asyncio.run(story())
+
+
+def test_a_bus_that_nobody_feeds_is_forgotten_after_a_while(tmp_path, postgres_url):
+    async def story():
+        time = [1000.0]
+        async with running(tmp_path, postgres_url) as app:
+            store = app.program.store
+            await place.seq(store, "bus", begin_at=7, now=time[0])
+            lease = "INSERT INTO leases (name, owner, until) VALUES (?, ?, ?)"
+            await store.commit([Op(lease, ("events.bus", "another", 1500.0))])
+            off = Unfollowed(store, "bus", after_s=100.0, clock=lambda: time[0])
+            for time[0] in (1050.0, 1450.0, 1510.0, 1549.0):  # fed until 1450 at least
+                await off.look()
+                assert await standing(app)
+            time[0] = 1551.0
+            await off.look()
+            assert await standing(app) is None
 
     asyncio.run(story())
 

@@ -53,13 +53,12 @@ def _name(job):
     return job.__qualname__
 
 
-@pytest.mark.parametrize("role", Role)
-def test_every_job_runs_once_or_does_no_harm_in_each_process(role, tmp_path, postgres_url):
+def _jobs(role, folder, database, **options):
     async def names():
         config = Config(
-            data=str(tmp_path), db=postgres_url, admin_password="x", listen="127.0.0.1:1",
-            notification_url="rabbit://u:p@127.0.0.1:1/", image_url="http://127.0.0.1:1",
-            keystone_url="http://127.0.0.1:1/v3", keystone_user="u", keystone_password="p",
+            data=str(folder), db=database, admin_password="x", listen="127.0.0.1:1",
+            image_url="http://127.0.0.1:1", keystone_url="http://127.0.0.1:1/v3",
+            keystone_user="u", keystone_password="p", **options,
         )  # fmt: skip
         program = await wiring.build(config, role)
         found = [_name(job) for job in program.jobs]
@@ -68,10 +67,26 @@ def test_every_job_runs_once_or_does_no_harm_in_each_process(role, tmp_path, pos
 
     found = asyncio.run(names())
     assert len(found) == len(set(found))
+    return set(found)
+
+
+BUS = {"notification_url": "rabbit://u:p@127.0.0.1:1/"}
+
+
+@pytest.mark.parametrize("role", Role)
+def test_every_job_runs_once_or_does_no_harm_in_each_process(role, tmp_path, postgres_url):
     serving = {"Hub.run", "GlanceImages.run"}
     expected = {
         Role.ALL: ONCE | set(EVERYWHERE),
         Role.WORKER: (ONCE | set(EVERYWHERE)) - serving,
         Role.API: serving | {"_place_facts", "Keystone.run", "PostgresStore.listen"},
     }
-    assert set(found) == expected[role]
+    assert _jobs(role, tmp_path, postgres_url, **BUS) == expected[role]
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_process_without_a_bus_sees_whether_others_feed_it(role, tmp_path, postgres_url):
+    """It forgets a place only when nobody has gone on from it for long: any number may look."""
+    without = _jobs(role, tmp_path, postgres_url)
+    others = _jobs(role, tmp_path, postgres_url, **BUS) - {"events.bus"}
+    assert without - others == ({"Unfollowed.run"} if role.works else set())

@@ -31,6 +31,11 @@ RETURNING owner
 """
 
 
+async def is_held(store: Store, name: str, *, now: float) -> bool:
+    """Whether some process has the lease on a job's name."""
+    return bool(await store.fetch("SELECT 1 FROM leases WHERE name = ? AND until > ?", (name, now)))
+
+
 class Singleton:
     """One job, offered by this process under a name that all processes know."""
 

@@ -17,6 +17,7 @@ from typing import TypeVar
 from siderite.core import eventlog
 from siderite.core.clock import now as wall_clock
 from siderite.core.log import get_logger
+from siderite.core.singleton import is_held
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Store
@@ -50,6 +51,8 @@ POLL_S = {"sqlite": 5.0, "postgresql": 0.5}
 READ_AT_ONCE = 500
 BREATH_S = 0.002
 """Between two batches while there is more: requests are answered meanwhile."""
+UNFOLLOWED_S = 3600.0
+UNFOLLOWED_LOOK_S = 20.0
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -152,6 +155,49 @@ class Follower(Generic[N]):
         pause = BACK_OFF_S[min(self._tries, len(BACK_OFF_S) - 1)]
         self._tries += 1
         return pause
+
+
+class Unfollowed:
+    """Forgets a name's place when no process has followed by it for so long, as seen from one that
+    does not: another may have been told to, and be away only for a while.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        after_s: float = UNFOLLOWED_S,
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._after_s = after_s
+        self._clock = clock
+        self._since = clock()
+
+    async def run(self) -> None:
+        """Look now and then, until cancelled."""
+        while True:
+            await asyncio.sleep(UNFOLLOWED_LOOK_S)
+            try:
+                await self.look()
+            except Exception as why:
+                log.warning("cannot see who follows", follower=self._name, error=repr(why))
+
+    async def look(self) -> None:
+        """Whether somebody follows now, or it has been long enough."""
+        now = self._clock()
+        if not await is_held(self._store, job_of(self._name), now=now):
+            if now - self._since < self._after_s:
+                return
+            await self._store.commit([place.forgotten(self._name)])
+        self._since = now
+
+
+def job_of(name: str) -> str:
+    """What the job of following by a name is called, among all that run once."""
+    return f"events.{name}"
 
 
 def _said(why: Exception) -> str:

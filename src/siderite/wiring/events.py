@@ -21,6 +21,8 @@ from siderite.events import search
 from siderite.events.envelope import Sorter
 from siderite.events.envelope import Topic
 from siderite.events.follower import Follower
+from siderite.events.follower import Unfollowed
+from siderite.events.follower import job_of
 from siderite.events.monitor import Monitor
 from siderite.events.retention import Retention
 from siderite.events.search import Search
@@ -55,8 +57,10 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
         (jobs if base.role.works else serving).append(partial(_place_facts, base))
     if base.config.notification_url:
         jobs.append(_followed(base, _bus(base, rooms)))
-    else:
+    elif base.store.dialect == "sqlite":
         await base.store.commit([place.forgotten("bus")])
+    else:
+        jobs.append(Unfollowed(base.store, "bus").run)
     ways = _ways(base, known, [kind for room in rooms for kind in room.remembered])
     jobs += _kept_up(base, ways)
     service = EventsService(base.hub, base.identity, known=known, ways=ways)
@@ -103,7 +107,7 @@ def _webhooks(base: Base, known: Sequence[str]) -> Webhooks:
 def _followed(base: Base, follower: Follower[Any]) -> Job:
     """The job of following, by one process at a time."""
     base.hub.on_news(follower.wake)
-    return Singleton(base.store, f"events.{follower.name}", follower.run).run
+    return Singleton(base.store, job_of(follower.name), follower.run).run
 
 
 def _bus(base: Base, rooms: Sequence[Part]) -> Follower[Entry]:
