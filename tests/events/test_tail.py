@@ -78,6 +78,11 @@ def test_events_are_chosen_by_type_and_resource(server):
     assert (event["event_type"], event["seq"]) == ("baremetal.node.create.end", 4)
 
 
+def test_what_nothing_is_called_is_not_found(server):
+    done = once(server, "--resource", "nobody")
+    assert (done.returncode, "no resource with the id or the name" in done.stderr) == (3, True)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

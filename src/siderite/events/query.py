@@ -10,7 +10,6 @@ from siderite.core.errors import Gone
 from siderite.core.errors import Invalid
 from siderite.core.eventlog import Wanted
 from siderite.core.http import Request
-from siderite.core.ids import is_uuid
 from siderite.core.store import Store
 from siderite.core.who import Who
 
@@ -24,7 +23,9 @@ _ARGUMENTS = ("after", "last", "limit", "project", "resource", "type")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for; `limit` and `last` are None if they were not said."""
+    """What was asked for; `limit` and `last` are None if they were not said. The resource that is
+    wanted is as it was said: by an id or by a name.
+    """
 
     wanted: Wanted
     after: int
@@ -100,9 +101,9 @@ def limit(name: str, text: str) -> int:
 
 
 def _resource(text: str | None) -> str | None:
-    if text is not None and not is_uuid(text):
-        raise Invalid(f"resource must be a UUID, not {text[:40]!r}.")
-    return text.lower() if text else None
+    if text is not None and not 1 <= len(text) <= _LONGEST:
+        raise Invalid(f"resource must be an id or a name, of at most {_LONGEST} characters.")
+    return text
 
 
 def project(text: str | None, who: Who) -> str | None:

@@ -69,6 +69,8 @@ class Question:
         ]
 
 
+NAMES = ("name", "display_name")
+"""Where resources have their names: servers have theirs in the latter."""
 _DIALECTS = ("sqlite", "postgresql")
 _OLD = {
     dialect: "SELECT uuid, type, doc FROM search_docs WHERE (uuid, type) IN"
@@ -203,6 +205,16 @@ class Search:
         )
         more = int(rows[-1][0] or 0) if len(rows) == question.limit else None
         return [_shown(row) for row in rows], more, at
+
+    async def named(self, name: str, project: str | None) -> list[tuple[str, str]]:
+        """Type and UUID of what has this very name, a few of them if there are many."""
+        found: dict[tuple[str, str], None] = {}
+        for field in NAMES:
+            asked = Question(fields=((field, name),), project=project)
+            for one in (await self.find(asked))[0]:
+                if msgspec.json.decode(one["data"]).get(field) == name:  # the index has no capitals
+                    found[one["type"], one["id"]] = None
+        return list(found)
 
     async def names(self) -> set[str]:
         """The names of fields that documents have, as far as one of each type tells."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 
 from siderite.core import eventlog
 from siderite.core.auth import identify
@@ -16,6 +17,7 @@ from siderite.core.http import Routes
 from siderite.core.http import raw
 from siderite.core.http import reply
 from siderite.core.who import Authenticator
+from siderite.events import named
 from siderite.events import query
 from siderite.events import reports
 from siderite.events import views
@@ -83,7 +85,7 @@ class EventsService:
 
     async def events(self, request: Request) -> Response:
         """GET /v1/events: what came after a number, or the newest."""
-        asked = query.parse(request, known=self._known)
+        asked = await self._asked(request)
         newest = await eventlog.newest(self._hub.store)
         if _STREAM in (request.header(b"accept") or "").lower():
             return await self._stream(request, asked, newest)
@@ -100,6 +102,16 @@ class EventsService:
         )
         await query.not_pruned(self._hub.store, asked.after)  # now: all that was read was whole
         return raw(views.page(entries, reached))
+
+    async def _asked(self, request: Request) -> query.Asked:
+        asked = query.parse(request, known=self._known)
+        wanted = asked.wanted
+        if wanted.resource is None:
+            return asked
+        found = await named.resource(
+            self._hub.store, self.search, wanted.resource, project=wanted.project
+        )
+        return replace(asked, wanted=replace(wanted, resource=found))
 
     async def _stream(self, request: Request, asked: query.Asked, newest: int) -> Response:
         if asked.limit is not None:

@@ -139,7 +139,7 @@ def _events(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     tail.add_argument("--type", metavar="GLOB", help="only these, such as 'baremetal.node.*.error'")
     tail.add_argument(
         "--resource", metavar="RESOURCE",
-        help="only what concerns it: a UUID, or the name of a node or server",
+        help="only what concerns it: its id or name",
     )  # fmt: skip
     tail.add_argument("--no-follow", action="store_true", help="end at the end of the log")
     form(tail, "text", "json")

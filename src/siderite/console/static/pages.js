@@ -148,10 +148,12 @@ export async function events(query = "") {
   let found = { events: [] };
   let refused = null;
   // A filter that is refused is still there to be mended.
-  try { found = await get(`/events/v1/events?${words}`); } catch (problem) { if (problem.status !== 400) throw problem; refused = problem.message; }
+  try { found = await get(`/events/v1/events?${words}`); } catch (problem) { if (![400, 404].includes(problem.status)) throw problem; refused = problem.message; }
+  // What comes is compared by id, which a name is not.
+  const only = resource && found.events.length ? found.events[0].resource.id : resource;
   const body = h("tbody", { id: "tail" }, found.events.reverse().map((one) => eventRow(one)));
   const form = h("form", { class: "bar" }, h("input", { name: "type", placeholder: "type, such as baremetal.node.*.error", size: 36, value: type, "aria-label": "Event type" }),
-    h("input", { name: "resource", placeholder: "UUID of a machine", size: 36, value: resource, "aria-label": "UUID of a resource" }),
+    h("input", { name: "resource", placeholder: "name or UUID of a machine", size: 36, value: resource, "aria-label": "Name or UUID of a resource" }),
     h("button", {}, "Filter"), type || resource ? h("a", { href: "#/events" }, "Clear") : null);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -161,7 +163,7 @@ export async function events(query = "") {
   return [h("h1", {}, "Events"), form, refused ? h("div", { class: "trouble", role: "alert" }, refused) : null,
     h("p", { class: "soft" }, `${lead} After a break it goes on from the number at the top of the page; others can do the same: GET /events/v1/events?after=NUMBER.`),
     found.events.length || refused ? null : h("p", { class: "empty" }, "Nothing has happened yet that matches."),
-    h("div", { class: "scroll" }, h("table", { class: "stacks", "data-type": type, "data-resource": resource }, h("thead", {}, h("tr", {},
+    h("div", { class: "scroll" }, h("table", { class: "stacks", "data-type": type, "data-resource": only }, h("thead", {}, h("tr", {},
       EVENT_COLUMNS.map((name) => h("th", { scope: "col" }, name)))), body))];
 }
 
