@@ -153,6 +153,7 @@ async function listen() {
 }
 
 function heard(event) {
+  pages.heardOf(event);
   const { name, words } = where();
   if (name === "events") {
     const table = page.querySelector("table[data-type]");

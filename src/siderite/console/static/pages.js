@@ -34,7 +34,9 @@ export async function attention() {
   const rank = (one) => (/failed|error/.test(one.provision_state) ? 0 : lost(one) ? 1 : overdue.has(one.uuid) ? 2 : disputed.has(one.uuid) ? 3 : 4);
   const began = new Map();
   for (const { resource, since: at } of [...late.open, ...unknown.open, ...conflicts.open]) if (!began.has(resource.id) || began.get(resource.id) > at) began.set(resource.id, at);
-  const since = (one) => began.get(one.uuid) || one.provision_updated_at;
+  const waits = all.filter((one) => rank(one) > 0 && !began.has(one.uuid));
+  await Promise.all(waits.filter((one) => !held.has(one.uuid)).slice(0, HELD_AT_ONCE).map(findHeld));
+  const since = (one) => (rank(one) === 0 ? one.provision_updated_at : began.get(one.uuid) || held.get(one.uuid));
   const rows = [
     ...together(all.sort((a, b) => rank(a) - rank(b)).map((one) => ({ one, why: h("td", {}, overdue.has(one.uuid) ? h("div", {}, "over its deadline") : null,
       disputed.has(one.uuid) ? h("div", {}, "machine and record differ about the power") : null, explained(one)), since: since(one) }))),
@@ -56,6 +58,18 @@ export async function attention() {
     table(["Machine", "State", "Power", "Why", "For"], rows, "All is well: nothing waits for anybody."),
   ];
 }
+
+// Since when a machine is held back: its record has no such time, its timeline does. It is looked for again when something happened to it.
+const HELD_AT_ONCE = 50;
+const held = new Map();
+const BEGINS = { maintenance_set: (entry) => entry.to === true && entry.from !== true, power_failure: () => true, power_unknown: () => true, power_conflict: () => true };
+async function findHeld({ uuid }) {
+  const found = await quietly(get(`/baremetal/v1/nodes/${uuid}/timeline?sort_dir=desc&limit=200`), null);
+  const began = found && found.timeline.find((entry) => entry.status === "start" && BEGINS[entry.what] && BEGINS[entry.what](entry));
+  if (found) held.set(uuid, began ? began.time : null);
+}
+
+export const heardOf = ({ resource }) => held.delete(resource.id);
 
 // A later request, such as one for power, takes the error away; the machine's page still finds it.
 function explained(one) {

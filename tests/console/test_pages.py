@@ -1,0 +1,68 @@
+"""What the console's pages say, against a service whose own pages are short."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.console.conftest import Eyes
+from tests.console.test_stories import iron
+from tests.console.test_stories import make_node
+from tests.support.server import Server
+from tests.support.server import running_server
+
+SHORT = 4
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service that answers with a few things at a time."""
+    with running_server(
+        tmp_path_factory.mktemp("pages"), options={"max_limit": str(SHORT)}
+    ) as made:
+        yield made
+
+
+def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "held")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "a fan"})
+    eyes.log_in()
+    shown = "tr:has(a:text-is('held')) td:last-child time"
+    assert eyes.page.get_attribute(shown, "datetime") == began(eyes.server, uuid)
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "two fans"})
+    eyes.sees("maintenance: two fans")
+    assert eyes.page.get_attribute(shown, "datetime") == began(eyes.server, uuid)
+    iron(eyes.server, "DELETE", f"/nodes/{uuid}/maintenance")
+    eyes.page.wait_for_selector(shown, state="detached")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "a fan"})
+    assert eyes.page.get_attribute(shown, "datetime") == began(eyes.server, uuid)
+
+
+def began(server: Server, uuid: str) -> str:
+    """When the node's maintenance began, as its timeline has it."""
+    path = f"/baremetal/v1/nodes/{uuid}/timeline?sort_dir=desc"
+    found = []
+    while path:
+        page = server.api.get(path, headers=server.headers("1.900")).json()
+        found += page["timeline"]
+        path = page.get("next")
+    return next(
+        entry["time"]
+        for entry in found
+        if entry["what"] == "maintenance_set" and (entry["from"], entry["to"]) == (False, True)
+    )
+
+
+def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "talkative")
+    other = make_node(eyes.server, "silent")
+    eyes.log_in()
+    eyes.at("events?resource=nobody")
+    eyes.sees("There is no resource with the id or the name 'nobody'")
+    eyes.page.fill("input[name=resource]", "talkative")
+    eyes.page.click("button:text-is('Filter')")
+    eyes.page.wait_for_selector("#tail tr:nth-child(2)")
+    for node in (other, uuid):
+        iron(eyes.server, "PUT", f"/nodes/{node}/maintenance", {})
+    eyes.page.wait_for_selector("#tail tr.new:has-text('maintenance_set.end')")
+    assert "silent" not in eyes.page.inner_text("#tail")
