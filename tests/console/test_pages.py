@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.console.conftest import Eyes
+from tests.console.test_stories import COMPUTE
 from tests.console.test_stories import iron
 from tests.console.test_stories import make_node
 from tests.support.server import Server
@@ -20,6 +21,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         tmp_path_factory.mktemp("pages"), options={"max_limit": str(SHORT)}
     ) as made:
         yield made
+
+
+def nova(server: Server, path: str, body: object) -> None:
+    headers = {**server.headers(), **COMPUTE}
+    server.api.post(f"/compute/v2.1/{path}", json=body, headers=headers).raise_for_status()
 
 
 def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(eyes: Eyes) -> None:
@@ -51,6 +57,22 @@ def began(server: Server, uuid: str) -> str:
         for entry in found
         if entry["what"] == "maintenance_set" and (entry["from"], entry["to"]) == (False, True)
     )
+
+
+def test_lists_go_on_though_the_services_pages_are_short(eyes: Eyes) -> None:
+    for number in range(2 * SHORT + 1):
+        make_node(eyes.server, f"one-of-many-{number}", resource_class="many")
+        nova(eyes.server, "hosts", {"host": {"name": f"host-{number}", "uri": "simulated:"}})
+        flavor = {"name": f"flavor-{number}", "vcpus": 1, "ram": 64, "disk": 1}
+        nova(eyes.server, "flavors", {"flavor": flavor})
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node?resource_class=many")
+    eyes.page.wait_for_selector(f"p.count:has-text('{2 * SHORT + 1} nodes')")
+    eyes.at("capacity")
+    eyes.sees(f"all {2 * SHORT + 1} hosts")
+    eyes.page.wait_for_selector(f"tr:has(td:text-is('flavor-{2 * SHORT}'))")
+    eyes.photograph("capacity-of-many")
 
 
 def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -> None:

@@ -83,6 +83,18 @@ export async function ask(method, path, body) {
 
 export const get = (path) => ask("GET", path);
 
+// A list of the compute API, page after page, however long a page may be.
+export async function every(path, name) {
+  const all = [];
+  for (let next = path; next;) {
+    const found = await get(next);
+    all.push(...found[name]);
+    const link = (found[`${name}_links`] || []).find(({ rel }) => rel === "next");
+    next = link && path.split("?")[0] + new URL(link.href).search;
+  }
+  return all;
+}
+
 async function sentence(answer) {
   const text = await answer.text();
   try {

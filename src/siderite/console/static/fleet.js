@@ -195,9 +195,11 @@ function paged(way, asked) {
   let marker = null;
   return async () => {
     const limit = marker ? PAGE : FIRST;
-    const items = way.items(await get(way.address(asked, marker, limit)));
+    const found = await get(way.address(asked, marker, limit));
+    const items = way.items(found);
     marker = items.length ? way.id(items[items.length - 1]) : marker;
-    return { items, end: items.length < limit };
+    // A page may be shorter than was asked for: the service has a limit of its own.
+    return { items, end: !found.next && !found.servers_links };
   };
 }
 

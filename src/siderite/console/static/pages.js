@@ -1,6 +1,6 @@
 // The pages that watch over everything. Each gets the words of its address and gives back what is shown.
 
-import { ask, can, get } from "./api.js";
+import { ask, can, every, get } from "./api.js";
 import { ago, h, labelled, meter, moment, number, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
 
 const FAILED = ["deploy failed", "clean failed", "inspect failed", "rescue failed", "unrescue failed", "adopt failed", "service failed", "error"];
@@ -276,10 +276,10 @@ function bar(one, what) {
 }
 
 export async function capacity() {
-  const [{ hypervisors: every }, { flavors: all }] = await Promise.all([get("/compute/v2.1/os-hypervisors/detail?limit=1000"), get("/compute/v2.1/flavors/detail?is_public=none&limit=100")]);
+  const [found, all] = await Promise.all([every("/compute/v2.1/os-hypervisors/detail?limit=1000", "hypervisors"), every("/compute/v2.1/flavors/detail?is_public=none&limit=1000", "flavors")]);
   // A node carries one server, of a flavor made for it: how much of it is free means nothing.
-  const hosts = every.filter((one) => one.hypervisor_type !== "ironic");
-  const metal = every.length - hosts.length;
+  const hosts = found.filter((one) => one.hypervisor_type !== "ironic");
+  const metal = found.length - hosts.length;
   const flavors = all.filter((one) => !Object.keys(one.extra_specs || {}).some((key) => key.startsWith("resources:CUSTOM_")));
   const shownHosts = hosts.slice(0, 12);
   const total = (what, how) => hosts.reduce((sum, one) => sum + (one.room ? one.room[what][how] : 0), 0);
@@ -291,7 +291,7 @@ export async function capacity() {
       ...(hosts.length > 1 ? [h("tr", { class: "total" }, h("td", {}, `all ${hosts.length} hosts`), h("td", {}), KINDS.map((kind) => h("td", {}, bar(whole, kind))))] : []),
       ...hosts.map((one) => h("tr", {}, h("td", {}, one.hypervisor_hostname), h("td", {}, health(one)), KINDS.map((kind) => h("td", {}, bar(one, kind)))))],
     metal ? "There are no hosts for virtual servers yet." : "There are no hosts yet. Add one: siderite host add NAME URI."),
-    metal ? h("p", { class: "soft" }, `Beside these there ${metal === 1 ? "is 1 bare metal node" : `are ${number(metal)}${every.length < 1000 ? "" : "+"} bare metal nodes`}, for one server each. `,
+    metal ? h("p", { class: "soft" }, `Beside these there ${metal === 1 ? "is 1 bare metal node" : `are ${number(metal)} bare metal nodes`}, for one server each. `,
       h("a", { href: "#/fleet/node?provision_state=available" }, "Which are available?")) : null,
     hosts.length ? [h("h2", {}, "What fits where"),
       h("p", { class: "soft" }, "How many more servers of a flavor each host has room for", hosts.length > 12 ? `; the first 12 of ${hosts.length} hosts, and all together.` : "."),
