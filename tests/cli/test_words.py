@@ -73,6 +73,34 @@ def test_a_wrong_flag_is_answered_with_the_usage_of_its_word(capsys) -> None:
 
 def test_a_list_ends_where_the_terminal_does(monkeypatch, capsys) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("node", "show", ""), ("node", "maintenance", "off", "a", " "), ("node", "timeline", ""),
+        ("server", "delete", ""), ("host", "remove", ""), ("events", "tail", "--resource", ""),
+        ("demo", "script", "", "{}"), ("image", "import", ""),
+    ],
+)  # fmt: skip
+def test_an_empty_name_is_not_taken_for_all_there_are(words, capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert "must not be empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("node", "power", "on", "a", "--timeout", "nan"), ("reaper", "--limit", "-1"),
+        ("node", "power", "on", "a", "--timeout=-5"), ("node", "timeline", "a", "--limit", "0"),
+        ("demo", "lost-signal", "--deaf-for", "inf"),
+    ],
+)  # fmt: skip
+def test_a_number_that_cannot_be_meant_is_a_usage_error(words, capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert "from 0 on" in (said := capsys.readouterr().err) or "from 1 on" in said
+
+
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("NO_COLOR", "1")
     columns = (("name", lambda one: one["name"]), ("why", lambda one: one["why"]))

@@ -1,6 +1,7 @@
 """Which words there are, by what they are about. What a word does is imported when it is said."""
 
 import argparse
+import math
 
 
 def data(command: argparse.ArgumentParser, *, default: str | None = None) -> None:
@@ -19,11 +20,36 @@ def form(command: argparse.ArgumentParser, *forms: str) -> None:
     )  # fmt: skip
 
 
+def whole(text: str) -> int:
+    """So many, or none."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 on, not {text[:40]!r}")
+    return int(text)
+
+
 def count(text: str) -> int:
     """So many, and one at least: none would be taken for all."""
     if not text.isascii() or not text.isdigit() or not int(text):
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, not {text[:40]!r}")
     return int(text)
+
+
+def name(text: str) -> str:
+    """What something is called: nothing at all would be taken for all there are."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must not be empty; is a variable of the shell not set?")
+    return text
+
+
+def seconds(text: str) -> float:
+    """So long, and not for ever."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise argparse.ArgumentTypeError(f"must be seconds, from 0 on, not {text[:40]!r}")
+    return found
 
 
 def table(command: argparse.ArgumentParser) -> None:
@@ -35,6 +61,6 @@ def waiting(command: argparse.ArgumentParser) -> None:
     """For what goes on after the answer."""
     command.add_argument("--wait", action="store_true", help="until it is done; shows how far")
     command.add_argument(
-        "--timeout", type=float, default=600.0, metavar="SECONDS",
+        "--timeout", type=seconds, default=600.0, metavar="SECONDS",
         help="how long to wait (600); then the exit code is 5",
     )  # fmt: skip

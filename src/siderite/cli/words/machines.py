@@ -5,6 +5,7 @@ import argparse
 from siderite.cli.words import count
 from siderite.cli.words import data
 from siderite.cli.words import form
+from siderite.cli.words import name
 from siderite.cli.words import table
 from siderite.cli.words import waiting
 
@@ -108,7 +109,7 @@ def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         data(one)
         one.set_defaults(run="siderite.cli.node")
     timeline = verbs.add_parser("timeline", help="all that happened to it", description=_TIMELINE)
-    timeline.add_argument("name", metavar="NODE", help="its name or UUID")
+    timeline.add_argument("name", metavar="NODE", type=name, help="its name or UUID")
     timeline.add_argument("--limit", type=count, metavar="N", help="only the last N (all)")
     form(timeline, "text", "json")
     data(timeline)
@@ -126,7 +127,7 @@ def _server(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     _names(show, "SERVER")
     table(show)
     create = verbs.add_parser("create", help="new ones, one per name")
-    create.add_argument("names", metavar="NAME", nargs="+", help="what to call them")
+    create.add_argument("names", metavar="NAME", type=name, nargs="+", help="what to call them")
     create.add_argument("--flavor", metavar="FLAVOR", required=True, help="its name or id")
     create.add_argument("--image", metavar="IMAGE", required=True, help="its name or id")
     create.add_argument("--zone", metavar="ZONE", help="availability zone (any)")
@@ -159,4 +160,4 @@ def _server_verb(command: argparse.ArgumentParser, verb: str) -> None:
 
 
 def _names(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("names", metavar=what, nargs="+", help="names or UUIDs")
+    command.add_argument("names", metavar=what, type=name, nargs="+", help="names or UUIDs")

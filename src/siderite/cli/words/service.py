@@ -5,6 +5,7 @@ import argparse
 from siderite.cli.words import data
 from siderite.cli.words import form
 from siderite.cli.words import table
+from siderite.cli.words import whole
 
 _UP = """\
 Start the service: all APIs, the console and the work behind them, on one port, with an embedded
@@ -121,7 +122,7 @@ def _reaper(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         help="who goes: strict (the smallest set that suffices), oldest, or chance",
     )  # fmt: skip
     reaper.add_argument(
-        "--limit", type=int, default=0, metavar="N",
+        "--limit", type=whole, default=0, metavar="N",
         help="at most so many servers go for one project within an hour (0: any number)",
     )  # fmt: skip
     reaper.add_argument("--dry-run", action="store_true", help="only say what would be done")

@@ -4,6 +4,8 @@ import argparse
 
 from siderite.cli.words import data
 from siderite.cli.words import form
+from siderite.cli.words import name
+from siderite.cli.words import seconds
 from siderite.cli.words import table
 
 _DEMO = """\
@@ -53,11 +55,11 @@ def _demo(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     data(demo)
     verbs = demo.add_subparsers(dest="verb", required=True, metavar="VERB")
     cut = verbs.add_parser("power-cut", help="a rack loses power, and its BMCs with it")
-    cut.add_argument("rack", metavar="RACK")
+    cut.add_argument("rack", metavar="RACK", type=name)
     restore = verbs.add_parser("restore", help="the rack's BMCs answer again; machines stay off")
-    restore.add_argument("rack", metavar="RACK")
+    restore.add_argument("rack", metavar="RACK", type=name)
     script = verbs.add_parser("script", help="set how machines behave (JSON, - for standard input)")
-    script.add_argument("scope", metavar="SCOPE", help="all, rack:NAME or node:UUID")
+    script.add_argument("scope", metavar="SCOPE", type=name, help="all, rack:NAME or node:NAME")
     script.add_argument("script", metavar="JSON", help='such as \'{"fail": {"power": "broken"}}\'')
     verbs.add_parser("scripts", help="show the scripts in force")
     verbs.add_parser(
@@ -70,7 +72,7 @@ def _demo(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         description=_LOST_SIGNAL,
     )  # fmt: skip
     lost.add_argument(
-        "--deaf-for", type=float, default=5.0, metavar="SECONDS",
+        "--deaf-for", type=seconds, default=5.0, metavar="SECONDS",
         help="how long after its start the guest hears nothing (5)",
     )  # fmt: skip
     for one in verbs.choices.values():
@@ -86,7 +88,7 @@ def _image(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     bring = verbs.add_parser(
         "import", help="make an image of a file of this machine, or of what an address has"
     )
-    bring.add_argument("path", metavar="PATH", help="a file, or an http(s) address")
+    bring.add_argument("path", metavar="PATH", type=name, help="a file, or an http(s) address")
     bring.add_argument("--name", metavar="NAME", help="the image's name (that of the file)")
     bring.add_argument("--disk-format", metavar="FORM", help="such as qcow2 (what the file says)")
     bring.add_argument("--public", action="store_true", help="for all projects")
@@ -102,7 +104,7 @@ def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     host = words.add_parser("host", help="hosts that servers run on", description=_HOST)
     verbs = host.add_subparsers(dest="verb", required=True, metavar="VERB")
     add = verbs.add_parser("add", help="add a host, and see whether it can be used")
-    add.add_argument("name", metavar="NAME")
+    add.add_argument("name", metavar="NAME", type=name)
     add.add_argument(
         "uri", metavar="URI", help="qemu:///system, qemu+ssh://…, baremetal:, https://…, simulated:"
     )
@@ -111,7 +113,7 @@ def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         help="such as keyfile=PATH, known_hosts=PATH, pkipath=PATH; may be given again",
     )  # fmt: skip
     change = verbs.add_parser("set", help="say whose workers act on a host")
-    change.add_argument("name", metavar="NAME")
+    change.add_argument("name", metavar="NAME", type=name)
     for one, is_needed in ((add, False), (change, True)):
         one.add_argument(
             "--conductor-group", metavar="GROUP", required=is_needed,
@@ -122,7 +124,7 @@ def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     every = [add, change, shown]
     for verb, what in (("check", "ask a host now"), ("remove", "forget a host without servers")):
         one = verbs.add_parser(verb, help=what)
-        one.add_argument("name", metavar="NAME")
+        one.add_argument("name", metavar="NAME", type=name)
         every.append(one)
     for one in every:
         data(one)
@@ -138,7 +140,7 @@ def _events(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     begin.add_argument("--last", type=int, metavar="N", help="only the newest N, and what comes")
     tail.add_argument("--type", metavar="GLOB", help="only these, such as 'baremetal.node.*.error'")
     tail.add_argument(
-        "--resource", metavar="RESOURCE",
+        "--resource", metavar="RESOURCE", type=name,
         help="only what concerns it: its id or name",
     )  # fmt: skip
     tail.add_argument("--no-follow", action="store_true", help="end at the end of the log")
