@@ -213,6 +213,20 @@ def test_workers_and_health_are_there(server: Server, say: Say) -> None:
     assert "4 of 4 answer" in out
 
 
+def test_a_script_is_for_a_node_by_its_name_and_a_rack_of_any(server: Server, say: Say) -> None:
+    _new_nodes(server, "scripted")
+    uuid = say("node", "show", "scripted", "-o", "name")[1].strip()
+    assert say("demo", "script", "node:scripted", '{"fail": {"power": "broken"}}')[0] == 0
+    assert say("demo", "script", "rack:row é", '{"unreachable": true}')[0] == 0
+    scripts = json.loads(say("demo", "scripts")[1])
+    assert {f"node:{uuid}", "rack:row é"} <= scripts.keys()
+    assert say("demo", "script", "node:nobody", "{}")[0] == 3
+    for scope in ("node:scripted", "rack:row é"):
+        assert say("demo", "script", scope, "{}")[0] == 0
+    scripts = json.loads(say("demo", "scripts")[1])
+    assert (scripts[f"node:{uuid}"], scripts["rack:row é"]) == ({}, {})
+
+
 def test_the_story_of_a_full_cloud(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--data", str(server.data), "power-cut", "r77"]) == 3
     assert "there is no rack r77: there are r01 to r" in capsys.readouterr().err

@@ -4,11 +4,14 @@ import argparse
 import contextlib
 import json
 import sys
+from urllib.parse import quote
 
 from siderite.cli import stories
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Missing
 from siderite.cli.cloud import Refused
+from siderite.cli.node import address
+from siderite.cli.server import UUID
 
 _PAGE = 1000
 
@@ -33,8 +36,9 @@ def _check_rack(cloud: Cloud, rack: str) -> None:
 
 def _power_cut(cloud: Cloud, said: argparse.Namespace) -> None:
     _check_rack(cloud, said.rack)
-    cloud.ask("PUT", f"/simulator/v1/scripts/rack:{said.rack}", {"unreachable": True})
-    cloud.ask("POST", f"/simulator/v1/racks/{said.rack}/power-cut")
+    rack = quote(said.rack, safe="")
+    cloud.ask("PUT", f"/simulator/v1/scripts/rack:{rack}", {"unreachable": True})
+    cloud.ask("POST", f"/simulator/v1/racks/{rack}/power-cut")
     print(f"Rack {said.rack} has no power: its machines are off and its BMCs do not answer.")
     print("In a minute or so their records say that the power is unknown, for nobody can tell.")
     print(f"`siderite demo restore {said.rack}` brings the BMCs back.")
@@ -42,7 +46,7 @@ def _power_cut(cloud: Cloud, said: argparse.Namespace) -> None:
 
 def _restore(cloud: Cloud, said: argparse.Namespace) -> None:
     _check_rack(cloud, said.rack)
-    cloud.ask("DELETE", f"/simulator/v1/scripts/rack:{said.rack}")
+    cloud.ask("DELETE", f"/simulator/v1/scripts/rack:{quote(said.rack, safe='')}")
     print(f"The BMCs of rack {said.rack} answer again; the machines are still off, and within a")
     print("minute their records say so.")
 
@@ -53,14 +57,20 @@ def _script(cloud: Cloud, said: argparse.Namespace) -> None:
         script = json.loads(text)
     except ValueError as why:
         raise Refused(f"the script is not JSON: {why}") from why
-    cloud.ask("PUT", f"/simulator/v1/scripts/{said.scope}", script)
+    kind, _, name = said.scope.partition(":")
+    scope = f"node:{_uuid(cloud, name)}" if kind == "node" and name else said.scope
+    cloud.ask("PUT", f"/simulator/v1/scripts/{quote(scope, safe=':')}", script)
     print(f"Machines of {said.scope} now follow {'the script' if script else 'no script of it'}.")
-    kind, _, rack = said.scope.partition(":")
     if kind == "rack" and script:
         with contextlib.suppress(Missing):
-            _check_rack(cloud, rack)
+            _check_rack(cloud, name)
             return
-        print(f"As yet there are none: no simulated node has the rack {rack} in its driver_info.")
+        print(f"As yet there are none: no simulated node has the rack {name} in its driver_info.")
+
+
+def _uuid(cloud: Cloud, name: str) -> str:
+    """Of a node; that of one which is yet to come, or gone, is taken as it is."""
+    return name if UUID.match(name) else str(cloud.baremetal("GET", address(name))["uuid"])
 
 
 def _scripts(cloud: Cloud, said: argparse.Namespace) -> None:
