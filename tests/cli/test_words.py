@@ -8,9 +8,11 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from siderite.cli import node
 from siderite.cli import show
 from siderite.cli import wait
 from siderite.cli.cloud import Away
@@ -71,8 +73,6 @@ def test_a_wrong_flag_is_answered_with_the_usage_of_its_word(capsys) -> None:
     assert "usage: siderite node list" in capsys.readouterr().err
 
 
-def test_a_list_ends_where_the_terminal_does(monkeypatch, capsys) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
 @pytest.mark.parametrize(
     "words",
     [
@@ -101,6 +101,8 @@ def test_a_number_that_cannot_be_meant_is_a_usage_error(words, capsys) -> None:
     assert "from 0 on" in (said := capsys.readouterr().err) or "from 1 on" in said
 
 
+def test_a_list_ends_where_the_terminal_does(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("NO_COLOR", "1")
     columns = (("name", lambda one: one["name"]), ("why", lambda one: one["why"]))
@@ -243,6 +245,51 @@ def test_what_keeps_one_from_the_service_is_said_in_plain_words(
     said = capsys.readouterr().err
     assert sentence in said
     assert "<" not in said.replace("<stream end>", "").replace("<unicode string>", "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"SSH-2.0-sshd\r\n", "cannot reach"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "gave no token"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", "gave no token"),
+    ],
+)
+def test_what_answers_and_is_not_siderite_is_said_in_a_sentence(
+    answer, words, tmp_path, capsys
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        auth = {"auth_url": f"http://127.0.0.1:{listener.getsockname()[1]}/identity/v3"}
+        (tmp_path / "clouds.yaml").write_text(json.dumps({"clouds": {"x": {"auth": auth}}}))
+
+        def answered() -> None:
+            link, _ = listener.accept()
+            with link:
+                link.sendall(answer)
+                link.shutdown(socket.SHUT_WR)
+                while link.recv(65536):
+                    pass
+
+        thread = Thread(target=answered)
+        thread.start()
+        assert main(["node", "list", "--data", str(tmp_path)]) == 1
+        thread.join()
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_an_outage_is_told_once_however_often_it_was_seen() -> None:
+    record = dict.fromkeys(node._FIELDS) | {"provision_state": "active", "maintenance": True}
+    record["power_state_reason"] = "the BMC does not answer (3 readings in a row)"
+    record["fault"] = "power failure"
+    lost = "The power cannot be read: the BMC does not answer (6 readings in a row)."
+    assert node._why(record | {"maintenance_reason": lost, "last_error": lost}) == (
+        f"maintenance: {lost[:-1]}; power failure"
+    )
+    assert node._why(record | {"maintenance_reason": "a fan"}) == (
+        "maintenance: a fan; power failure; the BMC does not answer (3 readings in a row)"
+    )
 
 
 def test_a_cloud_that_is_not_there_is_never_another(

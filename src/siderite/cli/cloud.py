@@ -1,6 +1,7 @@
 """The running service, as a clouds.yaml names it: a small HTTP client."""
 
 import contextlib
+import http.client
 import json
 import os
 import urllib.error
@@ -110,7 +111,7 @@ class Cloud:
             with self.open("/auth/tokens", method="POST", data=body, base=self._identity) as answer:
                 token = json.loads(answer.read())["token"]
                 self._token = answer.headers["X-Subject-Token"]
-        except (OSError, ValueError, KeyError) as why:
+        except (OSError, ValueError, KeyError, http.client.HTTPException) as why:
             raise Away(f"{self._identity} gave no token: {why!r}") from why
         if not self._identity.endswith("/identity/v3"):
             self._base = _base_of(token.get("catalog", ()))
@@ -145,8 +146,10 @@ class Cloud:
             with self.open(path, headers, method=method, data=data) as answer:
                 text = answer.read()
                 return (json.loads(text) if text else None), answer.headers
-        except OSError as why:
+        except (OSError, http.client.HTTPException) as why:
             raise self._away(why) from why
+        except ValueError as why:
+            raise Away(f"{self._base} is not Siderite: its answer is not JSON.") from why
 
     def open(
         self,
@@ -176,12 +179,12 @@ class Cloud:
                 raise Expired(text) from why
             kind = Away if why.code >= _SERVER_ERRORS else _KINDS.get(HTTPStatus(why.code), Refused)
             raise kind(text) from why
-        except OSError as why:
+        except (OSError, http.client.HTTPException) as why:
             raise self._away(why) from why
 
-    def _away(self, why: OSError) -> Away:
+    def _away(self, why: Exception) -> Away:
         reason = getattr(why, "reason", why)  # urllib wraps it
-        said = getattr(reason, "strerror", None) or reason
+        said = getattr(reason, "strerror", None) or " ".join(str(reason).split()) or repr(reason)
         return Away(f"cannot reach {self._base}: {said}; is `siderite up` running?")
 
 

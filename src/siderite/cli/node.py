@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,7 @@ _FIELDS = (
     "power_state_reason", "maintenance", "maintenance_reason", "fault", "owner",
     "provision_updated_at", "last_error", "wait_reason",
 )  # fmt: skip
+_AS_OFTEN = re.compile(r" \(\d+ readings in a row\)")
 
 
 def _why(node: show.Record) -> str:
@@ -31,11 +33,13 @@ def _why(node: show.Record) -> str:
         error = "see its timeline"  # what was asked of it since has taken the error away
     said = [held if node["maintenance"] else None, error, node["fault"],
             node["power_state_reason"], node["wait_reason"]]  # fmt: skip
-    # One may tell the other's: an outage is the reason of the maintenance and the last error too.
+    # One may tell the other's: an outage is the reason of the maintenance and the last error too,
+    # seen as often as it had been by then.
+    bare = [_AS_OFTEN.sub("", text or "") for text in said]
     return "; ".join(
-        text
+        text.removesuffix(".")
         for at, text in enumerate(said)
-        if text and not any(text in (x or "") for x in said[:at])
+        if text and not any(bare[at] in other for other in bare[:at])
     )
 
 
