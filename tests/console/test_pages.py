@@ -59,6 +59,20 @@ def began(server: Server, uuid: str) -> str:
     )
 
 
+def test_a_nodes_page_has_the_newest_of_a_long_life(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "old")
+    for _ in range(SHORT):
+        iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "a fan"})
+        iron(eyes.server, "DELETE", f"/nodes/{uuid}/maintenance")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "the last of all"})
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"node/{uuid}")
+    row = "section:has(h2:text-is('Timeline')) tbody tr"
+    eyes.page.wait_for_selector(f"{row}:first-child:has-text('the last of all')")
+    assert eyes.page.locator(row).count() == SHORT
+
+
 def test_lists_go_on_though_the_services_pages_are_short(eyes: Eyes) -> None:
     for number in range(2 * SHORT + 1):
         make_node(eyes.server, f"one-of-many-{number}", resource_class="many")

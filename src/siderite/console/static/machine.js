@@ -62,10 +62,10 @@ const MORE = { clean: ` --steps '${STEP}'`, service: ` --steps '[…]'`, rescue:
 
 export async function oneNode(ident) {
   const [one, machine, timeline] = await Promise.all([
-    get(`/baremetal/v1/nodes/${ident}`), machines(), quietly(get(`/baremetal/v1/nodes/${ident}/timeline?limit=1000`), { timeline: [] })]);
+    get(`/baremetal/v1/nodes/${ident}`), machines(), quietly(get(`/baremetal/v1/nodes/${ident}/timeline?sort_dir=desc&limit=200`), { timeline: [] })]);
   const legal = machine.node.verbs[one.provision_state] || [];
   const all = [...new Set(Object.values(machine.node.verbs).flat())].sort();
-  const entries = timeline.timeline.slice(-200).reverse();
+  const entries = timeline.timeline;
   const isFailed = /failed|^error/.test(one.provision_state);
   // A later request, such as one for power, takes the error away; the timeline still has it.
   const failure = entries.find((entry) => entry.status === "error" && entry.to === one.provision_state);
