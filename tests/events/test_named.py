@@ -3,6 +3,7 @@
 import json
 
 from siderite.core.fact import Fact
+from tests.events.hooking import ADDRESS as WEBHOOKS
 from tests.events.log import ADDRESS as LOG
 from tests.events.log import NODE
 from tests.events.log import OTHER
@@ -50,5 +51,22 @@ def test_a_name_that_several_have_or_that_is_anothers_is_not_taken_for_one(run):
         await current(app)
         for said in ("secret", "4"):
             assert (await app.ask("GET", f"{LOG}?resource={said}", token=token)).status == 404
+
+    run(story)
+
+
+def test_a_webhook_is_for_what_has_the_name_now_and_stays_with_it(run):
+    async def story(app):
+        one, two = await fleet(app)
+        await current(app)
+        body = {"url": "https://192.0.2.1/", "resource": "r01-n01", "enabled": False}
+        made = await app.ask("POST", WEBHOOKS, body)
+        assert (made.status, made.json["resource"]) == (201, one), made
+        at = f"{WEBHOOKS}/{made.json['id']}"
+        for said, meant in (("r01-n02", two), (one.upper(), one), (None, None)):
+            changed = await app.ask("PATCH", at, {"resource": said})
+            assert (changed.status, changed.json["resource"]) == (200, meant), changed
+        for said in ("nobody", ""):
+            assert (await app.ask("PATCH", at, {"resource": said})).status == 400
 
     run(story)

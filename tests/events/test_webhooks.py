@@ -350,7 +350,7 @@ def test_a_receiver_that_is_away_costs_only_time(tmp_path, database_url):
         ({"url": "http://[fe80::1]/"}, "a link-local address"),
         ({"url": "https://192.0.2.1/", "type": "instance.nothing"}, "No event has a type like"),
         ({"url": "https://192.0.2.1/", "type": "*.END"}, "lower case words"),
-        ({"url": "https://192.0.2.1/", "resource": "n1"}, "must be a UUID"),
+        ({"url": "https://192.0.2.1/", "resource": "n1"}, "no resource with the id or the name"),
         ({"url": "https://192.0.2.1/", "after": 7}, "beyond the end"),
         ({"url": "https://192.0.2.1/", "after": -1}, "number of the log"),
         ({"url": "https://192.0.2.1/", "after": True}, "number of the log"),

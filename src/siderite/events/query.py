@@ -42,7 +42,7 @@ def parse(request: Request, *, known: Sequence[str]) -> Asked:
     return Asked(
         Wanted(
             event_type=event_type(given.get("type"), known),
-            resource=_resource(given.get("resource")),
+            resource=resource(given.get("resource")),
             project=project(given.get("project"), request.who),
         ),
         after=number("after", given.get("after", "0")),
@@ -100,7 +100,8 @@ def limit(name: str, text: str) -> int:
     return int(text)
 
 
-def _resource(text: str | None) -> str | None:
+def resource(text: str | None) -> str | None:
+    """What can be an id or a name; `named` knows which."""
     if text is not None and not 1 <= len(text) <= _LONGEST:
         raise Invalid(f"resource must be an id or a name, of at most {_LONGEST} characters.")
     return text

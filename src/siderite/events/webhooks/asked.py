@@ -10,7 +10,6 @@ from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.guard import LONGEST_URL
 from siderite.core.guard import Guard
-from siderite.core.ids import is_uuid
 from siderite.core.who import Who
 from siderite.events import query
 from siderite.events.webhooks.webhook import PREFIX
@@ -24,7 +23,8 @@ _SECRET_BYTES = range(24, 65)
 _TEXT = shape.or_null(shape.text())
 _FORMS = {
     "name": shape.or_null(shape.text(1, _LONGEST)), "url": shape.text(1, LONGEST_URL),
-    "type": _TEXT, "resource": shape.or_null(shape.UUID), "project": _TEXT, "secret": _TEXT,
+    "type": _TEXT, "resource": shape.or_null(shape.text(1, _LONGEST)), "project": _TEXT,
+    "secret": _TEXT,
     "enabled": {"type": "boolean"}, "after": {"type": "integer", "minimum": 0},
 }  # fmt: skip
 
@@ -47,7 +47,7 @@ def place() -> shape.Json:
 async def fields(
     body: Any, *, names: Sequence[str], known: Sequence[str], guard: Guard, who: Who
 ) -> dict[str, Any]:
-    """The fields of a body, checked."""
+    """The fields of a body, checked. The resource is as it was said: by an id or by a name."""
     if not isinstance(body, dict) or not body:
         raise Invalid(f"The body must be a JSON object with some of {', '.join(names)}.")
     for name in body:
@@ -67,8 +67,7 @@ async def fields(
         _check_secret(said["secret"])
     if "type" in said:
         said["type"] = query.event_type(said["type"], known)
-    if said.get("resource") is not None:
-        said["resource"] = _uuid(said["resource"])
+    query.resource(said.get("resource"))
     if "project" in said:
         said["project"] = query.project(said["project"], who)
     return said
@@ -86,12 +85,6 @@ def may_change(who: Who) -> None:
     """Who only reads has no webhooks of their own."""
     if not who.roles & {"member", "admin", "service"}:
         raise Forbidden("Webhooks need the role member; ask an administrator for it.")
-
-
-def _uuid(text: str) -> str:
-    if not is_uuid(text):
-        raise Invalid(f"resource must be a UUID, not {text[:40]!r}.")
-    return text.lower()
 
 
 def _check_secret(secret: Any) -> None:

@@ -26,7 +26,9 @@ from siderite.core.store import Store
 from siderite.core.store.table import Where
 from siderite.core.times import iso
 from siderite.core.who import Who
+from siderite.events import named
 from siderite.events import query
+from siderite.events.search import Search
 from siderite.events.webhooks import asked
 from siderite.events.webhooks import deliveries
 from siderite.events.webhooks.sender import Sender
@@ -86,6 +88,7 @@ class Home(Protocol):
     """The service whose handlers these are."""
 
     webhooks: Webhooks
+    search: Search
 
 
 async def list_all(home: Home, request: Request) -> Response:
@@ -112,6 +115,7 @@ async def create(home: Home, request: Request) -> Response:
     await query.not_pruned(hooks.store, after)
     said.pop("after", None)
     said.setdefault("project", query.project(None, who))
+    await _resolve(home, said, said["project"])
     secret = said.pop("secret", None) or new_secret()
     made = Webhook(
         uuid=new_uuid(), created_at=iso(wall_clock()), secret=secret,
@@ -124,6 +128,18 @@ async def create(home: Home, request: Request) -> Response:
     hooks.sender.look()
     (shown,) = await hooks.show([made])
     return reply({**shown, "secret": secret}, 201)
+
+
+async def _resolve(home: Home, said: dict[str, Any], project: str | None) -> None:
+    """What goes by a name now is meant from now on, whatever it is called later."""
+    if said.get("resource") is None:
+        return
+    try:
+        said["resource"] = await named.resource(
+            home.webhooks.store, home.search, said["resource"], project=project
+        )
+    except NotFound as why:
+        raise Invalid(why.sentence) from why  # it is the body that is wrong, not the address
 
 
 async def show(home: Home, request: Request) -> Response:
@@ -147,6 +163,7 @@ async def update(home: Home, request: Request) -> Response:
             f"The webhook belongs to project {before.owner}, whose members see and change it: it"
             " cannot be for others. Make one of your own."
         )
+    await _resolve(home, said, said.get("project", before.project))
     after = before.changed(wall_clock(), said)
     await hooks.store.commit([WEBHOOKS.swap(before, after)])
     hooks.sender.look()
