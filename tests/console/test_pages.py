@@ -1,6 +1,7 @@
 """What the console's pages say, against a service whose own pages are short."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield made
 
 
-def nova(server: Server, path: str, body: object) -> None:
+def nova(server: Server, path: str, body: object) -> Any:
     headers = {**server.headers(), **COMPUTE}
-    server.api.post(f"/compute/v2.1/{path}", json=body, headers=headers).raise_for_status()
+    answer = server.api.post(f"/compute/v2.1/{path}", json=body, headers=headers)
+    return answer.raise_for_status().json()
+
+
+def make_image(server: Server, name: str) -> str:
+    record = {"name": name, "disk_format": "raw", "container_format": "bare"}
+    made = server.api.post("/image/v2/images", json=record, headers=server.headers())
+    return str(made.raise_for_status().json()["id"])
 
 
 def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(eyes: Eyes) -> None:
@@ -79,6 +87,7 @@ def test_lists_go_on_though_the_services_pages_are_short(eyes: Eyes) -> None:
         nova(eyes.server, "hosts", {"host": {"name": f"host-{number}", "uri": "simulated:"}})
         flavor = {"name": f"flavor-{number}", "vcpus": 1, "ram": 64, "disk": 1}
         nova(eyes.server, "flavors", {"flavor": flavor})
+        make_image(eyes.server, f"image-{number}")
     eyes.log_in()
     eyes.sees("Attention")
     eyes.at("fleet/node?resource_class=many")
@@ -87,6 +96,26 @@ def test_lists_go_on_though_the_services_pages_are_short(eyes: Eyes) -> None:
     eyes.sees(f"all {2 * SHORT + 1} hosts")
     eyes.page.wait_for_selector(f"tr:has(td:text-is('flavor-{2 * SHORT}'))")
     eyes.photograph("capacity-of-many")
+    eyes.at("images")
+    eyes.page.wait_for_selector(f"tr:has(span:text-is('image-{2 * SHORT}'))")
+
+
+def test_pending_says_that_not_all_servers_were_looked_at(eyes: Eyes) -> None:
+    flavor = {"name": "f", "vcpus": 1, "ram": 64, "disk": 1}
+    made = nova(eyes.server, "flavors", {"flavor": flavor})["flavor"]["id"]
+    image = make_image(eyes.server, "disk")
+    octets = {**eyes.server.headers(), "Content-Type": "application/octet-stream"}
+    file = f"/image/v2/images/{image}/file"
+    eyes.server.api.put(file, content=b"x" * 512, headers=octets).raise_for_status()
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("pending")
+    eyes.sees("No server is preemptible")
+    assert "looked at" not in eyes.page.inner_text("main")
+    for number in range(SHORT + 1):
+        asked = {"name": f"s{number}", "flavorRef": made, "imageRef": image, "networks": "none"}
+        nova(eyes.server, "servers", {"server": asked})
+    eyes.sees(f"Only the newest {SHORT} servers were looked at")
 
 
 def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -> None:

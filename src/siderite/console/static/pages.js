@@ -129,7 +129,7 @@ async function evicted(known) {
 }
 
 export async function pending() {
-  const [{ servers }, { servers: some }] = await Promise.all([
+  const [{ servers, servers_links: more }, { servers: some, servers_links: others }] = await Promise.all([
     get(`/compute/v2.1/servers/detail?${everybody()}status=PENDING&limit=1000`),
     can("admin") ? get("/compute/v2.1/servers/detail?all_tenants=1&limit=1000") : { servers: [] }]);
   const gone = can("admin") ? await evicted([...some, ...servers]) : [];
@@ -143,8 +143,10 @@ export async function pending() {
     table(["Server", "Since", "Until", "Wants", "Why not"], servers.map((one) => h("tr", {}, h("td", {}, server(one)), h("td", { class: "fit" }, ago(one.updated)),
       h("td", { class: "fit" }, one.deadline ? moment(one.deadline) : "–"), h("td", {}, wants(one)),
       h("td", {}, Object.entries(one.refusals || {}).slice(0, 6).map(([host, reason]) => h("div", {}, `${host}: ${reason}`))))), "No server waits for room."),
+    more ? h("p", { class: "soft" }, `These are the newest ${number(servers.length)}; more wait.`) : null,
     can("admin") ? [h("h2", {}, "What the reaper may delete"), table(["Server", "Host", "Holds", "For"], preemptible.map((one) => h("tr", {}, h("td", {}, server(one)),
       h("td", {}, one["OS-EXT-SRV-ATTR:host"] || "–"), h("td", {}, wants(one)), h("td", { class: "fit" }, ago(one.created)))), "No server is preemptible, as far as flavors and metadata say."),
+      others ? h("p", { class: "soft" }, `Only the newest ${number(some.length)} servers were looked at for this; the reaper looks at all.`) : null,
       h("h2", {}, "Who went for others"), table(["Server", "Went", "Project", "Held", "For whom"], gone.map((one) => h("tr", {}, h("td", {}, one.name), h("td", { class: "fit" }, ago(one.went), " ago"),
         h("td", {}, short(one.tenant_id)), h("td", {}, wants(one)), h("td", {}, one.forWhom))), "The reaper deleted no server in the last 7 days.")] : null,
   ];
@@ -249,7 +251,12 @@ function bytes(size) {
 }
 
 export async function images() {
-  const { images: found } = await get("/image/v2/images?limit=1000&sort=name:asc");
+  const found = [];
+  for (let next = "/v2/images?limit=1000&sort=name:asc"; next;) {
+    const page = await get(`/image${next}`);
+    found.push(...page.images);
+    next = page.next;
+  }
   return [
     h("h1", {}, "Images"),
     table(["Image", "State", "Size", "Format", "For", "Age"], found.map((one) => h("tr", {}, h("td", {}, h("span", { class: "name", title: one.id }, one.name || one.id)), h("td", {}, tag(one.status)),
