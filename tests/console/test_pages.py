@@ -1,5 +1,6 @@
 """What the console's pages say, against a service whose own pages are short."""
 
+from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
 
@@ -100,22 +101,57 @@ def test_lists_go_on_though_the_services_pages_are_short(eyes: Eyes) -> None:
     eyes.page.wait_for_selector(f"tr:has(span:text-is('image-{2 * SHORT}'))")
 
 
-def test_pending_says_that_not_all_servers_were_looked_at(eyes: Eyes) -> None:
-    flavor = {"name": "f", "vcpus": 1, "ram": 64, "disk": 1}
-    made = nova(eyes.server, "flavors", {"flavor": flavor})["flavor"]["id"]
-    image = make_image(eyes.server, "disk")
-    octets = {**eyes.server.headers(), "Content-Type": "application/octet-stream"}
+@pytest.fixture
+def boot(server: Server) -> Callable[[str], str]:
+    """Makes a server; its id."""
+    image = make_image(server, "disk")
+    octets = {**server.headers(), "Content-Type": "application/octet-stream"}
     file = f"/image/v2/images/{image}/file"
-    eyes.server.api.put(file, content=b"x" * 512, headers=octets).raise_for_status()
+    server.api.put(file, content=b"x" * 512, headers=octets).raise_for_status()
+    wanted = {"name": f"of-{image}", "vcpus": 1, "ram": 64, "disk": 1}
+    flavor = nova(server, "flavors", {"flavor": wanted})["flavor"]["id"]
+
+    def made(name: str) -> str:
+        asked = {"name": name, "flavorRef": flavor, "imageRef": image, "networks": "none"}
+        return str(nova(server, "servers", {"server": asked})["server"]["id"])
+
+    return made
+
+
+def test_pending_says_that_not_all_servers_were_looked_at(
+    eyes: Eyes, boot: Callable[[str], str]
+) -> None:
     eyes.log_in()
     eyes.sees("Attention")
     eyes.at("pending")
     eyes.sees("No server is preemptible")
     assert "looked at" not in eyes.page.inner_text("main")
     for number in range(SHORT + 1):
-        asked = {"name": f"s{number}", "flavorRef": made, "imageRef": image, "networks": "none"}
-        nova(eyes.server, "servers", {"server": asked})
+        boot(f"s{number}")
     eyes.sees(f"Only the newest {SHORT} servers were looked at")
+
+
+@pytest.mark.parametrize("width", [1280, 950])
+def test_a_long_status_stays_in_its_column(
+    eyes: Eyes, boot: Callable[[str], str], width: int
+) -> None:
+    eyes.page.set_viewport_size({"width": width, "height": 850})
+    nova(eyes.server, "hosts", {"host": {"name": f"shelf-{width}", "uri": "simulated:"}})
+    name = f"shelved-at-{width}"
+    uuid = boot(name)
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"fleet/server?name={name}")
+    row = f"tr:has(a:text-is('{name}'))"
+    eyes.page.wait_for_selector(f"{row} .tag:text-is('ACTIVE')")
+    headers = {**eyes.server.headers(), **COMPUTE}
+    path = f"/compute/v2.1/servers/{uuid}/action"
+    eyes.server.api.post(path, json={"shelve": None}, headers=headers).raise_for_status()
+    tag = eyes.page.wait_for_selector(f"{row} .tag:text-is('SHELVED_OFFLOADED')")
+    assert tag.evaluate("one => one.getBoundingClientRect().right") <= tag.evaluate(
+        "one => one.closest('td').getBoundingClientRect().right"
+    )
+    eyes.photograph(name)
 
 
 def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -> None:
