@@ -50,7 +50,7 @@ class Expired(Refused):
     """The token is not good any more."""
 
 
-_KINDS = {HTTPStatus.NOT_FOUND: Missing, HTTPStatus.CONFLICT: Clash}
+_KINDS: dict[int, type[Refused]] = {HTTPStatus.NOT_FOUND: Missing, HTTPStatus.CONFLICT: Clash}
 
 
 def clouds_file(data: str | None) -> Path:
@@ -177,7 +177,7 @@ class Cloud:
                 text = _sentence(json.loads(text))
             if why.code == HTTPStatus.UNAUTHORIZED and self._token:
                 raise Expired(text) from why
-            kind = Away if why.code >= _SERVER_ERRORS else _KINDS.get(HTTPStatus(why.code), Refused)
+            kind = Away if why.code >= _SERVER_ERRORS else _KINDS.get(why.code, Refused)
             raise kind(text) from why
         except (OSError, http.client.HTTPException) as why:
             raise self._away(why) from why
