@@ -37,6 +37,14 @@ def make_image(server: Server, name: str) -> str:
     return str(made.raise_for_status().json()["id"])
 
 
+def test_the_console_is_there_without_its_slash_too(eyes: Eyes) -> None:
+    eyes.page.goto(eyes.server.url + "/console#/health")
+    eyes.page.fill("input[name=password]", eyes.server.password)
+    eyes.page.click("button:has-text('Log in')")
+    eyes.page.wait_for_selector("h1:text-is('Health')")
+    assert eyes.page.url == eyes.server.url + "/console/#/health"
+
+
 def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "held")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})

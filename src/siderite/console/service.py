@@ -8,6 +8,7 @@ scripts, styles and connections of this address only.
 from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from importlib.resources import files
 
 from siderite.core import shape
@@ -78,7 +79,13 @@ class ConsoleService:
         return reply({"error": {"code": error.code, "message": error.sentence}}, error.status)
 
     async def index(self, request: Request) -> Response:
-        """GET /console/: the page that is all pages."""
+        """GET /console/: the page that is all pages; who leaves out the slash is led to it, as the
+        page's files are beside it.
+        """
+        if not request.scope["path"].endswith("/"):
+            return Response(
+                status=HTTPStatus.FOUND, headers=[(b"location", b"console/"), *_HEADERS]
+            )
         return self._file("index.html")
 
     async def file(self, request: Request) -> Response:
