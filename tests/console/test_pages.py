@@ -1,5 +1,6 @@
 """What the console's pages say, against a service whose own pages are short."""
 
+import time
 from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
@@ -37,12 +38,38 @@ def make_image(server: Server, name: str) -> str:
     return str(made.raise_for_status().json()["id"])
 
 
+def indexed(server: Server, name: str) -> None:
+    """Wait until a search finds it."""
+    path, deadline = f"/events/v1/search?q={name}", time.monotonic() + 60
+    while not server.api.get(path, headers=server.headers()).json()["results"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_the_console_is_there_without_its_slash_too(eyes: Eyes) -> None:
     eyes.page.goto(eyes.server.url + "/console#/health")
     eyes.page.fill("input[name=password]", eyes.server.password)
     eyes.page.click("button:has-text('Log in')")
     eyes.page.wait_for_selector("h1:text-is('Health')")
     assert eyes.page.url == eyes.server.url + "/console/#/health"
+
+
+def test_what_was_found_goes_when_one_goes_elsewhere(eyes: Eyes) -> None:
+    make_node(eyes.server, "sought")
+    indexed(eyes.server, "sought")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.page.fill("#query", "sought")
+    eyes.page.wait_for_selector("#found a:has-text('sought')")
+    eyes.page.click("nav a:text-is('Health')")
+    eyes.page.wait_for_selector("h1:text-is('Health')")
+    assert not eyes.page.is_visible("#found")
+    eyes.page.focus("#query")
+    eyes.page.wait_for_selector("#found a:has-text('sought')")
+    eyes.page.keyboard.press("Escape")
+    assert not eyes.page.is_visible("#found")
+    eyes.page.keyboard.press("Enter")
+    eyes.page.wait_for_selector("h1:has-text('sought')")
 
 
 def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(eyes: Eyes) -> None:
@@ -165,6 +192,7 @@ def test_a_long_status_stays_in_its_column(
 def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "talkative")
     other = make_node(eyes.server, "silent")
+    indexed(eyes.server, "silent")
     eyes.log_in()
     eyes.at("events?resource=nobody")
     eyes.sees("There is no resource with the id or the name 'nobody'")

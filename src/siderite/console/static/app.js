@@ -195,6 +195,10 @@ query.addEventListener("input", () => {
   clearTimeout(asking);
   asking = setTimeout(search, 150);
 });
+// Who goes elsewhere is done with what was found; who comes back sees it again.
+const isSearching = () => document.getElementById("find").contains(document.activeElement);
+["focusin", "pointerdown"].forEach((name) => document.addEventListener(name, ({ target }) => { if (!target.closest("#find")) found.hidden = true; }));
+query.addEventListener("focus", () => { if (found.hidden) search(); });
 // The page of what was found: of the machine it belongs to, else what the log tells of it.
 function place({ type, id, data }) {
   if (type === "server" || type === "instance") return `#/server/${id}`;
@@ -207,6 +211,7 @@ async function search() {
   if (!words) { found.hidden = true; return; }
   let results = [];
   try { results = (await get(`/events/v1/search?q=${encodeURIComponent(words)}&limit=20`)).results; } catch (why) { toast(why.message, true); }
+  if (words !== query.value.trim() || !isSearching()) return;
   found.replaceChildren(...(results.length ? results.map((one) => {
     const about = one.data.provision_state || one.data.state || one.data.address || "";
     return h("li", {}, h("a", { href: place(one), onclick: () => { found.hidden = true; query.value = ""; } },
@@ -229,7 +234,7 @@ document.getElementById("find").addEventListener("submit", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) { event.preventDefault(); query.focus(); }
-  if (event.key === "Escape" && !found.hidden) { found.hidden = true; query.focus(); }
+  if (event.key === "Escape" && !found.hidden) { query.focus(); found.hidden = true; }
 });
 const theme = localStorage.getItem("siderite-theme");
 if (theme) document.documentElement.dataset.theme = theme;
