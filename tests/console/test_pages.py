@@ -72,6 +72,23 @@ def test_what_was_found_goes_when_one_goes_elsewhere(eyes: Eyes) -> None:
     eyes.page.wait_for_selector("h1:has-text('sought')")
 
 
+def test_time_goes_on_though_nothing_happens(eyes: Eyes) -> None:
+    make_node(eyes.server, "quiet", resource_class="quiet")
+    indexed(eyes.server, "quiet")
+    eyes.page.clock.install()
+    eyes.log_in()
+    eyes.sees("Attention")
+    for page, expected in (
+        ("events?resource=quiet", "10 h"),
+        ("fleet/node?resource_class=quiet", "20 h"),
+    ):
+        eyes.at(page)
+        shown = eyes.page.wait_for_selector("tbody tr:has-text('quiet') time")
+        assert shown.inner_text() != expected
+        eyes.page.clock.fast_forward(10 * 3600 * 1000)
+        eyes.page.wait_for_function(f"one => one.textContent === '{expected}'", arg=shown)
+
+
 def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "held")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})

@@ -4,7 +4,7 @@ import { BACK, calls, can, follow, get, login, logout, session } from "./api.js"
 import { fleet, heardOf } from "./fleet.js";
 import { oneNode, oneServer } from "./machine.js";
 import * as pages from "./pages.js";
-import { h, toast } from "./ui.js";
+import { h, older, toast } from "./ui.js";
 
 const PAGES = [
   ["attention", "Attention", pages.attention], ["fleet/node", "Nodes", fleet], ["fleet/server", "Servers", fleet], ["pending", "Pending", pages.pending],
@@ -245,4 +245,5 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 document.getElementById("leave").addEventListener("click", () => { logout(); sessionStorage.removeItem(BACK); location.hash = "#/login"; });
 window.addEventListener("hashchange", () => show());
+setInterval(older, 5000);
 show();

@@ -31,12 +31,20 @@ export function tag(word, title) {
   return h("span", { class: `tag ${kind}`, title }, text);
 }
 
-export function ago(text) {
-  if (!text) return "–";
+function elapsed(text) {
   const seconds = Math.max(0, (Date.now() - Date.parse(text)) / 1000);
   const [amount, unit] = seconds < 90 ? [seconds, "s"] : seconds < 5400 ? [seconds / 60, "min"]
     : seconds < 129600 ? [seconds / 3600, "h"] : [seconds / 86400, "d"];
-  return h("time", { datetime: text, title: text }, `${Math.round(amount)} ${unit}`);
+  return `${Math.round(amount)} ${unit}`;
+}
+
+export function ago(text) {
+  return text ? h("time", { class: "ago", datetime: text, title: text }, elapsed(text)) : "–";
+}
+
+// Time goes on though nothing happens.
+export function older() {
+  document.querySelectorAll("time.ago").forEach((one) => { one.textContent = elapsed(one.dateTime); });
 }
 
 export function moment(text) {
