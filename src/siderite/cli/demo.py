@@ -11,9 +11,8 @@ from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Missing
 from siderite.cli.cloud import Refused
 from siderite.cli.node import address
+from siderite.cli.node import every
 from siderite.cli.server import UUID
-
-_PAGE = 1000
 
 
 def run(said: argparse.Namespace) -> int:
@@ -24,12 +23,11 @@ def run(said: argparse.Namespace) -> int:
 
 def _check_rack(cloud: Cloud, rack: str) -> None:
     """What is no rack's name is not taken for one."""
-    asked = "/nodes?driver=fake-hardware&fields=driver_info,uuid&limit=1000"
-    nodes = cloud.baremetal("GET", asked)["nodes"]
+    nodes = every(cloud, {"driver": "fake-hardware", "fields": "driver_info,uuid"})
     racks = sorted(
         {str(node["driver_info"]["rack"]) for node in nodes if "rack" in node["driver_info"]}
     )
-    if rack not in racks and len(nodes) < _PAGE:
+    if rack not in racks:
         known = f"there are {racks[0]} to {racks[-1]}" if racks else "no simulated node names one"
         raise Missing(f"there is no rack {rack}: {known}.")
 

@@ -31,6 +31,7 @@ from siderite.cli import show
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
 from siderite.cli.cloud import read_cloud
+from siderite.cli.node import every
 from siderite.cli.settings import loaded
 from siderite.core.config import Config
 
@@ -289,19 +290,17 @@ def _service(data: str) -> Iterator[Finding]:
     try:
         cloud = Cloud(data)
         hosts = [host["name"] for host in cloud.compute("GET", "/hosts")["hosts"]]
-        lost = cloud.baremetal("GET", "/nodes?fault=power%20failure&fields=name,uuid&limit=1000")
+        lost = every(cloud, {"fault": "power failure", "fields": "name,uuid"})
         nodes = [
             node
             for driver in ("redfish", "ipmi")
-            for node in cloud.baremetal(
-                "GET", f"/nodes?driver={driver}&fields=name,uuid,driver_info&limit=1000"
-            )["nodes"]
+            for node in every(cloud, {"driver": driver, "fields": "name,uuid,driver_info"})
         ]
     except Refused as why:
         yield Finding("service", "wrong", str(why), "check clouds.yaml in the data directory.")
         return
     yield from _hosts({name: _asked(cloud, name) for name in hosts})
-    yield _bmcs(nodes, [node["name"] or node["uuid"] for node in lost["nodes"]])
+    yield _bmcs(nodes, [node["name"] or node["uuid"] for node in lost])
 
 
 def _asked(cloud: Cloud, host: str) -> str:

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 from urllib.parse import urlencode
@@ -77,19 +78,25 @@ def address(name: str) -> str:
     return f"/nodes/{quote(name, safe='')}"
 
 
-def _list(cloud: Cloud, said: argparse.Namespace) -> int:
-    wanted = {"provision_state": said.state, "owner": said.owner, "fault": said.fault}
-    query = {name: value for name, value in wanted.items() if value}
-    if said.maintenance:
-        query["maintenance"] = "true"
+def every(cloud: Cloud, query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """All nodes that match, page after page."""
     nodes: list[dict[str, Any]] = []
-    rest = urlencode({**query, "fields": ",".join(_FIELDS), "limit": 1000})
+    rest = urlencode({**query, "limit": 1000})
     while rest:
         page = cloud.baremetal("GET", f"/nodes?{rest}")
         nodes += page["nodes"]
         rest = page.get("next", "").partition("?")[2]
     for node in nodes:
         node.pop("links", None)
+    return nodes
+
+
+def _list(cloud: Cloud, said: argparse.Namespace) -> int:
+    wanted = {"provision_state": said.state, "owner": said.owner, "fault": said.fault}
+    query = {name: value for name, value in wanted.items() if value}
+    if said.maintenance:
+        query["maintenance"] = "true"
+    nodes = every(cloud, {**query, "fields": ",".join(_FIELDS)})
     if said.attention:
         nodes = [node for node in nodes if _needs_somebody(node)]
     show.rows(nodes, _COLUMNS, said.output, name="uuid")

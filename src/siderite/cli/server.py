@@ -82,11 +82,11 @@ def _the_one(what: str, name: str, ids: list[str], known: Sequence[str] = ()) ->
 
 def flavor(cloud: Cloud, name: str) -> str:
     """The id of a flavor, by its name or id."""
-    every = cloud.compute("GET", "/flavors")["flavors"]
-    if any(one["id"] == name for one in every):
+    known = _pages(cloud, "flavors", "/flavors")
+    if any(one["id"] == name for one in known):
         return name
-    ids = [one["id"] for one in every if one["name"] == name]
-    return _the_one("flavor", name, ids, [one["name"] for one in every])
+    ids = [one["id"] for one in known if one["name"] == name]
+    return _the_one("flavor", name, ids, [one["name"] for one in known])
 
 
 def image(cloud: Cloud, name: str) -> str:
@@ -125,13 +125,19 @@ def _list(cloud: Cloud, said: argparse.Namespace) -> int:
 
 def every(cloud: Cloud, query: dict[str, Any]) -> list[dict[str, Any]]:
     """All servers that match, page after page."""
+    return _pages(cloud, "servers", f"/servers/detail?{urlencode(query)}")
+
+
+def _pages(cloud: Cloud, what: str, path: str) -> list[dict[str, Any]]:
+    """A list of the compute API to its end."""
     found: list[dict[str, Any]] = []
-    rest = urlencode(query)
+    rest = path
     while rest:
-        page = cloud.compute("GET", f"/servers/detail?{rest}")
-        found += page["servers"]
-        links = {link["rel"]: link["href"] for link in page.get("servers_links", ())}
-        rest = links.get("next", "").partition("?")[2]
+        page = cloud.compute("GET", rest)
+        found += page[what]
+        links = {link["rel"]: link["href"] for link in page.get(f"{what}_links", ())}
+        more = links.get("next", "").partition("?")[2]
+        rest = f"{path.partition('?')[0]}?{more}" if more else ""
     return found
 
 
