@@ -89,6 +89,23 @@ def test_time_goes_on_though_nothing_happens(eyes: Eyes) -> None:
         eyes.page.wait_for_function(f"one => one.textContent === '{expected}'", arg=shown)
 
 
+def test_a_filter_that_is_refused_is_still_there_to_be_mended(
+    eyes: Eyes, boot: Callable[[str], str]
+) -> None:
+    boot("findable")
+    indexed(eyes.server, "findable")
+    eyes.log_in()
+    eyes.sees("Attention")
+    for page in ("fleet/server?name=[", "fleet/server?name=[&q=findable"):
+        eyes.at(page)
+        eyes.page.reload()
+        eyes.page.wait_for_selector(".trouble:has-text('regular expression')")
+        assert eyes.page.input_value("input[name=name]") == "["
+    eyes.page.fill("input[name=name]", "find")
+    eyes.page.click("button:text-is('Filter')")
+    eyes.page.wait_for_selector("td a:text-is('findable')")
+
+
 def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "held")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})

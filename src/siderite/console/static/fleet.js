@@ -108,7 +108,10 @@ export async function fleet(kind = "node", query = "") {
   more.addEventListener("click", next);
   const watcher = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting) && !more.disabled) next(); }, { rootMargin: "600px" });
   const table = h("table", { class: `fleet ${kind}s` }, h("thead", {}, h("tr", {}, h("th", { class: "tick" }, all), way.columns.map((name) => h("th", { scope: "col" }, name)))));
-  await next();
+  let refused = null;
+  // A filter that is refused is still there to be mended.
+  try { await next(); } catch (problem) { if (problem.status !== 400 && !(problem instanceof SyntaxError)) throw problem; refused = problem.message; }
+  if (refused) return [h("h1", {}, way.title), facets(kind, way, asked, sought), h("div", { class: "trouble", role: "alert" }, refused)];
   return [
     h("h1", {}, way.title), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen, many) : null, h("p", { class: "count" }, count),
     total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : way.none), more,
