@@ -2,8 +2,12 @@
 
 import asyncio
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
+
+import httpx
+import pytest
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
@@ -39,14 +43,19 @@ async def _end(there: Server, images: GlanceImages) -> None:
     assert answer.status_code == 204, answer
 
 
+def _image(there: Server, data: bytes) -> str:
+    """An image of theirs with this data."""
+    record = {"name": "i", "disk_format": "raw", "container_format": "bare", "os_distro": "x"}
+    made = there.api.post("/image/v2/images", json=record, headers=there.headers()).json()
+    typed = {**there.headers(), "content-type": "application/octet-stream"}
+    there.api.put(f"/image/v2/images/{made['id']}/file", content=data, headers=typed)
+    return str(made["id"])
+
+
 def test_servers_here_use_tokens_and_images_from_there(tmp_path: Path) -> None:
     with running_server(tmp_path) as there:
         data = b"disk" * 100_000
-        record = {"name": "i", "disk_format": "raw", "container_format": "bare", "os_distro": "x"}
-        made = there.api.post("/image/v2/images", json=record, headers=there.headers()).json()
-        typed = {**there.headers(), "content-type": "application/octet-stream"}
-        there.api.put(f"/image/v2/images/{made['id']}/file", content=data, headers=typed)
-        asyncio.run(_story(tmp_path, there, made["id"], data))
+        asyncio.run(_story(tmp_path, there, _image(there, data), data))
 
 
 async def _story(tmp_path: Path, there: Server, image: str, data: bytes) -> None:
@@ -88,3 +97,83 @@ async def _story(tmp_path: Path, there: Server, image: str, data: bytes) -> None
         gone = await images.make("gone", {}, token=None, project="p")
         await images.discard(gone)
         assert await images.show(gone, token=None, project=None) is None
+
+
+def test_a_fetched_image_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, list[str]]] = []
+    real = os.fsync
+
+    def fsync(fd: int) -> None:
+        path = Path(f"/proc/self/fd/{fd}").readlink()
+        if "image-cache" in path.parts:
+            folder = path if path.is_dir() else path.parent
+            seen.append((path.suffix, [file.suffix for file in folder.iterdir()]))
+        real(fd)
+
+    async def story(there: Server, image: str) -> None:
+        async with running(tmp_path / "here", work=True, **_options(there)) as here:
+            images = here.program.app._services["compute"].images
+            monkeypatch.setattr(os, "fsync", fsync)
+            path = await _until(lambda: images.local(image))
+            assert seen == [(".part", [".part"]), ("", [path.suffix])]
+
+    with running_server(tmp_path) as there:
+        asyncio.run(story(there, _image(there, b"disk")))
+
+
+def test_a_snapshot_is_sent_again_when_our_token_ends_or_the_service_there_falters(
+    tmp_path: Path,
+) -> None:
+    """Its data took minutes to copy; it is not given up for what is over in a moment."""
+
+    async def story(there: Server) -> None:
+        async with running(tmp_path / "here", work=True, **_options(there)) as here:
+            images = here.program.app._services["compute"].images
+            source = tmp_path / "disk"
+            source.write_bytes(b"disk" * 1000)
+            ended: list[str] = []
+
+            async def end_token(request: httpx.Request) -> None:
+                if request.method == "PUT" and not ended:
+                    ended.append(request.method)
+                    await _end(there, images)
+
+            async def falter(answer: httpx.Response) -> None:
+                if answer.request.method not in ("GET", *ended):
+                    ended.append(answer.request.method)
+                    answer.status_code = 503
+
+            images._http.event_hooks = {"request": [end_token]}
+            snap = await images.make("snap", {}, token=None, project=None)
+            assert await _until(lambda: images.store(snap, source, "raw")) == Done()
+            assert ended == ["PUT"]
+
+            ended[:] = ["POST"]
+            images._http.event_hooks = {"response": [falter]}
+            snap = await images.make("snap", {}, token=None, project=None)
+            assert await _until(lambda: images.store(snap, source, "raw")) == Done()
+            assert ended == ["POST", "PATCH", "PUT"]
+            shown = await images.show(snap, token=None, project=None)
+            assert (shown.status, shown.size) == ("active", 4000)
+
+    with running_server(tmp_path) as there:
+        asyncio.run(story(there))
+
+
+def test_a_disk_here_that_fails_is_not_said_to_be_the_image_service(tmp_path: Path) -> None:
+    async def story(there: Server, image: str) -> None:
+        async with running(tmp_path / "here", work=True, **_options(there)) as here:
+            images = here.program.app._services["compute"].images
+            images._cache.rename(tmp_path / "away")
+            outcome = await images.local(image)
+            assert isinstance(outcome, Wait) and "on its way" not in outcome.reason
+            assert "No such file" in outcome.reason and "data directory" in outcome.reason
+            assert "does not answer" not in outcome.reason
+            (tmp_path / "away").rename(images._cache)
+            path = await _until(lambda: images.local(image))
+            assert path.read_bytes() == b"disk"
+
+    with running_server(tmp_path) as there:
+        asyncio.run(story(there, _image(there, b"disk")))

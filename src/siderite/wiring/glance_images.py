@@ -2,12 +2,13 @@
 
 Records are asked for with the caller's token, or our own where there is none. Data is fetched into
 a cache in the data directory, once per image: to a file beside it that takes its name when it is
-complete and its checksum is right.
+complete, on the disk, and its checksum is right.
 """
 
 import asyncio
 import contextlib
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,13 @@ log = get_logger("glance")
 _TIMEOUT = httpx.Timeout(30.0, read=300.0)
 _AGAIN_S = 0.5
 _LATER_S = 5.0
+_MENDED_S = 30.0
+"""How soon a transfer begins anew that the disk here stopped: all of its data comes again."""
 _PIECE = 1024 * 1024
 _PATCH = "application/openstack-images-v2.1-json-patch"
 _OK, _CREATED, _NO_CONTENT, _UNAUTHORIZED, _NOT_FOUND = 200, 201, 204, 401, 404
+_AGAIN = (_UNAUTHORIZED, 408, 429)
+"""Refusals that say nothing about what was asked; 401 as our token may have ended meanwhile."""
 
 
 class GlanceImages:
@@ -123,9 +128,15 @@ class GlanceImages:
         del self._under_way[key]
         try:
             outcome: Outcome = task.result()
-        except (httpx.HTTPError, Unavailable, OSError) as why:
+        except Unavailable as why:
             log.warning("an image's transfer failed", transfer=key, error=repr(why))
-            return Wait(f"the image service does not answer: {why}", _LATER_S)
+            return Wait(why.sentence, _LATER_S)
+        except httpx.HTTPError as why:
+            log.warning("an image's transfer broke off", transfer=key, error=repr(why))
+            return Wait(_silent(why).sentence, _LATER_S)
+        except OSError as why:
+            log.error("an image's file here cannot be used", transfer=key, error=repr(why))
+            return Wait(_no_file(why), _MENDED_S)
         return outcome
 
     async def _fetch(self, image: str, path: Path, found: Image) -> Outcome:
@@ -138,9 +149,7 @@ class GlanceImages:
             ) as answer:
                 if answer.status_code == _UNAUTHORIZED:
                     self._keystone.forget_service_token(token)
-                    raise _refused(answer)
-                if answer.is_server_error:
-                    raise _refused(answer)
+                _check_passing(answer)
                 if answer.status_code != _OK:
                     return Failed(f"Image {image} cannot be fetched: {answer.status_code}.")
                 with part.open("wb") as file:
@@ -148,7 +157,7 @@ class GlanceImages:
                         await asyncio.to_thread(_written, file, data, digest)
             if found.checksum is not None and digest.hexdigest() != found.checksum:
                 return Failed(f"Image {image} came with another checksum than it should have.")
-            await asyncio.to_thread(part.rename, path)
+            await asyncio.to_thread(_keep, part, path)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 part.unlink()
@@ -160,19 +169,23 @@ class GlanceImages:
             return Failed(f"Image {image} is gone.")
         if found.status == "active":
             return Done()
+        if found.status == "saving":  # it has not noticed yet that an upload of ours broke off
+            return Wait(f"image {image} still takes an earlier upload", _LATER_S)
         formats = {"/disk_format": disk_format, "/container_format": "bare"}
         patch = [{"op": "replace", "path": path, "value": v} for path, v in formats.items()]
         changed = await self._ask(
             "PATCH", f"/images/{image}", json=patch, headers={"Content-Type": _PATCH}
         )
+        _check_passing(changed)
         if changed.status_code != _OK:
-            return Failed(_refused(changed).sentence)
+            return Failed(_not_taken(image, changed))
         answer = await self._ask(
             "PUT", f"/images/{image}/file", content=pieces(source),
             headers={"Content-Type": "application/octet-stream"},
         )  # fmt: skip
+        _check_passing(answer)
         if answer.status_code != _NO_CONTENT:
-            return Failed(_refused(answer).sentence)
+            return Failed(_not_taken(image, answer))
         return Done()
 
     async def _ask(
@@ -193,7 +206,7 @@ class GlanceImages:
                 method, self._url + path, **{**how, "headers": headers}
             )
         except httpx.HTTPError as why:
-            raise Unavailable(f"The image service does not answer: {why}; try again.") from why
+            raise _silent(why) from why
         if answer.status_code == _UNAUTHORIZED and token is None:
             self._keystone.forget_service_token(own)
         return answer
@@ -202,6 +215,51 @@ class GlanceImages:
 def _written(file: Any, data: bytes, digest: Any) -> None:
     file.write(data)
     digest.update(data)
+
+
+def _keep(part: Path, path: Path) -> None:
+    """Give a file its name once it is on the disk: after a power failure what has the name is all
+    of the image, as nobody looks at its checksum again.
+    """
+    _sync(part)
+    part.rename(path)
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _check_passing(answer: httpx.Response) -> None:
+    """Raise what may be otherwise in a moment."""
+    if answer.is_server_error or answer.status_code in _AGAIN:
+        raise _refused(answer)
+
+
+def _not_taken(image: str, answer: httpx.Response) -> str:
+    return (
+        f"The image service does not take the data of image {image}: it answered"
+        f" {answer.status_code}; its log or its quota says why."
+    )
+
+
+def _no_file(why: OSError) -> str:
+    return (
+        f"a file of the image cannot be read or written here: {why.strerror or why}; an"
+        " administrator should look at the data directory's disk"
+    )
+
+
+def _silent(why: httpx.HTTPError) -> Unavailable:
+    return Unavailable(f"The image service does not answer: {_words(why)}; try again.")
+
+
+def _words(why: httpx.HTTPError) -> str:
+    return str(why) or type(why).__name__
 
 
 def _refused(answer: httpx.Response) -> Unavailable:
