@@ -2,12 +2,15 @@
 
 It is written before the administrator is made: a process that dies in between leaves a file with
 a password that nobody has yet, and the next start writes another; never an account whose password
-is lost.
+is lost. A new password for an administrator who is there already takes the old one's place only
+once it is theirs.
 """
 
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from siderite.core.config import Config
@@ -41,9 +44,25 @@ def path(config: Config) -> Path:
 
 def write(config: Config, password: str) -> None:
     """Write it, readable by its owner alone, all of it or nothing."""
+    with changing(config, password):
+        pass
+
+
+@contextmanager
+def changing(config: Config, password: str) -> Iterator[None]:
+    """Write it to a draft beside it, and put that into its place when what is done meanwhile has
+    been done; else all stays as it was.
+    """
     # JSON is YAML, whatever is in it.
     region = config.region if config.region.isidentifier() else json.dumps(config.region)
-    _put(config, _TEXT.format(url=config.url, region=region, password=json.dumps(password)))
+    text = _TEXT.format(url=config.url, region=region, password=json.dumps(password))
+    draft = _draft(config, text)
+    try:
+        yield
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    _publish(config, draft)
 
 
 def password(config: Config) -> str | None:
@@ -64,17 +83,28 @@ def follow(config: Config) -> None:
     ours = f"auth_url: {config.url}/identity/v3\n"
     new = _AUTH_URL.sub(lambda _: ours, text, count=1)
     if new != text:
-        _put(config, new)
+        _publish(config, _draft(config, new))
 
 
-def _put(config: Config, text: str) -> None:
+def _draft(config: Config, text: str) -> Path:
     draft = path(config).with_suffix(".new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(path(config))
+    return draft
+
+
+def _publish(config: Config, draft: Path) -> None:
+    """The draft is the file, also after a power failure: the account may be made right after."""
+    place = path(config)
+    draft.replace(place)
+    folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def restore(config: Config) -> None:

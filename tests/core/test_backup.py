@@ -313,3 +313,22 @@ def test_who_lost_the_administrators_password_gets_a_new_one(tmp_path, capsys):
     assert str(tmp_path / "clouds.yaml") in capsys.readouterr().out
     assert asyncio.run(is_admins(clouds.password(config)))
     assert not asyncio.run(is_admins("forgotten"))
+
+
+def test_a_new_password_that_is_nobodys_does_not_replace_the_one_in_use(tmp_path):
+    config = Config(data=str(tmp_path), admin_password="in use")
+
+    async def started():
+        await (await wiring.build(config)).close()
+
+    asyncio.run(started())
+    assert clouds.password(config) == "in use"
+    dies = (
+        "import os, sys; from siderite.cli.main import main;"
+        "from siderite.identity.usecases.users import Users;"
+        "Users._swap = lambda *_, **__: os._exit(9); main(sys.argv[1:])"
+    )
+    words = [sys.executable, "-c", dies, "admin-password", "--data", tmp_path]
+    killed = subprocess.run(words, check=False)
+    assert killed.returncode == 9
+    assert clouds.password(config) == "in use"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from siderite import clouds
 from siderite.core.config import Config
+from siderite.core.errors import SideriteError
 from siderite.core.store import open_store
 from siderite.core.store.backup import DATABASE
 from siderite.core.store.backup import CannotBackUp
@@ -89,8 +90,10 @@ async def new_admin_password(config: Config) -> Path:
         if not found:
             raise CannotCopy("there is no user admin any more: another administrator must help.")
         made_up = secrets.token_urlsafe(18)
-        clouds.write(config, made_up)
-        await users.update(found[0].uuid, {"password": made_up, "enabled": True}, {})
+        with clouds.changing(config, made_up):
+            await users.update(found[0].uuid, {"password": made_up, "enabled": True}, {})
         return clouds.path(config)
+    except SideriteError as why:
+        raise CannotCopy(why.sentence) from why
     finally:
         await store.close()
