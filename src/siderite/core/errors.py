@@ -114,6 +114,11 @@ class RangeNotSatisfiable(SideriteError):
     code = "request.range"
     status = 416
 
+    def __init__(self, sentence: str | None = None, *, size: int | None = None) -> None:
+        super().__init__(sentence)
+        self.size = size
+        """How many there are, if that is known."""
+
 
 class Unreadable(SideriteError):
     """A record in the database cannot be read; mend it there, or restore a backup."""

@@ -91,12 +91,16 @@ def _part(request: Request, size: int) -> tuple[int, int, Headers]:
         return 0, size, []
     found = _RANGE.match(asked.strip())
     if found is None or found.groups() == ("", ""):
-        raise RangeNotSatisfiable("Range must be one range of bytes, such as bytes=0-1023.")
+        raise RangeNotSatisfiable(
+            "Range must be one range of bytes, such as bytes=0-1023.", size=size
+        )
     first, last = found.groups()
     if first:
         begin, end = int(first), min(int(last) + 1 if last else size, size)
     else:
         begin, end = max(size - int(last), 0), size
     if begin >= end:
-        raise RangeNotSatisfiable(f"The image has {size} bytes; the range is outside of it.")
+        raise RangeNotSatisfiable(
+            f"The image has {size} bytes; the range is outside of it.", size=size
+        )
     return begin, end, [(b"content-range", b"bytes %d-%d/%d" % (begin, end - 1, size))]

@@ -3,6 +3,7 @@
 from http import HTTPStatus
 
 from siderite.core.auth import identify
+from siderite.core.errors import RangeNotSatisfiable
 from siderite.core.errors import SideriteError
 from siderite.core.guard import Guard
 from siderite.core.http import Authenticator
@@ -57,4 +58,6 @@ class ImageService:
         response = reply({"error": body}, error.status)
         if error.status == HTTPStatus.UNAUTHORIZED:
             response.headers.append((b"www-authenticate", b'Basic realm="Siderite image"'))
+        if isinstance(error, RangeNotSatisfiable) and error.size is not None:
+            response.headers.append((b"content-range", b"bytes */%d" % error.size))
         return response
