@@ -16,6 +16,7 @@ import pytest
 from siderite.image import importing
 from siderite.image import web_download
 from siderite.image.domain.task import Hopeless
+from siderite.image.web.forms import MAX_PROPERTIES
 from siderite.image.web_download import _followed
 from tests.image.mirror import Mirror
 from tests.image.mirror import mirroring
@@ -121,6 +122,22 @@ def test_an_image_is_fetched_and_what_is_under_way_can_be_seen(
         assert (await here.ask("GET", f"/v2/tasks/{task['id']}")).status == 404
 
     run(tmp_path, mirror, story, database_url)
+
+
+def test_what_an_import_says_takes_no_place_of_the_owners_properties(
+    tmp_path: Path, mirror: Mirror
+) -> None:
+    async def story(here: World, mirror: Mirror) -> None:
+        full = {f"p{n}": "x" for n in range(MAX_PROPERTIES)}
+        image = (await here.make(**full))["id"]
+        assert (await fetch(here, image, mirror.at("/disk.img", DATA) + ".gone")).status == 202
+        assert "404" in (await until(here, image, "queued", "active"))["import_error"]
+        renamed = await here.patch(image, {"op": "replace", "path": "/name", "value": "n"})
+        assert renamed.status == 200, renamed
+        more = await here.patch(image, {"op": "add", "path": "/more", "value": "x"})
+        assert more.status == 400, more
+
+    run(tmp_path, mirror, story)
 
 
 def test_what_cannot_be_had_leaves_a_queued_image_that_says_why(

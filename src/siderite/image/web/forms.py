@@ -18,6 +18,7 @@ from siderite.image.domain.image import Image
 from siderite.image.domain.image import Visibility
 from siderite.image.domain.image import view
 from siderite.image.usecases.change import MAX_TAGS
+from siderite.image.usecases.data import IMPORT_ERROR
 
 MAX_TEXT = 255
 MAX_PROPERTIES = 128
@@ -198,9 +199,11 @@ def _property(name: str, value: Any) -> str:
 
 
 def _few(properties: dict[str, str]) -> dict[str, str]:
-    if len(properties) > MAX_PROPERTIES:
+    """Refuse too many; what we wrote there ourselves takes no place of the owner's."""
+    own = [value for name, value in properties.items() if name != IMPORT_ERROR]
+    if len(own) > MAX_PROPERTIES:
         raise Invalid(f"An image has at most {MAX_PROPERTIES} properties; remove some.")
-    if sum(map(len, properties.values())) > MAX_ALL_PROPERTIES:
+    if sum(map(len, own)) > MAX_ALL_PROPERTIES:
         raise Invalid(
             f"An image's properties have at most {MAX_ALL_PROPERTIES} characters together; remove"
             " some."
