@@ -131,6 +131,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Images that createBackup made of it, by the kind of backup, oldest first."""
     shelved_image: str | None = None
     shelved_at: str | None = None
+    soft_deleted_at: str | None = None
+    """When its deletion was asked for, if it can be restored."""
 
     # Ours: who looks after it while it is PENDING, and until when.
     keeper: str | None = None

@@ -1,5 +1,6 @@
 """Servers go: at once, or first so that they can be restored for a while."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,6 +14,9 @@ from siderite.compute.usecases import leaving
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.leaving import Left
+from siderite.core.errors import Conflict
+from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
@@ -20,12 +24,24 @@ from siderite.core.who import Who
 _MAY_BE_SHELVED = (V.SHELVED, V.SHELVED_OFFLOADED, V.ERROR)
 
 
-async def ask(ctx: Context, uuid: str, *, who: Who, cause: Cause, force: bool = False) -> Server:
-    """Have a server deleted, whatever it is doing; asking again changes nothing."""
+async def ask(
+    ctx: Context,
+    uuid: str,
+    *,
+    who: Who,
+    cause: Cause,
+    force: bool = False,
+    still: Callable[[Server], bool] = lambda _: True,
+) -> Server:
+    """Have a server deleted, whatever it is doing, if it is `still` so; asking again changes
+    nothing.
+    """
 
     async def decide(change: Change) -> Server:
         server = await find.server(ctx, uuid, who)
         acting.check_lock(server, who)
+        if not still(server):
+            raise Conflict(f"Server {uuid} is {server.state} by now; it is not deleted.")
         if server.task_state == "deleting":
             return server
         soft = (
@@ -43,14 +59,17 @@ async def ask(ctx: Context, uuid: str, *, who: Who, cause: Cause, force: bool = 
             if left is not None:  # it goes with the rest, if all goes well
                 args[leaving.KIND] = msgspec.to_builtins(left)
             return acting.begin(ctx, change, server, Ask("delete", args))
-        # It may come back: what a move left elsewhere must not wait for its end.
-        ops = [] if left is None else leaving.behind(server, left, change.now)
-        if server.counted is not None:
-            ops.append(quota.becomes(server, server.flavor))
-        changes: dict[str, Any] = {"move": None, "counted": None}
-        if server.host is not None and server.vm_state not in _MAY_BE_SHELVED:
-            changes["shelved_at"] = None  # its image is old, and its disk is what counts
-        wish = Ask("soft_delete", args, lambda *_: (changes, {}, ops))
-        return acting.begin(ctx, change, server, wish)
+        return acting.begin(ctx, change, server, _aside(server, args, left, change.now))
 
     return await ctx.door.attempt(cause, uuid, decide)
+
+
+def _aside(server: Server, args: dict[str, Any], left: Left | None, now: float) -> Ask:
+    """It may come back: what a move left elsewhere must not wait for its end."""
+    ops = [] if left is None else leaving.behind(server, left, now)
+    if server.counted is not None:
+        ops.append(quota.becomes(server, server.flavor))
+    changes: dict[str, Any] = {"move": None, "counted": None, "soft_deleted_at": iso(now)}
+    if server.host is not None and server.vm_state not in _MAY_BE_SHELVED:
+        changes["shelved_at"] = None  # its image is old, and its disk is what counts
+    return Ask("soft_delete", args, lambda *_: (changes, {}, ops))

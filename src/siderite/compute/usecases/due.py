@@ -1,5 +1,7 @@
 """What becomes due by itself."""
 
+from collections.abc import Callable
+
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
@@ -20,6 +22,9 @@ SYSTEM = Who("", "siderite", None, None, frozenset({"admin"}), system=True)
 KEPT_S = 7 * 24 * 3600.0
 """How long the record of a deleted server is kept."""
 _SOME = 100
+_PAGES = 10
+_PAUSE_S = 3600.0
+"""How long at most until what failed is tried again."""
 
 
 _RESTING = "SELECT uuid, id FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0"
@@ -38,18 +43,52 @@ async def _some(ctx: Context, state: V, after: int, also: str = "", *args: str) 
     return [str(row[0]) for row in rows], int(str(rows[-1][1])) if len(rows) == _SOME else 0
 
 
+async def _over(ctx: Context, state: V, after: int, is_over: Callable[[Server], bool]) -> Some:
+    """Of those that were set aside, the ones whose time is over. Some pages are looked at."""
+    found: list[str] = []
+    for _ in range(_PAGES):
+        rows = await ctx.door.store.fetch(
+            "SELECT id, doc FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0"
+            " AND id > ? ORDER BY id LIMIT ?",
+            (state, after, _SOME),
+        )
+        servers = SERVERS.readable(row[1] for row in rows)
+        found += [server.uuid for server in servers if server is not None and is_over(server)]
+        after = int(str(rows[-1][0])) if len(rows) == _SOME else 0
+        if found or not after:
+            break
+    return found, after
+
+
+def _is_over(ctx: Context, server: Server, began: str, time_s: float) -> bool:
+    """Whether it was set aside long enough ago: whatever else changes of it does not prolong that.
+    What failed is not tried again at once.
+    """
+    now, fault = ctx.door.clock(), server.fault
+    pause_s = min(time_s, _PAUSE_S)
+    if fault is not None and max(began, iso(now - pause_s)) < fault.created:
+        return False
+    return began <= iso(now - time_s)
+
+
 async def to_reclaim(ctx: Context, after: int = 0) -> Some:
     """Deleted servers whose time to be restored is over."""
-    interval = ctx.settings.reclaim_interval_s
-    if interval <= 0:
+    if ctx.settings.reclaim_interval_s <= 0:
         return NONE
-    before = iso(ctx.door.clock() - interval)
-    return await _some(ctx, V.SOFT_DELETED, after, " AND changed_at <= ?", before)
+    return await _over(ctx, V.SOFT_DELETED, after, lambda server: _is_lost(ctx, server))
+
+
+def _is_lost(ctx: Context, server: Server) -> bool:
+    began = server.soft_deleted_at or server.changed_at
+    return _is_over(ctx, server, began, ctx.settings.reclaim_interval_s)
 
 
 async def reclaim(ctx: Context, uuid: str) -> Server:
-    """Such a server goes for good."""
-    return await delete.ask(ctx, uuid, who=SYSTEM, cause=Cause(), force=True)
+    """Such a server goes for good, unless it was restored since it was found to be one."""
+    return await delete.ask(
+        ctx, uuid, who=SYSTEM, cause=Cause(), force=True,
+        still=lambda server: server.state == V.SOFT_DELETED and _is_lost(ctx, server),
+    )  # fmt: skip
 
 
 async def to_offload(ctx: Context, after: int = 0) -> Some:
@@ -57,8 +96,10 @@ async def to_offload(ctx: Context, after: int = 0) -> Some:
     time_s = ctx.settings.shelved_offload_time_s
     if time_s <= 0:
         return NONE
-    before = iso(ctx.door.clock() - time_s)
-    return await _some(ctx, V.SHELVED, after, " AND changed_at <= ?", before)
+    return await _over(
+        ctx, V.SHELVED, after,
+        lambda server: _is_over(ctx, server, server.shelved_at or server.changed_at, time_s),
+    )  # fmt: skip
 
 
 async def offload(ctx: Context, uuid: str) -> Server:

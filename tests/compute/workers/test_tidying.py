@@ -1,0 +1,121 @@
+"""Servers that were set aside, by shelving or deleting them, and whose time is over."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from siderite.compute.usecases import due
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.tidying import Tidying
+from tests.compute.cloud import Cloud
+from tests.compute.cloud import cloud
+from tests.compute.workers.test_pending import NO_IMAGES
+
+HOUR = 3600
+
+
+def tidy(made: Cloud) -> None:
+    """What is done every half minute."""
+    made.app.run(Tidying(Hands(made.app.app.program.compute.context, {}, NO_IMAGES)).round())
+
+
+def clock_of(made: Cloud, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Puts the clock of what comes due so many seconds forward."""
+    door = made.app.app.program.compute.context.door
+    now = door.clock
+
+    def forward(seconds: float) -> None:
+        monkeypatch.setattr(door, "clock", lambda: now() + seconds)
+
+    return forward
+
+
+def rename(made: Cloud, uuid: str) -> None:
+    """A change that has nothing to do with where the server is in its life."""
+    assert made.ask("PUT", f"/servers/{uuid}", {"server": {"name": "other"}}).status == 200
+
+
+def test_a_shelved_server_leaves_its_host_in_time_whatever_else_changes(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cloud(tmp_path, database_url, hosts=1, shelved_offload_time_s=HOUR) as made:
+        forward, uuid = clock_of(made, monkeypatch), made.boot()
+        assert made.act(uuid, "shelve").status == 202
+        made.until(uuid, "SHELVED")
+        forward(HOUR - 60)
+        rename(made, uuid)
+        tidy(made)
+        assert made.show(uuid)["status"] == "SHELVED"
+        forward(HOUR + 60)
+        tidy(made)
+        made.until(uuid, "SHELVED_OFFLOADED")
+
+
+def test_an_offload_that_fails_is_not_tried_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cloud(tmp_path, hosts=1, shelved_offload_time_s=HOUR) as made:
+        forward, uuid = clock_of(made, monkeypatch), made.boot()
+        assert made.act(uuid, "shelve").status == 202
+        made.until(uuid, "SHELVED")
+        made.script(f"server:{uuid}", fail={"destroy": "disk is stuck"})
+
+        def tries() -> int:
+            return sum(kind == "instance.shelve_offload.error" for kind, _ in made.facts(uuid))
+
+        for at, expected in ((HOUR + 60, 1), (HOUR + 120, 1), (2 * HOUR + 120, 2)):
+            forward(at)
+            tidy(made)
+            made.settled(uuid)
+            assert tries() == expected, at
+
+
+def test_a_deleted_server_goes_in_time_whatever_else_changes(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cloud(tmp_path, database_url, hosts=1, reclaim_interval_s=HOUR) as made:
+        forward, uuid = clock_of(made, monkeypatch), made.boot()
+        assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+        made.until(uuid, "SOFT_DELETED")
+        forward(HOUR - 60)
+        rename(made, uuid)
+        tidy(made)
+        assert made.show(uuid)["status"] == "SOFT_DELETED"
+        forward(HOUR + 60)
+        tidy(made)
+        made.until(uuid, "GONE")
+
+
+def test_a_server_that_is_restored_at_the_last_moment_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cloud(tmp_path, hosts=1, reclaim_interval_s=HOUR) as made:
+        forward, uuid = clock_of(made, monkeypatch), made.boot()
+        ctx = made.app.app.program.compute.context
+        assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+        made.until(uuid, "SOFT_DELETED")
+        forward(HOUR + 60)
+        found, _ = made.app.run(due.to_reclaim(ctx))
+        assert found == [uuid]
+        assert made.act(uuid, "restore").status == 202
+        made.until(uuid, "ACTIVE")
+        made.app.run(Tidying(Hands(ctx, {}, NO_IMAGES))._try(due.reclaim(ctx, uuid)))
+        assert made.settled(uuid)["status"] == "ACTIVE"
+
+
+def test_each_has_its_turn_though_the_first_ones_have_time_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due, "_SOME", 1)
+    with cloud(tmp_path, hosts=1, reclaim_interval_s=HOUR) as made:
+        forward = clock_of(made, monkeypatch)
+        young, old = made.boot(), made.boot()
+        for uuid, at in ((old, 0), (young, HOUR)):
+            forward(at)
+            assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+            made.until(uuid, "SOFT_DELETED")
+        forward(HOUR + 60)
+        tidy(made)
+        made.until(old, "GONE")
+        assert made.show(young)["status"] == "SOFT_DELETED"
