@@ -46,6 +46,9 @@ EVICTED_S = 90 * 24 * 3600.0
 """How long it is tried to remove what an evacuated server left behind."""
 
 
+_EVICTED = "evicted"
+
+
 class Evicted(msgspec.Struct, frozen=True):
     """A guest that was evacuated from a host, and may still be there when it comes back."""
 
@@ -82,7 +85,7 @@ def leaves_behind(ctx: Context, server: Server, op: str) -> Op:
     now = ctx.door.clock()
     job = Evicted(server.uuid, server.host or "", server.node or "")
     return work.add(
-        _old_place(server, job.host), "evicted", "evicted",
+        _old_place(server, job.host), _EVICTED, _EVICTED,
         job=msgspec.json.encode(job).decode(), now=now, due=now + 5.0, deadline=now + EVICTED_S,
         reason="the old host is down",
     )  # fmt: skip
@@ -95,6 +98,11 @@ def _old_place(server: Server, host: str) -> str:
 async def is_behind(ctx: Context, server: Server, host: str) -> bool:
     """Whether a host still has what the server left behind when it was evacuated from there."""
     return bool(await work.of_machine(ctx.door.store, _old_place(server, host)))
+
+
+def takes_over(server: Server, host: str) -> Sequence[Op]:
+    """What it left there is its own again."""
+    return work.drop(_old_place(server, host), _EVICTED)
 
 
 async def page(ctx: Context, where: str, args: Sequence[Value], *, limit: int) -> Sequence[Line]:

@@ -1,6 +1,7 @@
 """Steps that find a place and claim it, in the commit that moves the server on."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,8 +27,11 @@ from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.host_watch import ask_silent
 from siderite.compute.workers.steps import Told
 from siderite.core.fact import Fact
+from siderite.core.store import Op
 
 _SOME = 5
+_TIDIED_S = 120.0
+"""So long an evacuation waits for what an earlier one left where it leads."""
 
 
 class NoValidHost(Exception):
@@ -123,9 +127,7 @@ async def another_place(
     )  # fmt: skip
     if not found.ranked:
         raise NoValidHost(found)
-    at = found.ranked[0]
-    if run.kind != "evacuate":
-        at = await _tidy(hands, run.server, found)
+    at, over = await _tidy(hands, run, found)
     claim = f"{run.job.op}:new"
     ops = rows.claim(
         run.server.uuid, claim, host=at.host, node=at.node,
@@ -134,17 +136,24 @@ async def another_place(
     job = run.job.with_args(
         to={"host": at.host, "node": at.node, "driver": at.driver, "zone": at.zone}, claim=claim
     )
-    return at, Report(job=job, ops=[*turn, *ops])
+    return at, Report(job=job, ops=[*turn, *ops, *over])
 
 
-async def _tidy(hands: Hands, server: Server, found: Placement) -> Hypervisor:
+async def _tidy(hands: Hands, run: Run, found: Placement) -> tuple[Hypervisor, Sequence[Op]]:
     """The best of some places that have nothing of the server from before an evacuation: that is
     removed as soon as its host is back, and must not be taken for what comes now.
+
+    To remove it, the host where the server is may have to be asked. One that is to leave there as
+    that is down does not wait for it for ever: it takes over what there is, which is then nobody
+    else's to remove.
     """
     for at in found.ranked[:_SOME]:
-        if not await migrations.is_behind(hands.ctx, server, at.host):
-            return at
-    raise NotYet(f"what an evacuation left on host {found.ranked[0].host} is to be removed first")
+        if not await migrations.is_behind(hands.ctx, run.server, at.host):
+            return at, ()
+    at = found.ranked[0]
+    if run.kind == "evacuate" and hands.ctx.door.clock() >= run.held.created_at + _TIDIED_S:
+        return at, migrations.takes_over(run.server, at.host)
+    raise NotYet(f"what an evacuation left on host {at.host} is to be removed first")
 
 
 def moves_to(run: Run) -> dict[str, Any]:

@@ -1,0 +1,99 @@
+"""Servers that flee to a host that they have fled from before."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from siderite.compute.domain.power import Power
+from siderite.compute.workers import placing
+from siderite.core.store import Op
+from tests.compute.cloud import Cloud
+from tests.compute.cloud import cloud
+from tests.compute.workers.moves import claims
+from tests.compute.workers.moves import home_of
+from tests.compute.workers.moves import until
+
+BEHIND = "SELECT 1 FROM work WHERE lane = 'evicted' AND machine LIKE ? || '@%'"
+FIRST = "removed first"
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Cloud]:
+    """A cloud of two hosts."""
+    with cloud(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def down(made: Cloud, host: str) -> Iterator[None]:
+    """The host is said to be down, and does not answer."""
+    services = made.ask("GET", "/os-services", version=53).json["services"]
+    path = next(f"/os-services/{one['id']}" for one in services if one["host"] == host)
+    made.script(f"host:{host}", unreachable=True)
+    assert made.ask("PUT", path, {"forced_down": True}, version=53).status == 200
+    yield
+    made.guests.scripts.set(f"host:{host}", None)
+    assert made.ask("PUT", path, {"forced_down": False}, version=53).status == 200
+
+
+def tidy_up(made: Cloud, *, in_s: float = 0.0) -> None:
+    """What evacuations left is looked for now, or after a while."""
+    store, now = made.app.app.program.store, made.app.app.program.compute.context.door.clock()
+    op = Op("UPDATE work SET due = ? WHERE lane = 'evicted'", (now + in_s,))
+    made.app.run(store.commit([op]))
+
+
+def fled(made: Cloud) -> tuple[str, str, str]:
+    """A server that was evacuated, the host that it left itself behind on, and where it is."""
+    uuid = made.boot()
+    home = home_of(made, uuid)
+    with down(made, home):
+        assert made.act(uuid, "evacuate", {}, version=94).status == 200
+        made.until(uuid, "ACTIVE")
+        tidy_up(made, in_s=3600.0)
+    assert sorted(made.guests.where(uuid)) == sorted([home, home_of(made, uuid)])
+    return uuid, home, home_of(made, uuid)
+
+
+def test_what_is_left_where_a_server_flees_to_is_removed_before_it_comes(two: Cloud) -> None:
+    uuid, first, second = fled(two)
+    two.guests.set_power(uuid, first, Power.CRASHED)
+    with down(two, second):
+        assert two.act(uuid, "evacuate", {}, version=94).status == 200
+        two.wait(uuid, lambda seen: FIRST in (seen["wait_reason"] or ""))
+        assert claims(two, uuid) == [second]
+        tidy_up(two)
+        two.until(uuid, "ACTIVE")
+        assert home_of(two, uuid) == first
+        assert two.guests.seen(uuid, first).power is Power.RUNNING, "it was made anew"
+    tidy_up(two)
+    until(two, uuid, BEHIND, 0)
+    assert two.guests.where(uuid) == [first]
+
+
+def test_a_place_without_anything_left_is_preferred(two: Cloud) -> None:
+    uuid, _, second = fled(two)
+    third = two.add_host()
+    for _ in range(3):
+        two.boot(host=third)  # so that there is more room where something is left
+    with down(two, second):
+        assert two.act(uuid, "evacuate", {}, version=94).status == 200
+        two.until(uuid, "ACTIVE")
+        assert home_of(two, uuid) == third
+
+
+def test_what_cannot_be_removed_in_time_is_taken_over_and_not_removed_later(
+    two: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing, "_TIDIED_S", 0.0)
+    uuid, first, second = fled(two)
+    with down(two, second):
+        assert two.act(uuid, "evacuate", {}, version=94).status == 200
+        two.until(uuid, "ACTIVE")
+        assert home_of(two, uuid) == first
+        until(two, uuid, BEHIND, 1)  # only on the second
+    tidy_up(two)
+    until(two, uuid, BEHIND, 0)
+    assert two.guests.where(uuid) == [first]
