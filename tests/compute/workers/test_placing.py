@@ -119,13 +119,32 @@ def test_zones_and_aggregates_decide_where(lite: Cloud) -> None:
     lite.ask("POST", f"/os-aggregates/{number}/action", {"remove_host": {"host": host}})
 
 
+def _shown(cloud: Cloud, node: str) -> dict[str, Any]:
+    """A hypervisor as elder and our own versions of the API show it."""
+    shown: dict[str, Any] = {}
+    for version in (87, 900):
+        path = f"/os-hypervisors/detail?hypervisor_hostname_pattern={node}"
+        (one,) = cloud.ask("GET", path, version=version).json["hypervisors"]
+        shown |= one
+    return shown
+
+
 def test_bare_metal_goes_to_a_node_of_its_class_and_takes_it_whole(lite: Cloud) -> None:
     node = lite.add_host("metal-1", resource_class="CUSTOM_GOLD", traits="CUSTOM_FAST")
     flavor = lite.make_flavor(vcpus=64, ram=262144)
     specs = {"resources:CUSTOM_GOLD": "1", "trait:CUSTOM_FAST": "required"}
     lite.ask("POST", f"/flavors/{flavor}/os-extra_specs", {"extra_specs": specs})
+    before = _shown(lite, node)
     first = lite.boot(flavorRef=flavor)
     assert lite.show(first)["OS-EXT-SRV-ATTR:host"] == node
+    after = _shown(lite, node)
+    for what in ("vcpus", "memory_mb", "local_gb"):
+        assert (before[f"{what}_used"], after[f"{what}_used"]) == (0, after[what])
+    assert (after["free_ram_mb"], after["free_disk_gb"]) == (0, 0)
+    for what, size in (("vcpus", "vcpus"), ("ram_mib", "memory_mb"), ("disk_gib", "local_gb")):
+        whole = after[size]
+        assert before["room"][what] == {"limit": whole, "used": 0}
+        assert after["room"][what] == {"limit": whole, "used": whole}
     second = lite.create(flavorRef=flavor)
     assert lite.until(second, "ERROR")["refusals"] == {node: "in use: by another server"}
 

@@ -38,6 +38,15 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """What a server takes of a hypervisor node."""
+
+    vcpus: int
+    ram_mib: int
+    disk_gib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hypervisor:
     """A hypervisor node: what it offers, and what is claimed of it. Limits have the host's
     overcommitment in them; `vcpus`, `ram_mib` and `disk_gib` do not.
@@ -78,14 +87,19 @@ class Hypervisor:
         """Whether its host was heard of lately."""
         return not self.forced_down and now - self.seen_at <= patience_s
 
+    @property
+    def limits(self) -> Amount:
+        """What can be claimed of it; a node that is given out whole is not overcommitted."""
+        if self.resource_class is not None:
+            return Amount(self.vcpus, self.ram_mib, self.disk_gib)
+        return Amount(self.vcpus_limit, self.ram_limit, self.disk_limit)
 
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """What a server takes of a hypervisor node."""
-
-    vcpus: int
-    ram_mib: int
-    disk_gib: int
+    @property
+    def used(self) -> Amount:
+        """What is taken of it; all, of a node that is given out whole and has a server."""
+        if self.resource_class is not None and self.servers:
+            return self.limits
+        return Amount(self.vcpus_used, self.ram_used, self.disk_used)
 
 
 def carries(server: str) -> str:

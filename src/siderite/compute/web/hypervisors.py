@@ -76,26 +76,26 @@ def _full(found: Shown, version: int) -> dict[str, Any]:
 
 def _how_much(found: Shown) -> dict[str, dict[str, int]]:
     """What can be claimed of it, overcommitment included, and what has been."""
-    one = found.hypervisor
+    limits, used = found.hypervisor.limits, found.hypervisor.used
     return {
-        "vcpus": {"limit": one.vcpus_limit, "used": one.vcpus_used},
-        "ram_mib": {"limit": one.ram_limit, "used": one.ram_used},
-        "disk_gib": {"limit": one.disk_limit, "used": one.disk_used},
+        "vcpus": {"limit": limits.vcpus, "used": used.vcpus},
+        "ram_mib": {"limit": limits.ram_mib, "used": used.ram_mib},
+        "disk_gib": {"limit": limits.disk_gib, "used": used.disk_gib},
     }
 
 
 def _statistics(found: Shown) -> dict[str, int]:
-    one = found.hypervisor
+    one, used = found.hypervisor, found.hypervisor.used
     return {
         "vcpus": one.vcpus,
-        "vcpus_used": one.vcpus_used,
+        "vcpus_used": used.vcpus,
         "memory_mb": one.ram_mib,
-        "memory_mb_used": one.ram_used,
-        "free_ram_mb": one.ram_mib - one.ram_used,
+        "memory_mb_used": used.ram_mib,
+        "free_ram_mb": one.ram_mib - used.ram_mib,
         "local_gb": one.disk_gib,
-        "local_gb_used": one.disk_used,
-        "free_disk_gb": one.disk_gib - one.disk_used,
-        "disk_available_least": one.disk_gib - one.disk_used,
+        "local_gb_used": used.disk_gib,
+        "free_disk_gb": one.disk_gib - used.disk_gib,
+        "disk_available_least": one.disk_gib - used.disk_gib,
         "running_vms": one.servers,
         "current_workload": 0,
     }
