@@ -1,4 +1,6 @@
-"""Servers that flee to a host that they have fled from before."""
+"""Servers of hosts that are down: those that flee, back to where they came from too, and those that
+are deleted.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,3 +99,33 @@ def test_what_cannot_be_removed_in_time_is_taken_over_and_not_removed_later(
     tidy_up(two)
     until(two, uuid, BEHIND, 0)
     assert two.guests.where(uuid) == [first]
+
+
+def test_a_server_of_a_host_that_is_gone_for_good_can_be_deleted_and_then_the_host(
+    two: Cloud,
+) -> None:
+    uuid, used = two.boot(), two.ask("GET", "/limits").json
+    home = home_of(two, uuid)
+    services = two.ask("GET", "/os-services", version=53).json["services"]
+    path = next(f"/os-services/{one['id']}" for one in services if one["host"] == home)
+    two.script(f"host:{home}", unreachable=True)
+    assert two.ask("DELETE", f"/servers/{uuid}").status == 204
+    two.wait(uuid, lambda seen: home in (seen["wait_reason"] or ""))
+    assert two.ask("DELETE", path, version=53).status == 409
+    assert two.ask("PUT", path, {"forced_down": True}, version=53).status == 200
+    two.until(uuid, "GONE")
+    assert two.ask("GET", "/limits").json != used, "it is not counted any more"
+    assert two.ask("DELETE", path, version=53).status == 204
+
+
+def test_what_was_deleted_while_its_host_was_down_goes_when_that_is_back(two: Cloud) -> None:
+    uuid = two.boot()
+    home = home_of(two, uuid)
+    with down(two, home):
+        assert two.ask("DELETE", f"/servers/{uuid}").status == 204
+        two.until(uuid, "GONE")
+        tidy_up(two)
+        assert two.guests.where(uuid) == [home]
+    tidy_up(two)
+    until(two, uuid, BEHIND, 0)
+    assert two.guests.where(uuid) == []

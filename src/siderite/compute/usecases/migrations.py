@@ -43,14 +43,16 @@ _ACTIONS = {
     FORCE: ("live_migration_force_complete", "compute_live_migration_force_complete"),
 }
 EVICTED_S = 90 * 24 * 3600.0
-"""How long it is tried to remove what an evacuated server left behind."""
+"""How long it is tried to remove what a server left behind on a host that is down."""
 
 
 _EVICTED = "evicted"
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """A guest that was evacuated from a host, and may still be there when it comes back."""
+    """A guest that was evacuated from a host that is down, or deleted there, and may still be there
+    when the host comes back.
+    """
 
     server: str
     host: str
@@ -80,12 +82,14 @@ def becomes(ctx: Context, migration: str, status: str) -> Op:
     return rows.migration_becomes(migration, status, iso(ctx.door.clock()))
 
 
-def leaves_behind(ctx: Context, server: Server, op: str) -> Op:
-    """The work that removes an evacuated guest from its old host when that is back."""
+def leaves_behind(ctx: Context, server: Server, host: str, node: str) -> Op:
+    """The work that removes a guest that was evacuated or deleted from its old host when that is
+    back.
+    """
     now = ctx.door.clock()
-    job = Evicted(server.uuid, server.host or "", server.node or "")
+    job = Evicted(server.uuid, host, node)
     return work.add(
-        _old_place(server, job.host), _EVICTED, _EVICTED,
+        _old_place(server, host), _EVICTED, _EVICTED,
         job=msgspec.json.encode(job).decode(), now=now, due=now + 5.0, deadline=now + EVICTED_S,
         reason="the old host is down",
     )  # fmt: skip

@@ -9,6 +9,8 @@ from siderite.compute.domain import facts
 from siderite.compute.domain.job import ActionEvent
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.placement import Placement
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.server import Fault
@@ -16,6 +18,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases import interrupting
 from siderite.compute.usecases import leaving
+from siderite.compute.usecases import migrations
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.leaving import Left
@@ -37,6 +40,8 @@ from siderite.compute.workers.steps import asking
 from siderite.core.fact import Fact
 from siderite.core.times import iso
 
+_BEHIND = "behind"
+"""Of a deletion's work: hosts and nodes that a guest is left on, as they are down."""
 _spawn = asking(lambda driver, at, guest, run: driver.life.spawn(at, guest, run.job.token))
 
 
@@ -123,25 +128,48 @@ BUILD = Plan((place_new, _spawn), end=_made, fail=_not_made, no_host=_nowhere)
 
 async def destroy_everywhere(hands: Hands, run: Run) -> Told:
     """Leave nothing of the guest on any host where it has a claim."""
+    return await _destroy(hands, run, for_good=False)
+
+
+async def _destroy_for_good(hands: Hands, run: Run) -> Told:
+    """The same of a server that is deleted. What is on a host that an administrator has forced down
+    is removed when that is back, which may be never.
+    """
+    return await _destroy(hands, run, for_good=True)
+
+
+async def _destroy(hands: Hands, run: Run, *, for_good: bool) -> Told:
     left_to: NotOurs | None = None
-    gone = list(run.job.args.get("gone", ()))
+    gone, behind = list(run.job.args.get("gone", ())), list(run.job.args.get(_BEHIND, ()))
     for slot, host, node, _ in await rows.claims(hands.ctx.door.store, run.server.uuid):
         if slot in gone:
             continue
+        known = await hands.host(host) if for_good else None
+        may_stay = known is not None and known.forced_down
         try:
-            place = await place_of(hands, host)
+            outcome = await _destroyed(hands, run, (slot, host, node))
         except NotOurs as why:
-            left_to = why
-            continue
-        if not isinstance(place, Failed):  # a host that was removed keeps nothing of ours
-            guest = guest_of(hands, run.server, node=node)
-            outcome = await place.driver.life.destroy(place.at, guest, f"{run.job.op}/{slot}")
-            if not isinstance(outcome, Done):
-                return outcome
+            if not may_stay:
+                left_to = why
+                continue
+            outcome = Wait(str(why), 0.0)
+        if isinstance(outcome, Wait) and may_stay:
+            behind.append((host, node))
+        elif not isinstance(outcome, Done):
+            return outcome
         gone.append(slot)
     if left_to is not None:
-        raise NotOurs(left_to.host, gone=gone)
-    return Report()
+        raise NotOurs(left_to.host, **{"gone": gone, _BEHIND: behind})
+    return Report(job=run.job.with_args(**{_BEHIND: behind})) if behind else Report()
+
+
+async def _destroyed(hands: Hands, run: Run, at: tuple[str, str, str]) -> Outcome:
+    slot, host, node = at
+    place = await place_of(hands, host)
+    if isinstance(place, Failed):
+        return Done()  # a host that was removed keeps nothing of ours
+    guest = guest_of(hands, run.server, node=node)
+    return await place.driver.life.destroy(place.at, guest, f"{run.job.op}/{slot}")
 
 
 async def _discard(hands: Hands, run: Run) -> None:
@@ -169,6 +197,10 @@ async def _gone(hands: Hands, run: Run, told: Report) -> Report:
             *await free_all(hands, server),
             rows.give_addresses(server.uuid),
             quota.give_back(server),
+            *(
+                migrations.leaves_behind(hands.ctx, server, host, node)
+                for host, node in run.job.args.get(_BEHIND, ())
+            ),
             *(() if server.move is None else (leaving.settled(server.move, "confirmed", at),)),
         ],
         ends=True,
@@ -191,7 +223,7 @@ async def _not_gone(hands: Hands, run: Run, why: Failed) -> Report:
     return replace(told, ops=[*told.ops, *ops], changes=changes)
 
 
-DELETE = Plan((destroy_everywhere,), end=_gone, fail=_not_gone)
+DELETE = Plan((_destroy_for_good,), end=_gone, fail=_not_gone)
 
 
 async def _switched_off(hands: Hands, run: Run) -> Told:

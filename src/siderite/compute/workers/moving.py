@@ -303,12 +303,15 @@ def _runs_after(run: Run) -> bool:
 
 async def _evacuated(hands: Hands, run: Run, told: Report) -> Report:
     arrived = await came(hands, run, told)
-    runs = _runs_after(run)
+    old, runs = run.server, _runs_after(run)
     power = int(Power.RUNNING if runs else Power.SHUTDOWN)
     return replace(
         arrived, event=Event.DONE if runs else Event.DONE_STOPPED,
         changes={**arrived.changes, "power_state": power},
-        ops=[*arrived.ops, migrations.leaves_behind(hands.ctx, run.server, run.job.op)],
+        ops=[
+            *arrived.ops,
+            migrations.leaves_behind(hands.ctx, old, old.host or "", old.node or ""),
+        ],
     )  # fmt: skip
 
 

@@ -82,7 +82,9 @@ class Tidying:
 
 
 class EvictedWork:
-    """The handler of what evacuated servers left behind: gone as soon as the old host is back."""
+    """The handler of what servers left behind that were evacuated or deleted: gone as soon as the
+    old host is back.
+    """
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
@@ -93,7 +95,7 @@ class EvictedWork:
         job = msgspec.json.decode(held.job, type=Evicted)
         server = await progress.load(ctx, job.server)
         is_late = ctx.door.clock() >= held.deadline
-        if server is None or server.host == job.host or is_late:
+        if server is None or is_late or (server.host == job.host and not server.deleted):
             await progress.abandon(ctx, held)
             return
         try:
@@ -107,7 +109,8 @@ class EvictedWork:
         await due.later(ctx, held, outcome.reason, _AGAIN_S)
 
     async def _remove(self, held: Work, job: Evicted, server: Server) -> Outcome:
-        waits = await apart(self._hands, job.host, server.host)
+        at = None if server.deleted else server.host
+        waits = await apart(self._hands, job.host, at)
         if waits is not None:
             return waits
         place = await place_of(self._hands, job.host)
@@ -115,7 +118,7 @@ class EvictedWork:
             return Done()  # a host that was removed keeps nothing of ours
         guest = guest_of(self._hands, server, node=job.node)
         token = f"{held.machine}/evicted"
-        home = await place_of(self._hands, server.host)
+        home = await place_of(self._hands, at)
         if isinstance(home, Failed):
             return await place.driver.life.destroy(place.at, guest, token)
         return await place.driver.life.leave(place.at, guest, home.at, token)
