@@ -177,3 +177,21 @@ def test_a_disk_here_that_fails_is_not_said_to_be_the_image_service(tmp_path: Pa
 
     with running_server(tmp_path) as there:
         asyncio.run(story(there, _image(there, b"disk")))
+
+
+def test_what_no_host_asked_for_in_a_while_leaves_the_cache(tmp_path: Path) -> None:
+    async def story(there: Server, first: str, second: str) -> None:
+        options = _options(there) | {"image_cache_keep_s": 3600}
+        async with running(tmp_path / "here", work=True, **options) as here:
+            images = here.program.app._services["compute"].images
+            old, used = [await _until(lambda one=one: images.local(one)) for one in (first, second)]
+            now = old.stat().st_mtime
+            for path in (old, used):
+                os.utime(path, (now - 4000, now - 4000))
+            assert await images.local(second) == used
+            assert images.prune(now) == 1
+            assert list(old.parent.iterdir()) == [used]
+            assert (await _until(lambda: images.local(first))).read_bytes() == b"one"
+
+    with running_server(tmp_path) as there:
+        asyncio.run(story(there, _image(there, b"one"), _image(there, b"two")))

@@ -140,7 +140,9 @@ class Config:
         0, "How long a deleted server can be restored; 0: it is gone at once."
     )
     image_cache_keep_s: int = _option(
-        86400, "How long a host keeps an image that no guest stands on; 0: for ever."
+        86400,
+        "How long a host keeps an image that no guest stands on, and image-cache one that no host"
+        " asked for; 0: for ever.",
     )
     pending_timeout_s: float = _option(
         0.0, "How long a server may be PENDING before it is an ERROR; 0: for ever."

@@ -2,7 +2,7 @@
 
 Records are asked for with the caller's token, or our own where there is none. Data is fetched into
 a cache in the data directory, once per image: to a file beside it that takes its name when it is
-complete, on the disk, and its checksum is right.
+complete, on the disk, and its checksum is right. What nobody asked for in a while leaves it.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
+from siderite.core.clock import now
 from siderite.core.errors import Unavailable
 from siderite.core.ids import is_uuid
 from siderite.core.ids import new_uuid
@@ -35,6 +36,7 @@ _AGAIN_S = 0.5
 _LATER_S = 5.0
 _MENDED_S = 30.0
 """How soon a transfer begins anew that the disk here stopped: all of its data comes again."""
+_LOOK_S = 3600.0
 _PIECE = 1024 * 1024
 _PATCH = "application/openstack-images-v2.1-json-patch"
 _OK, _CREATED, _NO_CONTENT, _UNAUTHORIZED, _NOT_FOUND = 200, 201, 204, 401, 404
@@ -45,10 +47,11 @@ _AGAIN = (_UNAUTHORIZED, 408, 429)
 class GlanceImages:
     """An `ImageSource` and the drivers' `ImageFiles`, over HTTP."""
 
-    def __init__(self, url: str, keystone: Keystone, cache: Path) -> None:
+    def __init__(self, url: str, keystone: Keystone, cache: Path, *, keep_s: float = 0) -> None:
         self._url = url.rstrip("/").removesuffix("/v2") + "/v2"
         self._keystone = keystone
         self._cache = cache
+        self._keep_s = keep_s
         self._http = httpx.AsyncClient(timeout=_TIMEOUT)
         self._under_way: dict[str, asyncio.Task[Any]] = {}
         cache.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -61,6 +64,24 @@ class GlanceImages:
             await asyncio.Event().wait()
         finally:
             await self._http.aclose()
+
+    async def tidy(self) -> None:
+        """For ever, if it is wanted: look for what can leave the cache."""
+        while self._keep_s > 0:
+            try:
+                removed = await asyncio.to_thread(self.prune, now())
+                if removed:
+                    log.info("removed cached images", images=removed)
+            except OSError as why:
+                log.error("cannot tidy up cached images", error=repr(why))
+            await asyncio.sleep(min(self._keep_s / 4, _LOOK_S))
+
+    def prune(self, at: float) -> int:
+        """Remove what nobody asked for in so long a time; how many there were."""
+        old = [file for file in self._cache.iterdir() if _used_at(file) < at - self._keep_s]
+        for file in old:
+            file.unlink(missing_ok=True)
+        return len(old)
 
     async def show(self, image: str, *, token: str | None, project: str | None) -> Image | None:
         if not is_uuid(image):
@@ -109,7 +130,7 @@ class GlanceImages:
         if found.status != "active":
             return Failed(f"Image {image} is {found.status}; it has no data to boot from.")
         path = self._cache / f"{image}.{found.checksum or 'data'}"
-        if await asyncio.to_thread(path.exists):
+        if await asyncio.to_thread(_is_there, path):
             return path
         outcome = await self._carry_on(f"get {image}", lambda: self._fetch(image, path, found))
         return path if isinstance(outcome, Done) else outcome
@@ -210,6 +231,22 @@ class GlanceImages:
         if answer.status_code == _UNAUTHORIZED and token is None:
             self._keystone.forget_service_token(own)
         return answer
+
+
+def _is_there(path: Path) -> bool:
+    """Whether it is in the cache, where its time then begins anew."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _used_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except FileNotFoundError:  # another process was faster
+        return float("inf")
 
 
 def _written(file: Any, data: bytes, digest: Any) -> None:

@@ -49,12 +49,18 @@ def image(base: Base) -> ImageRoom:
     if config.image_url and base.keystone is not None:
         from siderite.wiring.glance_images import GlanceImages
 
-        other = GlanceImages(config.image_url, base.keystone, base.data / "image-cache")
+        other = GlanceImages(
+            config.image_url, base.keystone, base.data / "image-cache",
+            keep_s=config.image_cache_keep_s,
+        )  # fmt: skip
     part = Part(
         services={"image": ImageService(ctx, transfer, guard, base.identity)},
         catalog=(CatalogEntry("image", "siderite-image", config.image_url or "/image"),),
         handlers={KIND: Imports(ctx, transfer, guard).carry_on},
-        jobs=(Singleton(base.store, "image.sweep", transfer.sweep).run,),
+        jobs=(
+            Singleton(base.store, "image.sweep", transfer.sweep).run,
+            *(() if other is None else (other.tidy,)),
+        ),
         serving=() if other is None else (other.run,),
         event_types=("image.*",),
     )
