@@ -10,6 +10,11 @@ from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.tidying import Tidying
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
+from tests.compute.workers.moves import LEFT
+from tests.compute.workers.moves import counted
+from tests.compute.workers.moves import during
+from tests.compute.workers.moves import reset
+from tests.compute.workers.moves import until
 from tests.compute.workers.test_pending import NO_IMAGES
 
 HOUR = 3600
@@ -119,3 +124,83 @@ def test_each_has_its_turn_though_the_first_ones_have_time_left(
         tidy(made)
         made.until(old, "GONE")
         assert made.show(young)["status"] == "SOFT_DELETED"
+
+
+def set_aside(made: Cloud, uuid: str) -> None:
+    """Delete it so that it can be restored."""
+    assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+    made.until(uuid, "SOFT_DELETED")
+
+
+def test_what_was_deleted_does_not_count_until_it_is_restored(
+    tmp_path: Path, database_url: str
+) -> None:
+    options = {"reclaim_interval_s": HOUR, "quota_instances": 1}
+    with cloud(tmp_path, database_url, hosts=1, **options) as made:
+        first = made.boot()
+        set_aside(made, first)
+        assert counted(made) == (0, 0)
+        second = made.boot()
+        refused = made.act(first, "restore")
+        assert (refused.status, "Quota exceeded" in str(refused.json)) == (403, True)
+        assert made.show(first)["status"] == "SOFT_DELETED"
+        set_aside(made, second)
+        assert made.act(first, "restore").status == 202
+        made.until(first, "ACTIVE")
+        assert counted(made) == (1, 512)
+        set_aside(made, first)
+        for uuid in (first, second):
+            assert made.act(uuid, "forceDelete").status == 202
+            made.until(uuid, "GONE")
+        assert counted(made) == (0, 0)
+
+
+def test_what_is_there_after_all_counts_again(tmp_path: Path) -> None:
+    with cloud(tmp_path, hosts=1, reclaim_interval_s=HOUR) as made:
+        uuid = made.boot()
+        set_aside(made, uuid)
+        reset(made, uuid)
+        assert counted(made) == (1, 512)
+        set_aside(made, uuid)
+        made.script(f"server:{uuid}", fail={"destroy": "disk is stuck"})
+        assert made.act(uuid, "forceDelete").status == 202
+        made.until(uuid, "ERROR")
+        assert counted(made) == (1, 512)
+        made.guests.scripts.set(f"server:{uuid}", None)
+        assert made.act(uuid, "forceDelete").status == 202
+        made.until(uuid, "GONE")
+        assert counted(made) == (0, 0)
+
+
+def test_a_restore_that_fails_or_is_overtaken_counts_once(tmp_path: Path) -> None:
+    with cloud(tmp_path, hosts=1, reclaim_interval_s=HOUR) as made:
+        uuid = made.boot()
+        set_aside(made, uuid)
+        made.script(f"server:{uuid}", fail={"on": "no power"})
+        assert made.act(uuid, "restore").status == 202
+        made.until(uuid, "SOFT_DELETED")
+        made.script(f"server:{uuid}", latency_s={"on": 3600.0})
+        assert made.act(uuid, "restore").status == 202
+        during(made, uuid, "restoring")
+        assert counted(made) == (1, 512)
+        assert made.act(uuid, "forceDelete").status == 202
+        made.until(uuid, "GONE")
+        assert counted(made) == (0, 0)
+
+
+def test_a_resize_that_is_undone_while_its_server_is_deleted_counts_nothing(
+    tmp_path: Path,
+) -> None:
+    with cloud(tmp_path, hosts=2, reclaim_interval_s=HOUR) as made:
+        uuid = made.boot()
+        made.script(f"server:{uuid}", latency_s={"finish": 3600.0})
+        larger = made.make_flavor(ram=2048)
+        assert made.act(uuid, "resize", {"flavorRef": larger}).status == 202
+        during(made, uuid, "resize_finish")
+        made.guests.scripts.set(f"server:{uuid}", None)
+        set_aside(made, uuid)
+        until(made, uuid, LEFT, 0)
+        assert counted(made) == (0, 0)
+        assert made.act(uuid, "restore").status == 202
+        made.until(uuid, "ACTIVE")
+        assert counted(made) == (1, made.show(uuid)["flavor"]["ram"])

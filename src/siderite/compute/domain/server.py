@@ -127,6 +127,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     move: Move | None = None
     counted: tuple[int, int] | None = None
     """The vCPUs and MiB that its project's quota counts, while they are not its flavor's."""
+    uncounted: bool = False
+    """Whether the quota does not count it: it is deleted, and can be restored."""
     backups: Mapping[str, Sequence[str]] = {}
     """Images that createBackup made of it, by the kind of backup, oldest first."""
     shelved_image: str | None = None

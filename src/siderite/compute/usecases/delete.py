@@ -64,6 +64,22 @@ async def ask(
     return await ctx.door.attempt(cause, uuid, decide)
 
 
+async def restore(ctx: Context, uuid: str, *, who: Who, cause: Cause) -> Server:
+    """Have a deleted server back, if its project may have one more."""
+
+    async def decide(change: Change) -> Server:
+        server = await find.server(ctx, uuid, who)
+        acting.check_lock(server, who)
+        acting.check_state(server, "restore", "restore")
+        counts = []
+        if server.uncounted:
+            counts.append(await quota.take(ctx, server.project_id, server.flavor, 1))
+        wish = Ask("restore", prepare=lambda *_: ({"uncounted": False}, {}, counts))
+        return acting.begin(ctx, change, server, wish)
+
+    return await ctx.door.attempt(cause, uuid, decide)
+
+
 def _aside(server: Server, args: dict[str, Any], left: Left | None, now: float) -> Ask:
     """It may come back: what a move left elsewhere must not wait for its end."""
     ops = [] if left is None else leaving.behind(server, left, now)

@@ -160,7 +160,7 @@ async def settle(
         change.tell(facts.update(server, after))
     else:
         change.put(SERVERS.hold(server))
-    if after.flavor != server.flavor and server.counted is None:
+    if after.flavor != server.flavor and server.counted is None and not server.uncounted:
         change.put(quota.becomes(server, after.flavor))
     old = None if left.move is None else left.move.old_claim
     gone = {left.slot, left.claim, old} - {after.claim}

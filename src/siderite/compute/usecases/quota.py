@@ -125,7 +125,19 @@ def becomes(server: Server, size: Flavor) -> Op:
     )
 
 
-def give_back(server: Server) -> Op:
-    """The op that counts a server that is gone."""
+def give_back(server: Server) -> list[Op]:
+    """The op that does not count a server any more, unless that is so already."""
+    if server.uncounted:
+        return []
     cores, ram_mib = server.counted_size
-    return rows.use(server.project_id, instances=-1, cores=-cores, ram_mib=-ram_mib)
+    return [rows.use(server.project_id, instances=-1, cores=-cores, ram_mib=-ram_mib)]
+
+
+def count_again(server: Server) -> list[Op]:
+    """The op that counts a server that was deleted and is there after all, unless it is counted,
+    whether or not the quota allows it: so it is.
+    """
+    if not server.uncounted:
+        return []
+    cores, ram_mib = server.counted_size
+    return [rows.use(server.project_id, instances=1, cores=cores, ram_mib=ram_mib)]

@@ -27,12 +27,13 @@ async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) 
         server = await find.server(ctx, uuid, who)
         acting.check_state(server, event, "resetState")
         by = Actor(cause.request_id, cause.user, cause.project)
-        changes: dict[str, Any] = {"by": by, "counted": None, "move": None}
+        changes: dict[str, Any] = {"by": by, "counted": None, "uncounted": False, "move": None}
         apply(change, ctx.rules, server, event, changes=changes)
         left = leaving.of(server, await interrupting.under_way(ctx, server))
         if left is not None:
             for op in leaving.behind(server, left, change.now):
                 change.put(op)
+        change.put(*quota.count_again(server))
         if server.counted is not None:
             change.put(quota.becomes(server, server.flavor))
         change.put(acting.note(ctx, change, server, "resetState"))

@@ -86,6 +86,13 @@ async def _reboot(service: "Service", request: Request, value: Any) -> Response:
     return await _simply(kind)(service, request, value)
 
 
+async def _restore(service: "Service", request: Request, value: Any) -> Response:
+    await delete.restore(
+        service.ctx, request.params[0], who=request.who, cause=service.cause(request)
+    )
+    return Response(status=202)
+
+
 async def _lock(service: "Service", request: Request, value: Any) -> Response:
     reason = None
     if request.version >= 73 and value is not None:  # noqa: PLR2004
@@ -211,7 +218,7 @@ ACTIONS: dict[str, Action] = {
     "lock": Action(_lock, keys=action_keys.LOCK),
     "unlock": Action(_unlock),
     "changePassword": Action(_change_password, keys=action_keys.CHANGE_PASSWORD),
-    "restore": Action(_simply("restore")),
+    "restore": Action(_restore),
     "forceDelete": Action(_force_delete),
     "os-resetState": Action(_reset_state, "servers:admin_action", keys=action_keys.RESET_STATE),
     "siderite-claimPending": Action(

@@ -196,7 +196,7 @@ async def _gone(hands: Hands, run: Run, told: Report) -> Report:
         ops=[
             *await free_all(hands, server),
             rows.give_addresses(server.uuid),
-            quota.give_back(server),
+            *quota.give_back(server),
             *(
                 migrations.leaves_behind(hands.ctx, server, host, node)
                 for host, node in run.job.args.get(_BEHIND, ())
@@ -212,14 +212,14 @@ async def _not_gone(hands: Hands, run: Run, why: Failed) -> Report:
     """It may yet be mended: then nothing may be left at the other end of a move."""
     await _discard(hands, run)
     told, server = await failed(hands, run, why), run.server
+    ops, changes = quota.count_again(server), {**told.changes, "uncounted": False}
     noted = run.job.args.get(leaving.KIND)
-    if noted is None:
-        return told
-    left = msgspec.convert(noted, Left)
-    ops = leaving.behind(server, left, hands.ctx.door.clock())
-    if server.counted is not None:
-        ops.append(quota.becomes(server, server.flavor))
-    changes = {**told.changes, "move": None, "counted": None}
+    if noted is not None:
+        left = msgspec.convert(noted, Left)
+        ops += leaving.behind(server, left, hands.ctx.door.clock())
+        if server.counted is not None:
+            ops.append(quota.becomes(server, server.flavor))
+        changes |= {"move": None, "counted": None}
     return replace(told, ops=[*told.ops, *ops], changes=changes)
 
 
@@ -239,8 +239,13 @@ _off = asking(
 
 
 async def _set_aside(hands: Hands, run: Run, told: Report) -> Report:
+    """It can be restored, if there is quota for it then: it is not counted any more."""
     await _discard(hands, run)
-    return await done(hands, run, told)
+    told = await done(hands, run, told)
+    return replace(
+        told, ops=[*told.ops, *quota.give_back(run.server)],
+        changes={**told.changes, "uncounted": True},
+    )  # fmt: skip
 
 
 async def _not_set_aside(hands: Hands, run: Run, why: Failed) -> Report:
