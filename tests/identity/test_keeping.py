@@ -99,3 +99,31 @@ async def test_two_administrators_do_not_take_each_other_away(here: World) -> No
     deletes = [here.call("DELETE", f"/v3/users/{one}") for one in (first, second)]
     codes = [one.status_code for one in await asyncio.gather(*deletes)]
     assert sorted(codes)[0] == 204 and sorted(codes)[1] in (401, 409), codes
+
+
+@story
+async def test_two_administrators_do_not_take_each_others_role_away(here: World) -> None:
+    first = (await here.call("GET", "/v3/users?name=admin")).json()["users"][0]["id"]
+    role = await here.role_id("admin")
+    home = (await here.call("GET", "/v3/projects?name=admin")).json()["projects"][0]["id"]
+    assert (await here.call("DELETE", f"/v3/system/users/{first}/roles/{role}")).status_code == 204
+    second = await here.new_user("second")
+    await here.give(second, "admin", home)
+    paths = [f"/v3/projects/{home}/users/{one}/roles/{role}" for one in (first, second)]
+    both = await asyncio.gather(*[here.call("DELETE", path) for path in paths])
+    codes = [one.status_code for one in both]
+    assert sorted(codes)[0] == 204 and sorted(codes)[1] in (401, 409), codes
+
+
+@story
+async def test_two_projects_with_an_administrator_each_are_not_both_disabled(here: World) -> None:
+    first = (await here.call("GET", "/v3/users?name=admin")).json()["users"][0]["id"]
+    role = await here.role_id("admin")
+    home = (await here.call("GET", "/v3/projects?name=admin")).json()["projects"][0]["id"]
+    second, other = await here.member()
+    await here.give(second, "admin", other)
+    assert (await here.call("DELETE", f"/v3/system/users/{first}/roles/{role}")).status_code == 204
+    off = {"project": {"enabled": False}}
+    both = [here.call("PATCH", f"/v3/projects/{one}", off) for one in (home, other)]
+    codes = [one.status_code for one in await asyncio.gather(*both)]
+    assert sorted(codes)[0] == 200 and sorted(codes)[1] in (401, 409), codes

@@ -1,5 +1,7 @@
 """Grants: who holds which role where. Taking a role away ends the user's tokens there."""
 
+from dataclasses import replace
+
 from siderite.core.errors import NotFound
 from siderite.core.log import get_logger
 from siderite.core.store import Lost
@@ -11,7 +13,9 @@ from siderite.identity.domain import Grant
 from siderite.identity.domain import Role
 from siderite.identity.domain import Scope
 from siderite.identity.domain import ScopeKind
+from siderite.identity.domain import User
 from siderite.identity.usecases.changes import Changes
+from siderite.identity.usecases.last_admin import ADMIN
 from siderite.identity.usecases.last_admin import spare
 from siderite.identity.usecases.projects import changed_meanwhile
 
@@ -56,13 +60,17 @@ class Grants:
 
     async def take(self, user_id: str, scope: Scope, role: Role) -> None:
         """Take a role away, and end the user's tokens there."""
-        await self._check(user_id, scope)
+        user = await self._check(user_id, scope)
         taken = (user_id, scope, role.name)
         ops = [
-            *await spare(self._store, lambda one: (one.user_id, one.scope, one.role) == taken),
+            *await spare(
+                self._store, lambda one: (one.user_id, one.scope, one.role) == taken, but=user_id
+            ),
             rows.remove_grant(user_id, scope, role.name),
             rows.remove_tokens_of_user_at(user_id, scope),
         ]
+        if role.name == ADMIN:  # who counts on this one to stay must notice (`last_admin`)
+            ops.append(rows.USERS.swap(user, replace(user, version=user.version + 1)))
         try:
             await self._store.commit(ops)
         except Lost as why:
@@ -74,8 +82,9 @@ class Grants:
             "role taken", user_id=user_id, at=scope.kind.value, to=scope.target_id, role=role.name
         )
 
-    async def _check(self, user_id: str, scope: Scope) -> None:
-        if await rows.USERS.get(self._store, user_id) is None:
+    async def _check(self, user_id: str, scope: Scope) -> User:
+        user = await rows.USERS.get(self._store, user_id)
+        if user is None:
             raise NotFound(f"There is no user {user_id[:64]!r}; list them at /v3/users.")
         if scope.kind is ScopeKind.DOMAIN and scope.target_id != DEFAULT.id:
             raise NotFound(
@@ -87,6 +96,7 @@ class Grants:
                 raise NotFound(
                     f"There is no project {scope.target_id[:64]!r}; list them at /v3/projects."
                 )
+        return user
 
 
 def not_held(role: Role) -> NotFound:
