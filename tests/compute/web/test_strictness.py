@@ -1,6 +1,7 @@
 """What is asked for is kept as asked for, or refused: nothing is taken and then forgotten."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -349,3 +350,24 @@ def test_a_zone_is_not_renamed_under_its_servers(lite: Cloud) -> None:
     assert lite.ask("POST", f"{path}/action", {"remove_host": {"host": host}}).status == 200
     assert lite.ask("DELETE", path).status == 200
     lite.ask("DELETE", f"/hosts/{host}", version="2.900")
+
+
+def test_a_snapshot_of_a_server_whose_image_says_much_can_be_changed(lite: Cloud) -> None:
+    uuid = lite.boot(imageRef=lite.make_image(**{f"p{n}": "x" for n in range(128)}))
+    metadata = {f"m{n}": "y" for n in range(128)}
+    wish: dict[str, Any] = {"name": "s", "metadata": metadata | {"one": "more"}}
+    assert lite.act(uuid, "createImage", wish).status == 400
+    wish |= {"backup_type": "daily", "rotation": 1}
+    assert lite.act(uuid, "createBackup", wish).status == 400
+    made = lite.act(uuid, "createImage", {"name": "s", "metadata": metadata})
+    assert made.status == 202, made
+    lite.settled(uuid)
+
+    def patch(op: str, name: str) -> int:
+        body = json.dumps([{"op": op, "path": f"/{name}", "value": "v"}]).encode()
+        kind = {"content-type": "application/openstack-images-v2.1-json-patch"}
+        path = f"/image/v2/images/{made.json['image_id']}"
+        return lite.app.ask("PATCH", path, body, version=None, headers=kind).status
+
+    asked = (("replace", "name"), ("replace", "m0"), ("remove", "m1"), ("add", "m2x"), ("add", "z"))
+    assert [patch(*one) for one in asked] == [200, 200, 200, 400, 400]

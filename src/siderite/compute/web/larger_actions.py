@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _IMAGE_ID, _HOST_MIGRATE, _PASSWORD_UNTIL, _STOPPED = 45, 56, 13, 95
 _ZONE = 77
+_IMAGE_METADATA = 128
 
 
 async def _image(service: "Service", request: Request, ident: str) -> Image:
@@ -197,6 +198,8 @@ async def _snapshot(
 ) -> Response:
     """An image is made that waits for its contents, then the server is asked for them."""
     ctx = service.ctx
+    if len(asked.get("metadata", {})) > _IMAGE_METADATA:
+        raise Invalid(f"An image has at most {_IMAGE_METADATA} items of metadata; give fewer.")
     server = await find.server(ctx, request.params[0], request.who)
     acting.check_state(server, kind, KINDS[kind].action)
     acting.check_place(ctx, server, KINDS[kind])

@@ -1,6 +1,7 @@
 """What callers may write of an image: at its creation, and by patches."""
 
 from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from siderite.core import jsonpatch
@@ -184,7 +185,7 @@ def patched(image: Image, found: list[Patch]) -> dict[str, Any]:
             del properties[name]
         else:
             properties[name] = _property(name, one.value)
-    return {**made, "properties": _few(properties)}
+    return {**made, "properties": _few(properties, image.properties)}
 
 
 def _property(name: str, value: Any) -> str:
@@ -198,17 +199,26 @@ def _property(name: str, value: Any) -> str:
     return value
 
 
-def _few(properties: dict[str, str]) -> dict[str, str]:
-    """Refuse too many; what we wrote there ourselves takes no place of the owner's."""
-    own = [value for name, value in properties.items() if name != IMPORT_ERROR]
-    if len(own) > MAX_PROPERTIES:
+def _few(properties: dict[str, str], before: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Refuse too many; what we wrote there ourselves takes no place of the owner's. An image that
+    has more already, as a snapshot may with those of its server's image, gets none besides.
+    """
+    count, size = _extent(properties)
+    had_count, had_size = _extent(before or {})
+    if count > max(MAX_PROPERTIES, had_count):
         raise Invalid(f"An image has at most {MAX_PROPERTIES} properties; remove some.")
-    if sum(map(len, own)) > MAX_ALL_PROPERTIES:
+    if size > max(MAX_ALL_PROPERTIES, had_size):
         raise Invalid(
             f"An image's properties have at most {MAX_ALL_PROPERTIES} characters together; remove"
             " some."
         )
     return properties
+
+
+def _extent(properties: Mapping[str, str]) -> tuple[int, int]:
+    """How many are the owner's, and how many characters they have."""
+    own = [len(value) for name, value in properties.items() if name != IMPORT_ERROR]
+    return len(own), sum(own)
 
 
 def _read_only(name: str) -> Forbidden:
