@@ -1,6 +1,7 @@
 """Every version at which a client gets to see something new, with each of the real clients."""
 
 import itertools
+import time
 from collections.abc import Callable
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -81,6 +82,9 @@ def thing(
     nodes.until_power(node, "power off")
     manager = getattr(connect("1.115"), kind.ironic)
     made = manager.create(**kind.fields(node, next(_numbers)))
+    # An allocation is looked after by durable work: what is compared must not change meanwhile.
+    while getattr(manager.get(made.uuid), "state", None) == "allocating":
+        time.sleep(0.05)
     yield kind, made.uuid
     manager.delete(made.uuid)
 
