@@ -247,6 +247,26 @@ def test_everything_moves_to_postgresql(tmp_path, postgres_url):
         asyncio.run(copy_to(config, postgres_url, told))
 
 
+def test_a_log_whose_beginning_was_pruned_moves_to_postgresql(tmp_path, postgres_url):
+    async def read(*where):
+        async with running(*where) as app:
+            events = (await app.ask("GET", "/events/v1/events")).json["events"]
+            return [(one["seq"], one["message_id"]) for one in events]
+
+    with standing(tmp_path / "a") as app:
+        for n in range(20):
+            app.make_node(name=f"n{n}")
+    database = sqlite3.connect(tmp_path / "a" / "siderite.db")
+    database.execute("DELETE FROM events WHERE seq <= 5")
+    database.commit()
+    database.close()
+    log = asyncio.run(read(tmp_path / "a"))
+    assert len(log) > 10
+    config = Config(data=str(tmp_path / "a"), admin_password=PASSWORD)
+    assert asyncio.run(copy_to(config, postgres_url, told))["events"] == len(log)
+    assert asyncio.run(read(tmp_path / "b", postgres_url)) == log
+
+
 def test_a_running_service_is_not_copied(tmp_path, postgres_url):
     with standing(tmp_path / "a"), pytest.raises(RuntimeError, match="in use by another"):
         asyncio.run(copy_to(Config(data=str(tmp_path / "a")), postgres_url, told))

@@ -50,9 +50,10 @@ async def copy(
     database = connect_read_only(source)
     try:
         _check_schema(database, source)
-        async with target.pool.acquire() as connection, connection.transaction():
+        # Not one of the pool's: what changes a whole table may take long.
+        async with target.connector.alone() as connection, connection.transaction():
             return await _copy_all(database, connection, progress, rewritten)
-    except (asyncpg.PostgresError, sqlite3.Error) as why:
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, sqlite3.Error) as why:
         raise CannotCopy(
             f"cannot copy {source}: {why}. Nothing was copied; `siderite doctor` looks at the file."
         ) from why
@@ -83,10 +84,14 @@ async def _copy_all(
         columns = list(other.columns) if other else _shared(database, table, tables[table])
         if not columns:
             continue
+        chosen = columns
+        if table == "events":
+            # Given with the row: changed afterwards, one would meet another's that is to change.
+            columns, chosen = [*columns, "id"], [*columns, "seq"]
         total = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         await _empty(connection, table, total)
         done = 0
-        for rows in _batches(database, table, columns):
+        for rows in _batches(database, table, chosen):
             try:
                 if other:
                     await connection.execute(*other.write(rows))
@@ -101,11 +106,9 @@ async def _copy_all(
         copied[table] = done
         await _go_on_counting(connection, table, columns)
     if "events" in copied:
-        await connection.execute("UPDATE events SET id = seq")
         await connection.execute(
             "UPDATE event_head SET seq = (SELECT coalesce(max(seq), 0) FROM events)"
         )
-        await _go_on_counting(connection, "events", ["id"])
     await connection.execute("UPDATE work SET owner = NULL, lease_until = NULL")
     return copied
 
