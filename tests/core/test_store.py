@@ -244,6 +244,68 @@ def test_a_full_disk_of_postgresql_is_said_until_a_commit_succeeds(postgres_url)
     asyncio.run(story())
 
 
+def test_a_statement_that_postgresql_gives_up_is_to_be_tried_again(postgres, postgres_url):
+    name = postgres_url.rpartition("/")[2]
+    postgres.sql(f"ALTER DATABASE {name} SET statement_timeout = '100ms'")
+
+    async def story():
+        async with things(postgres_url) as store, store.connector.alone() as other:
+            pids = await store.fetch("SELECT pg_backend_pid()")
+            async with other.transaction():
+                await other.execute("LOCK TABLE things")
+                with pytest.raises(Unavailable, match=r"timeout.*nothing was changed"):
+                    await store.commit([Op(INSERT, (1, "a", 1), 1)])
+                with pytest.raises(Unavailable, match="statement timeout"):
+                    await store.fetch("SELECT count(*) FROM things")
+                assert store.is_ailing
+            await store.commit([Op(INSERT, (1, "a", 1), 1)])
+            assert not store.is_ailing
+            assert await store.fetch("SELECT pg_backend_pid()") == pids, "the connection is as good"
+
+    asyncio.run(story())
+
+
+def test_a_limit_on_statements_is_none_for_a_migration(postgres, postgres_url):
+    name = postgres_url.rpartition("/")[2]
+    postgres.sql(f"ALTER DATABASE {name} SET statement_timeout = '50ms'")
+
+    async def story():
+        store = await open_store(postgres_url)
+        async with store.connector.alone() as connection:
+            await connection.execute("SELECT pg_sleep(0.2)")
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_database_that_lets_nobody_in_any_more_is_to_be_tried_again(postgres, postgres_url):
+    name = postgres_url.rpartition("/")[2]
+    postgres.sql(f"CREATE ROLE {name} LOGIN SUPERUSER PASSWORD 'first'")
+    changed = postgres_url.replace(f"siderite:{postgres.password}", f"{name}:first")
+
+    async def story():
+        async with things(changed) as store:
+            postgres.sql(
+                f"ALTER ROLE {name} PASSWORD 'second'",
+                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{name}'",
+            )
+            for _ in range(3):
+                with pytest.raises(Unavailable, match="cannot be reached"):
+                    await store.commit([Op(INSERT, (1, "a", 1), 1)])
+                await asyncio.sleep(0.3)
+            assert store.is_ailing
+            postgres.sql(f"ALTER ROLE {name} PASSWORD 'first'")
+            await asyncio.sleep(0.6)
+            await store.commit([Op(INSERT, (1, "a", 1), 1)])
+
+    try:
+        asyncio.run(story())
+    finally:
+        postgres.sql(f"REASSIGN OWNED BY {name} TO siderite", url=postgres_url)
+        postgres.sql(f"DROP OWNED BY {name}", url=postgres_url)
+        postgres.sql(f"DROP ROLE {name}")
+
+
 def test_a_second_process_is_kept_out_of_an_embedded_database(tmp_path):
     async def story():
         first = SqliteStore(f"{tmp_path}/test.db")

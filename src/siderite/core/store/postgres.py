@@ -54,14 +54,15 @@ _GONE = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,  # told that the server goes down just as it was to ask something
     asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
+    asyncpg.OperatorInterventionError,  # shuts down, starts up, ends sessions, drops the database
     asyncpg.TooManyConnectionsError,
     asyncpg.ReadOnlySQLTransactionError,  # a replica that is not promoted yet
 )
 _FULL = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError, asyncpg.PostgresIOError)
 """What its server's owner must mend, and no caller can."""
+_STOPPED = (asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError)
+"""A statement was undone because it took too long (statement_timeout, lock_timeout), or by a hand.
+"""
 _NOTIFY = "SELECT pg_notify(name, '') FROM unnest($1::text[]) AS name"
 _QUIET_S = 0.02
 """Between two signals: one stands for all that happened meanwhile."""
@@ -201,6 +202,7 @@ class PostgresStore:
 
     async def _use(self, sql: str, ask: Callable[[Any], Awaitable[Any]]) -> Any:
         """What a connection answers; an error that says so where there is none."""
+        connection = None
         try:
             connection = await self.pool.take(sql)
             is_broken = True
@@ -208,25 +210,29 @@ class PostgresStore:
                 answer = await ask(connection)
                 is_broken = False
                 return answer
-            except asyncpg.InvalidRegularExpressionError as why:
-                is_broken = False
-                raise Invalid(f"The database does not know such a pattern: {why}.") from why
-            except _FULL as why:
-                is_broken, self.is_ailing = False, True
-                raise Unavailable(
-                    f"The database cannot be used just now ({why}): nothing was changed. See to its"
-                    " server, then try again."
-                ) from why
             except asyncpg.PostgresError as why:
-                is_broken = isinstance(why, _GONE)
+                is_broken = isinstance(why, _GONE) and not isinstance(why, _STOPPED)
                 raise
             finally:
                 self.pool.give_back(connection, is_broken=is_broken)
-        except _GONE as why:
+        except asyncpg.InvalidRegularExpressionError as why:
+            raise Invalid(f"The database does not know such a pattern: {why}.") from why
+        except (*_FULL, *_STOPPED) as why:
+            self._ails(why)
+            raise Unavailable(_said(why)) from why
+        except (*_GONE, asyncpg.PostgresError) as why:
+            if connection is not None and not isinstance(why, _GONE):
+                raise  # it answered, and has a reason
             if isinstance(why, asyncpg.ReadOnlySQLTransactionError):
                 self.pool.expire()  # it was the primary: look for the new one
-            self.is_ailing = True
+            self._ails(why)
             raise Unavailable("The database cannot be reached; try again in a moment.") from why
+
+    def _ails(self, why: Exception) -> None:
+        """The database itself is in trouble: the log says once which."""
+        if not self.is_ailing:
+            log.warning("the database cannot be used", error=repr(why))
+        self.is_ailing = True
 
     def _number(self, sql: str) -> str:
         """`?` marks as `$1`, `$2` …"""
@@ -252,6 +258,18 @@ class PostgresStore:
             known = self._number(f"WITH {', '.join(parts)} SELECT {answer}")
             self._composed[key] = known
         return known
+
+
+def _said(why: Exception) -> str:
+    if isinstance(why, _STOPPED):
+        return (
+            f"The database gave a statement up ({why}): nothing was changed. Try again in a moment;"
+            " should it stay so, see to its locks, its load and statement_timeout."
+        )
+    return (
+        f"The database cannot be used just now ({why}): nothing was changed. See to its server,"
+        " then try again."
+    )
 
 
 def _call(call: Callable[[], None], *_: object) -> None:

@@ -31,6 +31,11 @@ WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)
 """
 """Compresses documents in a fraction of the time that the default takes, where the server can."""
 
+_PATIENCE = """
+SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout',
+  'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
+"""
+
 
 class Connection(asyncpg.Connection):
     """A connection that notices when the other end is gone without a word."""
@@ -87,10 +92,12 @@ class Connector:
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[Any]:
         """A connection of one's own, whose statements may take as long as they do: to change a
-        large table, or to wait for another process that does.
+        large table, or to wait for another process that does. Limits that the database's owner has
+        set are for requests.
         """
         connection = await self.connect()
         try:
+            await connection.execute(_PATIENCE, timeout=TIMEOUT_S)
             yield connection
         finally:
             connection.terminate()
