@@ -42,7 +42,7 @@ async def serving(most=100, app=small):
     """A server, and where it listens."""
     options = uvicorn.Config(
         app, http=partial(server._Http, most=most), lifespan="off", log_config=None,
-        access_log=False,
+        access_log=False, ws="websockets-sansio",
     )  # fmt: skip
     hub = SimpleNamespace(close=lambda: None)
     made = server._Server(options, asyncio.Event(), hub, lambda: None)
@@ -165,6 +165,24 @@ def test_large_bodies_and_many_requests_at_once_are_no_large_heads(limits):
     many = b"GET / HTTP/1.1\r\n\r\n" * 400 + b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n"
     answer = told(post, post[:100], post[100:], many)
     assert answer.count(b"HTTP/1.1 204 ") == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [
+        ("POST", ""),
+        ("HEAD", ""),
+        ("GET", "content-length: 1\r\n"),
+        ("GET", "transfer-encoding: chunked\r\n"),
+        ("GET", "x: y\r\n" * 300),
+    ],
+)
+def test_what_cannot_open_a_websocket_is_answered_and_keeps_no_connection(method, more):
+    asked = (
+        f"{method} / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+        f"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n{more}\r\n"
+    )
+    assert told(asked.encode()).startswith(b"HTTP/1.1 400 ")
 
 
 def test_whole_answers_come_in_the_order_of_the_requests():

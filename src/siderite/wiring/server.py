@@ -120,6 +120,15 @@ class _Http(HttpToolsProtocol):
         self._in_body = False
         super().on_message_complete()
 
+    def handle_websocket_upgrade(self) -> None:
+        """As the server's own does, which leaves a request that is no opening of a WebSocket (not a
+        GET, or with a body) without an answer, and its connection open for ever.
+        """
+        super().handle_websocket_upgrade()
+        socket_protocol: Any = self.transport.get_protocol()
+        if not socket_protocol.handshake_initiated:  # all of it was there: it will not be
+            self.send_400_response("This is no request that opens a WebSocket.")
+
     def on_response_complete(self) -> None:
         """As the server's own does, but who waits for the next request looks at the clock once a
         second (`is_late`) and not once for each: a timer that is set and taken back costs more.
