@@ -194,6 +194,17 @@ def test_an_old_file_is_not_backed_up_in_the_place_of_the_database_in_use(tmp_pa
         check_is_embedded(Config(data=str(tmp_path / "a"), db="postgresql://db/siderite"))
 
 
+def test_a_database_that_is_no_url_is_not_repeated_as_it_may_hold_a_password(tmp_path):
+    dsn = "host=here password=s3cret"
+    (tmp_path / "siderite.db").touch()
+    with pytest.raises(CannotBackUp) as said:
+        check_is_embedded(Config(db=dsn))
+    assert "s3cret" not in str(said.value)
+    with pytest.raises(CannotCopy, match="no PostgreSQL URL") as said:
+        asyncio.run(copy_to(Config(data=str(tmp_path)), dsn, told))
+    assert "s3cret" not in str(said.value)
+
+
 def test_what_is_no_database_is_said_in_a_sentence(tmp_path):
     (tmp_path / "siderite.db").write_bytes(b"no database" * 100)
     with pytest.raises(CannotBackUp, match="not a database"):

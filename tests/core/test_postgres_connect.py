@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import time
+import traceback
 
 import asyncpg
 import pytest
@@ -29,6 +30,28 @@ from tests.support.server import free_port
 )
 def test_a_url_may_name_several_servers(url, each):
     assert servers(url) == each
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:s3c#ret@127.0.0.1:1/x",
+        "postgresql://me:s3c/ret@127.0.0.1:1/x",
+        "postgresql://me:s3c?ret@127.0.0.1:1/x",
+        "postgresql://me:s3c[ret@127.0.0.1:1/x",
+        "postgresql://me:12#s3cret@127.0.0.1:1/x",
+        "postgresql://me:s3cret@127.0.0.1:1,127.0.0.1:port/x",
+        "postgresql://me:s3cret@127.0.0.1:1/x?sslmode=perhaps",
+        "host=127.0.0.1 user=me password=s3cret",
+        "s3cret@127.0.0.1/x",
+    ],
+)
+def test_a_url_that_cannot_be_is_said_without_its_password(url):
+    with pytest.raises(RuntimeError) as said:
+        asyncio.run(open_store(url))
+    assert "s3c" not in "".join(traceback.format_exception(said.value)).replace(url, "")
+    assert "s3c" not in str(said.value)
+    assert "db" in str(said.value)
 
 
 def _among(url, port):

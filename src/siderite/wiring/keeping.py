@@ -38,12 +38,17 @@ __all__ = [
 def check_is_embedded(config: Config) -> None:
     """Refuse to take an old file in the data directory for the database in use."""
     if config.db:
-        kind = config.db.split(":", maxsplit=1)[0]
         raise CannotBackUp(
-            f"the configuration names another database (db, {kind}): a siderite.db in"
+            f"the configuration names another database (db, {_kind(config.db)}): a siderite.db in"
             f" {config.data} is not the one in use. PostgreSQL is backed up with pg_dump: see the"
             " how-to. If you do mean the file, set SIDERITE_DB to nothing."
         )
+
+
+def _kind(url: str) -> str:
+    """What to call a database: of what is no URL nothing is repeated, it may hold a password."""
+    kind, is_url, _ = url.partition("://")
+    return kind if is_url else "what is named"
 
 
 def unknown_migrations(done: Iterable[str]) -> list[str]:
@@ -58,9 +63,8 @@ async def copy_to(config: Config, url: str, progress: Progress) -> dict[str, int
     if not source.exists():
         raise CannotCopy(f"there is no siderite.db in {config.data}; name its place with --data.")
     if not url.startswith(("postgresql://", "postgres://")):
-        raise CannotCopy(
-            f"{url.split(':', maxsplit=1)[0]} is no PostgreSQL URL: postgresql://user@host/name."
-        )
+        kind = _kind(url)
+        raise CannotCopy(f"{kind} is no PostgreSQL URL: postgresql://user@host/name.")
     with sole_owner(str(source)):
         target = await open_store(url)
         try:

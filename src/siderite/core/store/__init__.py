@@ -111,7 +111,6 @@ async def open_store(url: str) -> Store:
         from siderite.core.store.postgres import PostgresStore
 
         return await PostgresStore.open(url)
-    raise RuntimeError(
-        f"no such kind of database: {url.split(':', maxsplit=1)[0]}; use sqlite:/// or"
-        f" postgresql://"
-    )
+    kind, is_url, _ = url.partition("://")  # what is no URL may hold a password anywhere
+    said = f"no such kind of database: {kind}" if is_url else "db is no URL"
+    raise RuntimeError(f"{said}; use sqlite:/// or postgresql://")

@@ -27,6 +27,7 @@ from siderite.core.store import Value
 from siderite.core.store.postgres_batch import Args
 from siderite.core.store.postgres_batch import Batch
 from siderite.core.store.postgres_connect import Connector
+from siderite.core.store.postgres_connect import check
 from siderite.core.store.postgres_pool import Pool
 
 log = get_logger("postgres")
@@ -88,12 +89,13 @@ class PostgresStore:
     @classmethod
     async def open(cls, url: str) -> "PostgresStore":
         """Connect; a server that cannot be reached is said with the remedy."""
+        check(url)
         connector = Connector(url)
         pool = Pool(connector, SIZE, command_timeout=COMMAND_S, statement_cache_size=512)
         try:
             async with connector.alone() as connection:
                 await connection.execute(_LOST)
-        except (OSError, asyncpg.PostgresError, asyncpg.InternalClientError) as why:
+        except (*_GONE, asyncpg.PostgresError) as why:
             raise RuntimeError(
                 f"cannot use the PostgreSQL database: {why}; check --db and that it runs."
             ) from why

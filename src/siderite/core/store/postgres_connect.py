@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import parse_qsl
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -54,6 +55,24 @@ def _stay_awake(used: socket.socket) -> None:
     used.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
     used.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, SILENT_S // 2)
     used.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_S * 1000)
+
+
+def check(url: str) -> None:
+    """Refuse what the library would stumble over: it repeats the part, perhaps of a password."""
+    try:
+        can_be = not urlsplit(url).fragment
+        for one in servers(url):
+            parts = urlsplit(one)
+            can_be = can_be and parts.port != 0
+            parse_qsl(parts.query, strict_parsing=bool(parts.query))
+    except ValueError:
+        can_be = False
+    if not can_be:
+        raise RuntimeError(
+            "the address of the database (db) is no URL such as"
+            " postgresql://user:password@host:5432/name; in a password, write @ : / ? # [ ] and %"
+            " as %40 %3A %2F %3F %23 %5B %5D %25."
+        )
 
 
 def servers(url: str) -> list[str]:
