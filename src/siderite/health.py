@@ -1,6 +1,8 @@
 """The addresses outside every API: whether the process is well, and its metrics."""
 
 import asyncio
+import math
+import time
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Sequence
@@ -62,7 +64,7 @@ class HealthService:
         self._measures = measures
         self._describe = describe
         self._described: bytes | None = None
-        self._tried = 0.0
+        self._tried = -math.inf
         self.routes = Routes(
             [
                 Route("GET", "/", HealthService.root, gives=lambda: shape.wire(_places(""))),
@@ -91,10 +93,11 @@ class HealthService:
         and each time while it is in doubt: what found nothing to write needs no room on a disk.
         """
         await self._store.fetch("SELECT 1")
-        if self._store.is_ailing or now() - self._tried > _OFTEN_S:
-            self._tried = 0.0
+        moment = time.monotonic()  # as a clock that is set back would put it off
+        if self._store.is_ailing or moment - self._tried > _OFTEN_S:
+            self._tried = -math.inf
             await self._store.write(_TRY, (now(),))
-            self._tried = now()
+            self._tried = moment
         return reply(_WELL)
 
     async def livez(self, request: Request) -> Response:

@@ -412,3 +412,30 @@ def test_a_worker_that_is_cut_off_stops_in_time_though_its_clock_was_set_back(mo
             await store.close()
 
     asyncio.run(story())
+
+
+def test_a_worker_whose_clock_was_set_back_goes_on_looking():
+    clock = [1_000_000.0]
+    done = asyncio.Event()
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+
+        async def count(item):
+            await store.commit([work.done(item)])
+            done.set()
+
+        worker = Worker(store, {"count": count}, owner="me", slots=1, clock=lambda: clock[0])
+        task = asyncio.create_task(worker.run())
+        await asyncio.sleep(0.1)
+        clock[0] -= 3600.0
+        worker.due(clock[0] + 600.0)  # sooner than it was to look next, as that is an hour away now
+        await store.commit([job("m")])  # as another process would: nobody here is told
+        async with asyncio.timeout(10):
+            await done.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.close()
+
+    asyncio.run(story())

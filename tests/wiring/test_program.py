@@ -62,6 +62,7 @@ def test_health_is_tried_and_not_taken_from_who_found_nothing_to_write(tmp_path,
     monkeypatch.setattr(health, "_OFTEN_S", -1.0)
     with standing(tmp_path) as app:
         assert app.ask("GET", "/healthz").status == 200
+        monkeypatch.setattr(health, "now", lambda: 1.0)  # a clock that was set back
         app.app.program.store._writer.execute("PRAGMA query_only = ON")
         assert not app.app.program.store.is_ailing
         for _ in range(2):

@@ -170,9 +170,11 @@ class Worker:
             hurry.cancel()
 
     async def _rest(self) -> None:
-        """Until it is worth looking again."""
+        """Until it is worth looking again; at once if that is further off than it was set: the
+        clock was set back meanwhile.
+        """
         with contextlib.suppress(TimeoutError):
-            while (pause := self._next - self._clock()) > 0:
+            while 0 < (pause := self._next - self._clock()) < 2 * POLL_S:
                 self._wake.clear()
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
