@@ -216,6 +216,21 @@ def test_an_undelivered_webhook_keeps_its_facts(run):
     run(story)
 
 
+def test_a_reader_that_is_gone_is_behind_in_no_metric(run):
+    async def behind(app):
+        page = (await app.ask("GET", "/metrics")).body.decode()
+        return [line for line in page.splitlines() if 'log_behind{reader="webhook"}' in line]
+
+    async def story(app):
+        await tell(app, fact(1), fact(2))
+        hook, _ = await dealt(app, 1)
+        assert await behind(app)
+        assert (await app.ask("DELETE", f"/events/v1/webhooks/{hook}")).status == 204
+        assert not await behind(app)
+
+    run(story)
+
+
 def test_what_a_webhook_has_been_dealt_but_not_delivered_stays(run):
     """It is beyond it in the log, but the receiver has not had it."""
 

@@ -250,10 +250,12 @@ def log_span(oldest: int, newest: int) -> None:
     _LOG.labels("newest").set(newest)
 
 
-def log_reader(name: str, *, behind: int, lost: int) -> None:
-    """How far a reader of the event log is behind."""
-    _LOG_BEHIND.labels(name).set(behind)
-    _LOG_LOST.labels(name).set(lost)
+def log_readers(behind: Mapping[str, int], lost: Mapping[str, int]) -> None:
+    """How far each reader of the event log is behind; those that were before are no more."""
+    for gauge, counts in ((_LOG_BEHIND, behind), (_LOG_LOST, lost)):
+        gauge.clear()
+        for name, count in counts.items():
+            gauge.labels(name).set(count)
 
 
 def events_pruned_unread(count: int) -> None:

@@ -157,8 +157,7 @@ class Retention:
             name = reader.name.split(" ", maxsplit=1)[0]
             behind[name] = max(behind.get(name, 0), newest - reader.seq)
             lost[name] = lost.get(name, 0) + reader.lost
-        for name, count in behind.items():
-            metrics.log_reader(name, behind=count, lost=lost[name])
+        metrics.log_readers(behind, lost)
 
 
 def _shown(reader: Reader, newest: int) -> dict[str, object]:
