@@ -128,6 +128,37 @@ def test_a_connection_that_died_is_replaced(postgres, postgres_url):
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_server_with_few_connections_for_us_is_asked_by_those_it_has(postgres, limit):
+    async def story(url, name):
+        store = await open_store(url.replace(f"siderite:{postgres.password}", f"{name}:x"))
+        async with asyncio.timeout(PATIENCE_S):
+            while True:  # until the server has noticed that the first connection is gone
+                try:
+                    await store.fetch("SELECT 1")
+                    break
+                except Unavailable:
+                    await asyncio.sleep(0.1)
+            for _ in range(2):
+                asked = [store.write(f"SELECT {n} FROM pg_sleep(0.02)") for n in range(20)]
+                assert [rows[0][0] for rows in await asyncio.gather(*asked)] == list(range(20))
+            postgres.sql(
+                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{name}'",
+                f"ALTER ROLE {name} CONNECTION LIMIT 0",
+            )
+            asked = [store.write("SELECT 1") for _ in range(20)]
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+            assert {type(answer) for answer in answers} == {Unavailable}, "nobody waits for ever"
+        await store.close()
+
+    with postgres.fresh_database() as url:
+        name = url.rpartition("/")[2]
+        postgres.sql(f"CREATE ROLE {name} LOGIN PASSWORD 'x' CONNECTION LIMIT {limit}")
+        postgres.sql(f"ALTER DATABASE {name} OWNER TO {name}")
+        asyncio.run(story(url, name))
+    postgres.sql(f"DROP ROLE {name}")
+
+
 def test_those_who_wait_are_told_when_the_pool_is_closed(tell):
     async def story(pool):
         lent = [await pool.take(), await pool.take()]

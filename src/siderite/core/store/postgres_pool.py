@@ -6,11 +6,13 @@ that nothing has to be reset. One whose statement was broken off is not used aga
 
 PostgreSQL plans a statement on each connection anew, and several times before it keeps the plan:
 that takes longer than to carry it out. So a statement is given to a connection that knows it, if
-one is idle.
+one is idle. Where the server has fewer connections for us than we may have, those we got are waited
+for.
 """
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +23,8 @@ import asyncpg
 from siderite.core.store.postgres_connect import Connector
 
 _CLOSE_S = 5.0
+FULL_S = 5.0
+"""For how long a server that has no more connections for us is asked for none."""
 
 
 class Pool:
@@ -37,6 +41,7 @@ class Pool:
         self._waiting: deque[asyncio.Future[Any]] = deque()
         self._calm = asyncio.Event()  # nothing is lent
         self._is_closed = False
+        self._full_since = -FULL_S
 
     async def take(self, sql: str = "") -> Any:
         """A connection for a statement, to be given back."""
@@ -46,8 +51,14 @@ class Pool:
                 if connection.is_closed():
                     self._count -= 1
                     continue
-            elif self._count < self._size:
-                connection = await self._open()
+            elif self._count < self._size and not (self._count and self._is_full()):
+                try:
+                    connection = await self._open()
+                except asyncpg.TooManyConnectionsError:
+                    if not self._count:
+                        raise
+                    self._full_since = time.monotonic()
+                    continue
             else:
                 connection = await self._turn()
                 if connection is None:
@@ -57,6 +68,10 @@ class Pool:
                 connection.asked.add(sql)
             return connection
         raise asyncpg.InterfaceError("the pool is closed")
+
+    def _is_full(self) -> bool:
+        """Whether the server had no more connections for us just now: those we have must do."""
+        return time.monotonic() < self._full_since + FULL_S
 
     def _choose(self, sql: str) -> int:
         """Which idle connection: one that knows the statement, or the one that was used last."""
