@@ -59,7 +59,15 @@ def test_a_wrong_value_is_refused_with_a_sentence(environ, sentence):
         load({}, environ)
 
 
-@pytest.mark.parametrize("text", [b"\xd0\x00", b"admin_password = 4711", b"drain_s = nan"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xd0\x00",
+        b"admin_password = 4711",
+        b"drain_s = nan",
+        b'db = ["postgresql://u:4711@a/x", "postgresql://u:4711@b/x"]',
+    ],
+)
 def test_a_file_that_is_wrong_is_refused_with_a_sentence_and_without_its_secrets(tmp_path, text):
     file = tmp_path / "siderite.toml"
     file.write_bytes(text)

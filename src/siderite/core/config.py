@@ -313,7 +313,7 @@ def _typed(name: str, value: Any, kind: type, origin: str) -> Any:
         return float(value)
     elif type(value) is kind and not (isinstance(value, float) and not isfinite(value)):
         return value
-    shown = "***" if Config.__dataclass_fields__[name].metadata["secret"] else repr(value)
+    shown = "***" if Config.__dataclass_fields__[name].metadata["secret"] else _hidden(repr(value))
     raise BadOption(f"{name} = {shown} ({origin}) must be {_KINDS[kind]}.")
 
 
