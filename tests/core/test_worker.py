@@ -439,3 +439,35 @@ def test_a_worker_whose_clock_was_set_back_goes_on_looking():
         await store.close()
 
     asyncio.run(story())
+
+
+def test_what_is_claimed_after_leases_were_lost_is_not_stopped_with_those(monkeypatch):
+    monkeypatch.setattr("siderite.core.worker.LEASE_S", work.GRACE_S + 1.0)
+    monkeypatch.setattr("siderite.core.worker.RENEW_S", 60.0)  # as if the database was away
+    ended = []
+
+    def handlers(store):
+        async def drive(item):
+            try:
+                await asyncio.sleep(60 if item.machine == "before" else 0.4)
+                await store.commit([work.done(item)])
+                ended.append(item.machine)
+            except asyncio.CancelledError:
+                ended.append(f"{item.machine} was stopped")
+                raise
+
+        return {"count": drive}
+
+    async def story(store, worker):
+        await store.commit([job("before")])
+        worker.kick()
+        async with asyncio.timeout(20):
+            while not ended:
+                await asyncio.sleep(0.01)
+            await store.commit([job("after")])
+            worker.kick()
+            while len(ended) < 2:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(world(handlers, story))
+    assert ended == ["before was stopped", "after"]

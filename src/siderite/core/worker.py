@@ -183,8 +183,8 @@ class Worker:
         """Start what is due, and know when to look again."""
         now = self._clock()
         free, self._next = self._slots - self._jobs, now + POLL_S
-        self._left_behind = free <= 0
-        if free <= 0:
+        self._left_behind = free <= 0 or not self._may_claim(now)
+        if self._left_behind:
             return
         back_s = 0.0 if self._own <= now else self._stand_back()
         limit, self._own = min(free, 100), math.inf if self._own <= now else self._own
@@ -206,6 +206,15 @@ class Worker:
         elif due is not None:
             self._expects = True
             self._look_at(due + self._stand_back())
+
+    def _may_claim(self, now: float) -> bool:
+        """Whether what is claimed now can be begun: not while leases that we had may be lost, as
+        all would be stopped again with those. Where we have none, none is.
+        """
+        if self._busy:
+            return self._sure_for() > 0
+        self._be_sure(now, time.monotonic())
+        return True
 
     def _stand_back(self) -> float:
         """For how long others may have what is due before this worker takes it."""
