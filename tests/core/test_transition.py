@@ -11,6 +11,7 @@ from siderite.core.transition import Door
 from tests.core.test_eventlog import fact
 from tests.core.test_eventlog import placed
 from tests.core.test_work import migrated
+from tests.support.disk import held
 
 
 def test_all_listeners_are_told_of_facts_after_their_commit_and_only_then(database_url):
@@ -36,5 +37,26 @@ def test_all_listeners_are_told_of_facts_after_their_commit_and_only_then(databa
             await door.commit(told)
             assert calls == ["one", "other"]
             assert [bytes(entry.payload) for entry in await placed(store)] == [b'{"n":2}']
+
+    asyncio.run(story())
+
+
+def test_listeners_are_told_of_a_commit_whose_task_was_cancelled_on_the_way(tmp_path):
+    async def story():
+        async with migrated(f"sqlite:///{tmp_path}/test.db") as store:
+            door = Door(store, host="here")
+            told = asyncio.Event()
+            door.on_facts(told.set)
+            disk = held(store)
+            change = door.change(Cause())
+            change.tell(fact("a", 1))
+            committing = asyncio.create_task(door.commit(change))
+            await asyncio.sleep(0.05)
+            committing.cancel()
+            await asyncio.gather(committing, return_exceptions=True)
+            disk.set()
+            async with asyncio.timeout(10):
+                await told.wait()
+            assert len(await placed(store)) == 1
 
     asyncio.run(story())

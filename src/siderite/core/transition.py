@@ -43,6 +43,8 @@ R = TypeVar("R", bound=Resource)
 T = TypeVar("T")
 
 TRIES = 16
+CANCELLED_S = 0.2
+"""When listeners are told of a commit whose task was cancelled: by then it is likely through."""
 WORK = "siderite_work"
 """The signal to other processes that something is due."""
 
@@ -259,7 +261,12 @@ class Door:
                 change.facts, at=change.now, host=self.host, request_id=cause.request_id,
                 actor=cause.user, actor_project=cause.project,
             )  # fmt: skip
-        await self._commit(ops, change.now)
+        try:
+            await self._commit(ops, change.now)
+        except asyncio.CancelledError:
+            if change.facts:  # it may be on its way, and become true without us
+                asyncio.get_running_loop().call_later(CANCELLED_S, self._tell)
+            raise
         for machine, uuid, before, event, after in change.moves:
             metrics.transition(machine, event, after)
             log.debug(
@@ -272,8 +279,11 @@ class Door:
                 request_id=change.cause.request_id,
             )
         if change.facts:
-            for listener in self._listeners:
-                listener()
+            self._tell()
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
 
     async def _commit(self, ops: list[Op], now: float) -> None:
         """Commit; what is due at once is handed to this process's worker on the way."""
