@@ -13,6 +13,7 @@ from siderite.core import shape
 from siderite.core import work
 from siderite.core.clock import now
 from siderite.core.errors import SideriteError
+from siderite.core.errors import Unavailable
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -29,6 +30,8 @@ ON CONFLICT (name) DO UPDATE SET until = excluded.until RETURNING 1
 """A commit that matters to nobody."""
 
 _OFTEN_S = 10.0
+_PATIENCE_S = 5.0
+"""How long a database may take: whoever asks gives up sooner than a statement does."""
 
 
 def _places(base: str) -> dict[str, str]:
@@ -92,13 +95,23 @@ class HealthService:
         """GET /healthz: 200 if the database answers and takes commits. That is tried now and then,
         and each time while it is in doubt: what found nothing to write needs no room on a disk.
         """
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                await self._try()
+        except TimeoutError as why:
+            raise Unavailable(
+                f"The database has not answered for {_PATIENCE_S:g} seconds: see to its server or"
+                " disk."
+            ) from why
+        return reply(_WELL)
+
+    async def _try(self) -> None:
         await self._store.fetch("SELECT 1")
         moment = time.monotonic()  # as a clock that is set back would put it off
         if self._store.is_ailing or moment - self._tried > _OFTEN_S:
             self._tried = -math.inf
             await self._store.write(_TRY, (now(),))
             self._tried = moment
-        return reply(_WELL)
 
     async def livez(self, request: Request) -> Response:
         """GET /livez: 200 as long as the process answers, whatever its database does."""

@@ -10,7 +10,9 @@ from siderite import wiring
 from siderite.core import log
 from siderite.core.config import Config
 from siderite.core.store import Op
+from tests.support.app import running
 from tests.support.app import standing
+from tests.support.disk import held
 
 
 def config(data, db="", **options):
@@ -70,3 +72,21 @@ def test_health_is_tried_and_not_taken_from_who_found_nothing_to_write(tmp_path,
             app.app.program.store.is_ailing = False
         app.app.program.store._writer.execute("PRAGMA query_only = OFF")
         assert app.ask("GET", "/healthz").status == 200
+
+
+def test_a_database_that_does_not_answer_is_not_waited_for_by_whoever_asks_for_health(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(health, "_PATIENCE_S", 0.2)
+
+    async def story():
+        async with running(tmp_path) as app:
+            disk = held(app.program.store)
+            async with asyncio.timeout(20):
+                answer = await app.ask("GET", "/healthz")
+            assert answer.status == 503
+            assert "not answered for 0.2 seconds" in answer.sentence
+            disk.set()
+            assert (await app.ask("GET", "/healthz")).status == 200
+
+    asyncio.run(story())
