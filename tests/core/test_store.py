@@ -244,6 +244,26 @@ def test_a_full_disk_of_postgresql_is_said_until_a_commit_succeeds(postgres_url)
     asyncio.run(story())
 
 
+def test_the_room_that_was_needed_while_somebody_read_is_given_back(tmp_path):
+    path = tmp_path / "test.db"
+
+    async def story():
+        async with things(f"sqlite:///{path}") as store:
+            backup = sqlite3.connect(path, isolation_level=None)
+            backup.execute("BEGIN")
+            backup.execute("SELECT count(*) FROM things")
+            for n in range(12):
+                await store.commit([Op(INSERT, (n, "x" * 8_000_000 + str(n), 1), 1)])
+            log = path.with_name("test.db-wal")
+            assert log.stat().st_size > 90_000_000
+            backup.close()
+            for n in range(100, 103):
+                await store.commit([Op(INSERT, (n, str(n), 1), 1)])
+            assert log.stat().st_size <= 64 * 1024 * 1024
+
+    asyncio.run(story())
+
+
 def test_a_statement_that_postgresql_gives_up_is_to_be_tried_again(postgres, postgres_url):
     name = postgres_url.rpartition("/")[2]
     postgres.sql(f"ALTER DATABASE {name} SET statement_timeout = '100ms'")

@@ -311,6 +311,8 @@ def _connect(path: str) -> sqlite3.Connection:
         "cache_size=-8192",
         # A busy second writes tens of MiB: copy them into the file less often than the default.
         "wal_autocheckpoint=8000",
+        # While a backup reads, all that is written stays beside the file: give that room back.
+        "journal_size_limit=67108864",
         "temp_store=MEMORY",
     ):
         connection.execute(f"PRAGMA {pragma}")
