@@ -153,3 +153,20 @@ def test_documents_are_compressed_in_the_quick_way(postgres_url):
         return found[0][0]
 
     assert asyncio.run(story()) == "lz4"
+
+
+def test_a_stricter_isolation_that_the_owner_has_set_refuses_us_nothing(postgres, postgres_url):
+    name = postgres_url.rpartition("/")[2]
+    postgres.sql(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    sql = "UPDATE counts SET n = n + 1 RETURNING n"
+
+    async def story():
+        stores = [await open_store(postgres_url) for _ in range(2)]
+        await stores[0].write("CREATE TABLE counts AS SELECT 0 AS n")
+        for _ in range(5):
+            await asyncio.gather(*(store.write(sql) for store in stores for _ in range(10)))
+        assert [tuple(row) for row in await stores[0].fetch("SELECT n FROM counts")] == [(100,)]
+        for store in stores:
+            await store.close()
+
+    asyncio.run(story())
