@@ -120,9 +120,14 @@ def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(ey
     eyes.page.wait_for_selector(shown, state="detached")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "a fan"})
     assert eyes.page.get_attribute(shown, "datetime") == began(eyes.server, uuid)
+    for value in (False, True):
+        patch = [{"op": "replace", "path": "/maintenance", "value": value}]
+        iron(eyes.server, "PATCH", f"/nodes/{uuid}", patch)
+        eyes.page.wait_for_selector(shown, state="attached" if value else "detached")
+    assert eyes.page.get_attribute(shown, "datetime") == began(eyes.server, uuid, by="update")
 
 
-def began(server: Server, uuid: str) -> str:
+def began(server: Server, uuid: str, by: str = "maintenance_set") -> str:
     """When the node's maintenance began, as its timeline has it."""
     path = f"/baremetal/v1/nodes/{uuid}/timeline?sort_dir=desc"
     found = []
@@ -133,7 +138,7 @@ def began(server: Server, uuid: str) -> str:
     return next(
         entry["time"]
         for entry in found
-        if entry["what"] == "maintenance_set" and (entry["from"], entry["to"]) == (False, True)
+        if entry["what"] == by and (entry["from"], entry["to"]) == (False, True)
     )
 
 

@@ -88,6 +88,31 @@ def test_what_the_power_watch_saw_is_on_it_though_nobody_asked(tmp_path):
     asyncio.run(story())
 
 
+def test_maintenance_that_comes_with_other_fields_is_told_where_it_changed(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db) as app:
+            uuid = await app.make_node(maintenance=True)
+            for field, value in (
+                ("maintenance", False), ("extra", {}), ("maintenance", True), ("extra", {"a": 1}),
+            ):  # fmt: skip
+                patch = [{"op": "add", "path": f"/{field}", "value": value}]
+                assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
+            lines = (await timeline(app, uuid))["timeline"]
+            assert {line["what"] for line in lines} == {"create", "update"}
+            told = [
+                (line["what"], line["status"], line["from"], line["to"], line["reason"])
+                for line in lines
+                if (line["from"], line["to"], line["reason"]) != (None, None, None)
+            ]
+            assert told == [
+                ("create", "start", None, True, "maintenance was set"),
+                ("update", "end", True, False, "maintenance was cleared"),
+                ("update", "end", False, True, "maintenance was set"),
+            ]
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("way", ["asc", "desc"])
 def test_pages_hold_each_line_once(tmp_path, way):
     async def story():

@@ -334,7 +334,8 @@ def test_a_bounded_number_of_readings_is_under_way_and_none_is_forgotten(tmp_pat
     asyncio.run(story())
 
 
-def test_maintenance_that_a_user_has_set_is_not_ended_by_a_good_reading(tmp_path):
+@pytest.mark.parametrize("patches", [False, True])
+def test_maintenance_that_a_user_has_set_is_not_ended_by_a_good_reading(tmp_path, patches):
     """Though the node was in maintenance before, for a power failure."""
 
     async def story():
@@ -343,12 +344,16 @@ def test_maintenance_that_a_user_has_set_is_not_ended_by_a_good_reading(tmp_path
             fault = {"fault": "power failure", "maintenance": True, "power_state_reason": "away"}
             theirs, ours = [await app.plant("active", **fault) for _ in range(2)]
             path = f"/v1/nodes/{theirs}/maintenance"
-            assert (await app.ask("PUT", path, {"reason": "disk swap"})).status == 202
+            if patches:
+                patch = [{"op": "replace", "path": "/maintenance", "value": True}]
+                assert (await app.ask("PATCH", f"/v1/nodes/{theirs}", patch)).status == 200
+            else:
+                assert (await app.ask("PUT", path, {"reason": "disk swap"})).status == 202
             script(app, "all", unreachable=False)
             await seen(app, ours, maintenance=False)
             node = await app.node(theirs)
-            assert (node.maintenance, node.maintenance_reason) == (True, "disk swap")
-            assert node.fault is None
+            assert (node.maintenance, node.fault) == (True, None)
+            assert node.maintenance_reason == (None if patches else "disk swap")
             assert (await app.ask("DELETE", path)).status == 202
             await seen(app, theirs, power_state="power off", power_state_reason=None)
 

@@ -26,15 +26,19 @@ _BY_ITSELF = frozenset({
     "power_state_corrected", "power_unknown", "power_failure", "power_conflict",
 })  # fmt: skip
 
+_OF_FIELDS = frozenset({("create", "start"), ("update", "end")})
+"""The facts that first have what a change of any fields brings, maintenance among others."""
+
 
 def line(what: str, status: str, data: Json, earlier: Json | None, *, asked: bool) -> Line:
     """The line of a fact: `data` is its payload's, `earlier` that of the fact before it, and
     `asked` whether it follows from a request.
     """
     before, after = _change(what, status, data, earlier)
-    return Line(
-        what, status, before, after, _cause(what, data, asked=asked), _reason(what, status, data)
-    )
+    reason = _reason(what, status, data)
+    if reason is None and (what, status) in _OF_FIELDS and after is not None:
+        reason = f"maintenance was {'set' if after else 'cleared'}"
+    return Line(what, status, before, after, _cause(what, data, asked=asked), reason)
 
 
 def _change(what: str, status: str, data: Json, earlier: Json | None) -> tuple[Any, Any]:
@@ -45,8 +49,10 @@ def _change(what: str, status: str, data: Json, earlier: Json | None) -> tuple[A
     if what in _OF_POWER:
         known = earlier["power_state"] if earlier is not None else None
         return data.get("from_power", known), data["power_state"]
-    if what == "maintenance_set":
-        return (earlier["maintenance"] if earlier is not None else None), data["maintenance"]
+    held = earlier["maintenance"] if earlier is not None else None
+    among_others = (what, status) in _OF_FIELDS and data["maintenance"] is not bool(held)
+    if what == "maintenance_set" or among_others:
+        return held, data["maintenance"]
     if what == "power_update":
         return None, data["tag"]
     return None, None

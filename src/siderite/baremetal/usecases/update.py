@@ -10,6 +10,7 @@ from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import CHANGEABLE_WHILE_MOVING
 from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.power_truth import POWER_FAILURE
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import chassis
@@ -61,11 +62,10 @@ async def update(
 
     async def decide(change: Change) -> Node:
         node = await find.node(ctx, ident, who, guard)
-        changes = {
-            field: value
-            for field, value in ask.changes(node).items()
-            if value != getattr(node, field)
-        }
+        asked = ask.changes(node)
+        changes = {field: value for field, value in asked.items() if value != getattr(node, field)}
+        if asked.get("maintenance") and node.fault == POWER_FAILURE:
+            changes["fault"] = None  # the power watch no longer ends what a user sets
         try:
             _check(ctx, node, changes, ask, who)
             changes = _consequences(ctx, node, changes, ask)

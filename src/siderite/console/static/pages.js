@@ -62,10 +62,12 @@ export async function attention() {
 // Since when a machine is held back: its record has no such time, its timeline does. It is looked for again when something happened to it.
 const HELD_AT_ONCE = 50;
 const held = new Map();
-const BEGINS = { maintenance_set: (entry) => entry.to === true && entry.from !== true, power_failure: () => true, power_unknown: () => true, power_conflict: () => true };
+const isSet = (entry) => entry.to === true && entry.from !== true;
+const begins = (entry) => entry.status === "start";
+const BEGINS = { maintenance_set: isSet, create: isSet, update: isSet, power_failure: begins, power_unknown: begins, power_conflict: begins };
 async function findHeld({ uuid }) {
   const found = await quietly(get(`/baremetal/v1/nodes/${uuid}/timeline?sort_dir=desc&limit=200`), null);
-  const began = found && found.timeline.find((entry) => entry.status === "start" && BEGINS[entry.what] && BEGINS[entry.what](entry));
+  const began = found && found.timeline.find((entry) => BEGINS[entry.what] && BEGINS[entry.what](entry));
   if (found) held.set(uuid, began ? began.time : null);
 }
 
