@@ -39,6 +39,8 @@ class Paper:
         """How often its BIOS settings are read during a start until it has taken new ones; one that
         goes off before has not.
         """
+        self.refuses_more = 0
+        """With which status it refuses settings while it has others to take, if it does."""
         self.shows_image = True
         self.deaf = 0
         """How many orders of power it takes and does not follow."""
@@ -83,6 +85,9 @@ class Paper:
                 self.starts_from = boot.get("BootSourceOverrideTarget", self.starts_from)
                 self.mode = boot.get("BootSourceOverrideMode", self.mode)
             case "PATCH", "/Bios/Settings":
+                if self._pending and self.refuses_more:
+                    message = {"error": {"message": "settings are pending already"}}
+                    return httpx.Response(self.refuses_more, json=message)
                 self._pending |= body["Attributes"]
             case "POST", "/Bios/Reset":
                 self._pending |= {"Speed": "Slow"}
@@ -175,5 +180,5 @@ class Paper:
                 "@Redfish.Settings": {"SettingsObject": {"@odata.id": _SETTINGS}},
                 "Actions": {"#Bios.ResetBios": {"target": f"{BIOS}/Reset"}},
             },
-            _SETTINGS: {"Id": "Settings", "Name": "Settings", "Attributes": {}},
+            _SETTINGS: {"Id": "Settings", "Name": "Settings", "Attributes": dict(self._pending)},
         }  # fmt: skip

@@ -118,3 +118,39 @@ def test_a_change_that_a_former_version_began_is_brought_to_its_end(paper, machi
     done = run(machine, tmp_path, asked(FAST))
     assert isinstance(done, Done), done
     assert paper.is_on
+
+
+def killed(machine, folder, step):
+    """Asked for until the BMC has the settings, by a process that dies before it can say so."""
+
+    async def story():
+        with process(folder) as driver:
+            await driver.steps.run(machine.at, Family.CLEAN, step, "work/0")
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("status", [400, 409, 503])
+def test_settings_that_are_pending_since_we_were_killed_are_those_asked_for(
+    paper, machine, tmp_path, status
+):
+    paper.refuses_more = status
+    paper.post = 2
+    killed(machine, tmp_path, asked(FAST))
+    assert machine.memory == {}
+    done = run(machine, tmp_path, asked(FAST))
+    assert isinstance(done, Done), done
+    assert paper.settings["Speed"] == "Fast"
+    assert paper.is_on
+
+
+@pytest.mark.parametrize(
+    "other", [{"name": "Speed", "value": "Slow"}, {"name": "SetupPassword", "value": "hush"}]
+)
+def test_other_settings_that_are_pending_are_not_taken_for_them(paper, machine, tmp_path, other):
+    paper.refuses_more = 400
+    killed(machine, tmp_path, asked([other]))
+    failed = run(machine, tmp_path, asked([*FAST, {"name": "SetupPassword", "value": "loud"}]))
+    assert isinstance(failed, Failed)
+    assert "settings are pending already" in failed.reason
+    assert not paper.is_on

@@ -55,3 +55,13 @@ def differing(wanted: Mapping[str, Value], shown: Mapping[str, str | None]) -> s
         if said is not None and not is_secret(name) and said.lower() != str(value).lower():
             return f"BIOS setting {name[:80]!r} shows {said[:80]!r}, not {str(value)[:80]!r}"
     return None
+
+
+def is_pending(wanted: Mapping[str, Value], pending: Mapping[str, Any]) -> bool:
+    """Whether a machine has all of the settings to take at its next start. What is not shown there
+    cannot be told, and is not taken for granted.
+    """
+    return all(
+        name in pending and str(pending[name]).lower() == str(value).lower()
+        for name, value in wanted.items()
+    )

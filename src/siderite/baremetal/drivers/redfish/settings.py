@@ -19,6 +19,8 @@ from siderite.baremetal.domain import bios
 from siderite.baremetal.domain.hardware import BiosSetting
 from siderite.baremetal.domain.hardware import Found
 from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
@@ -75,13 +77,8 @@ class RedfishSettings:
         except Invalid as why:
             return Failed(why.sentence)
 
-        async def patch() -> Task | None:
-            return await self._lines.order(
-                at, "new BIOS settings", lambda system: system.bios.set_attributes(wanted)
-            )
-
         try:
-            outcome = await self._over_a_start(at, token, patch, wanted)
+            outcome = await self._over_a_start(at, token, lambda: self._patch(at, wanted), wanted)
         except HardwareError as why:
             outcome = outcome_of(why)
         if isinstance(outcome, Done):
@@ -89,6 +86,27 @@ class RedfishSettings:
         # A BMC may say what it has against a value, and with it the value.
         reason = without(outcome.reason, bios.hidden(wanted))
         return msgspec.structs.replace(outcome, reason=reason)
+
+    async def _patch(self, at: Endpoint, wanted: Mapping[str, bios.Value]) -> Task | None:
+        """Give the order. Who was killed right after it gives it twice, and a BMC that has settings
+        for the next start may take no others until then: they are these.
+        """
+        try:
+            return await self._lines.order(
+                at, "new BIOS settings", lambda system: system.bios.set_attributes(wanted)
+            )
+        except (Refused, Unreachable) as why:
+            has_answered = isinstance(why, Refused) or why.is_busy
+            if not has_answered or not await self._is_pending(at, wanted):
+                raise
+            return None
+
+    async def _is_pending(self, at: Endpoint, wanted: Mapping[str, bios.Value]) -> bool:
+        try:
+            pending = await self._lines.system(at, "its pending BIOS settings", _pending)
+        except HardwareError:
+            return False  # it has none, or nobody can tell: what it said to the order stands
+        return bios.is_pending(wanted, pending)
 
     async def reset(self, at: Endpoint, step: Step, token: str) -> Outcome:
         """Back to what the factory set."""
@@ -169,6 +187,12 @@ class RedfishSettings:
             )
         found = Found(bios=shown)
         return Done({"power_state": "power on"}, {MEMORY: None, RESET: None}, found)
+
+
+def _pending(system: Any) -> Json:
+    system.bios.refresh(force=True)
+    found = system.bios.pending_attributes
+    return found if isinstance(found, dict) else {}
 
 
 def _memory(at: Endpoint, token: str) -> Json | None:
