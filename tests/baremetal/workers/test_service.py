@@ -2,6 +2,7 @@
 
 import asyncio
 
+import httpx
 import pytest
 
 from siderite.baremetal.drivers import switch
@@ -192,6 +193,63 @@ def test_a_machine_that_does_not_follow_at_once_is_told_again_until_its_ramdisk_
             assert (paper.deaf, paper.is_on, paper.image) == (0, False, None)
             assert (await app.node(uuid)).power_state == "power off"
 
+    asyncio.run(story())
+
+
+def test_a_machine_that_must_stay_on_says_that_the_ramdisk_it_was_given_up_in_still_runs(
+    paper, front, tmp_path
+):
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            paper.is_on = True
+            kept = {"disable_power_off": True, "power_state": "power on"}
+            uuid = await planted(app, front, "manageable", inspect_interface="agent", **kept)
+            await verb(app, uuid, "inspect")
+            await until(app, uuid, "inspect wait")
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "inspect failed")
+            await over(app)
+            node = await app.node(uuid)
+            assert (paper.is_on, paper.image, paper.starts) == (True, None, [ISO])
+            assert node.last_error.startswith("Aborted by request in state inspect wait")
+            assert "Its ramdisk may still run: the machine must stay on" in node.last_error
+            assert "a reboot ends it" in node.last_error
+            assert (node.power_state, node.maintenance) == ("power on", False)
+            assert "ramdisk" not in node.driver_internal_info
+            body = {"target": "rebooting"}
+            assert (await app.ask("PUT", f"/v1/nodes/{uuid}/states/power", body)).status == 202
+            await over(app)
+            assert paper.starts == [ISO, "disk"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("then", ["active", "service failed"])
+def test_a_bmc_that_refuses_to_switch_off_does_not_make_the_workload_run(
+    paper, front, tmp_path, monkeypatch, then
+):
+    def request(method, path, **how):
+        if path.endswith("/Reset"):
+            return httpx.Response(400, json={"error": {"message": "the button is locked"}})
+        return ask(method, path, **how)
+
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await served(app, front, paper)
+            if then == "active":
+                await never_called(app, uuid, "service failed", front, away=False)
+                assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
+            monkeypatch.setattr(paper, "request", request)
+            await verb(app, uuid, "abort")
+            await over(app)
+            node = await app.node(uuid)
+            assert (node.provision_state, node.fault) == (then, "service failure")
+            assert node.maintenance
+            assert "its ramdisk may still run" in node.maintenance_reason
+            assert "the button is locked" in node.maintenance_reason
+            assert (paper.is_on, paper.starts) == (True, [ISO])
+
+    ask = paper.request
     asyncio.run(story())
 
 

@@ -39,4 +39,14 @@ class Failed(msgspec.Struct, frozen=True):
     reason: str
 
 
+class StillThere(msgspec.Struct, frozen=True):
+    """A ramdisk that was given up goes on running, or may: why, and what to do about it.
+
+    `remember` is as that of `Done`.
+    """
+
+    reason: str
+    remember: dict[str, Any] = {}
+
+
 Outcome = Done | Wait | Failed

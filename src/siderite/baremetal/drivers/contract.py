@@ -39,6 +39,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.outcome import StillThere
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
@@ -178,13 +179,16 @@ class Steps(Protocol):
         """Begin, or tell of, one run of a step. Repeating it with the token is harmless."""
         ...
 
-    async def forget(self, at: Endpoint, token: str, *, back: bool = False) -> Wait | Done | None:
+    async def forget(
+        self, at: Endpoint, token: str, *, back: bool = False
+    ) -> Wait | Done | StillThere | None:
         """The run is no longer wanted: stop it if that can be done, and leave no ramdisk behind;
         without a token, none that runs in place of the workload. With `back` the workload's disk
         is what the machine starts from next.
 
         Wait: the BMC is out of reach, or its machine not off yet, and it is worth asking again.
-        Done: there was a ramdisk, and its machine has gone off.
+        Done: there was a ramdisk, and its machine has gone off, or is to be started by the caller.
+        StillThere: there is one, and nothing that may be done would end it.
         """
         ...
 

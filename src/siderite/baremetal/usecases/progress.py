@@ -13,7 +13,6 @@ import msgspec
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.hook import Hook
 from siderite.baremetal.domain.node import Node
-from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power_truth import with_power
@@ -243,22 +242,4 @@ async def cleanup_waits(ctx: Context, held: Work, outcome: Wait) -> None:
         work.park(held, kind=held.kind, job=held.job, due=change.now + outcome.again_in,
                   deadline=held.deadline, reason=outcome.reason)
     )  # fmt: skip
-    await ctx.door.commit(change)
-
-
-async def left_behind(ctx: Context, held: Work, node: Node, reason: str) -> None:
-    """What a rescue or a service that ended early has left could not be tidied up in time: that is
-    a fault.
-    """
-    change = ctx.door.change(Cause(held.request_id))
-    change.put(work.done(held))
-    is_rescue = node.provision_state == P.RESCUEFAIL
-    word, fault = (
-        ("rescue", "rescue abort failure") if is_rescue else ("service", "service failure")
-    )
-    text = f"a {word} was given up, and its ramdisk may still run: {reason}"
-    fields = {"maintenance": True, "maintenance_reason": text, "fault": fault}
-    after = node.changed(change.now, fields)
-    change.put(NODES.swap(node, after))
-    change.tell(*watch_facts.settled(node, after))
     await ctx.door.commit(change)

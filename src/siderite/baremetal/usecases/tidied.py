@@ -1,4 +1,6 @@
-"""An abort is over: nothing of what was given up is left, and the workload is back if wanted."""
+"""An abort is over: nothing of what was given up is left, and the workload is back if wanted. Or
+something is, and the node says so.
+"""
 
 from typing import Any
 
@@ -6,7 +8,10 @@ from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import StillThere
+from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.power_truth import with_power
 from siderite.baremetal.store import NODES
@@ -45,3 +50,29 @@ async def tidied(ctx: Context, held: Work, node: Node, job: Cleanup, gone: Done 
     change.tell(*watch_facts.settled(node, after))
     tell_compute.note(ctx, change, node, after)
     await ctx.door.commit(change)
+
+
+async def left_behind(ctx: Context, held: Work, node: Node, why: Wait | StillThere) -> None:
+    """A ramdisk could not be ended, or not in time. Where it runs in place of a workload, as after
+    a rescue or a service, that is a fault; else the node's error says it.
+    """
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(work.done(held))
+    fields = remembered(node, why.remember) if isinstance(why, StillThere) else {}
+    fields |= _fault(node, why.reason)
+    after = node.changed(change.now, fields)
+    change.put(NODES.swap(node, after))
+    change.tell(*watch_facts.settled(node, after))
+    await ctx.door.commit(change)
+
+
+def _fault(node: Node, reason: str) -> dict[str, Any]:
+    if node.provision_state == P.RESCUEFAIL:
+        word, fault = "rescue", "rescue abort failure"
+    elif node.provision_state in (P.SERVICEFAIL, P.ACTIVE):
+        word, fault = "service", "service failure"
+    else:
+        before = f"{node.last_error.rstrip('.')}. " if node.last_error else ""
+        return {"last_error": f"{before}Its ramdisk may still run: {reason}"}
+    text = f"a {word} was given up, and its ramdisk may still run: {reason}"
+    return {"maintenance": True, "maintenance_reason": text, "fault": fault}

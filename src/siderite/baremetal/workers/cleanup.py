@@ -5,14 +5,15 @@ deadline.
 
 import msgspec
 
-from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import StillThere
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.abort import Cleanup
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.tidied import left_behind
 from siderite.baremetal.usecases.tidied import tidied
 from siderite.core.log import get_logger
 from siderite.core.work import Work
@@ -35,18 +36,17 @@ class CleanupAfterAbort:
         node = await progress.load(self._ctx, held.machine)
         driver = self._drivers.get(node.driver) if node is not None else None
         still = node is not None and job.is_of(node)
-        outcome: Wait | Done | None = None
+        outcome: Wait | Done | StillThere | None = None
         if node is not None and driver is not None and (job.token or (job.back and still)):
             outcome = await driver.steps.forget(Endpoint.of(node), job.token, back=job.back)
         if isinstance(outcome, Wait) and self._ctx.door.clock() < held.deadline:
             await progress.cleanup_waits(self._ctx, held, outcome)
             return
-        if isinstance(outcome, Wait):
+        if isinstance(outcome, Wait | StillThere):
             log.warning("a ramdisk may still run", node=held.machine, reason=outcome.reason)
         if node is None or not still:
             await progress.abandon(self._ctx, held)  # whatever it does now is none of this
-        elif isinstance(outcome, Wait) and (job.back or node.provision_state == P.RESCUEFAIL):
-            await progress.left_behind(self._ctx, held, node, outcome.reason)
+        elif isinstance(outcome, Wait | StillThere):
+            await left_behind(self._ctx, held, node, outcome)
         else:
-            gone = outcome if isinstance(outcome, Done) else None
-            await tidied(self._ctx, held, node, job, gone)
+            await tidied(self._ctx, held, node, job, outcome)

@@ -179,11 +179,19 @@ class Booter:
         waiting = await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
         if waiting is not None:
             return waiting
-        await self.empty(at)
+        with contextlib.suppress(Refused):  # it stays in a machine that no longer boots from it
+            await self.empty(at)
         if back:
             with contextlib.suppress(Refused):  # then it starts as it does by itself
                 await self._from_disk(at)
         return None
+
+    async def runs_on(self, at: Endpoint) -> bool:
+        """Whether a ramdisk that was given up runs in a machine that must stay on, or may."""
+        memory = at.driver_internal_info.get(MEMORY) or {}
+        if not at.stays_on or memory.get("phase") in ("off", "boot"):
+            return False
+        return await self._switch.read(at) is not PowerState.OFF
 
     async def disk(self, at: Endpoint, token: str) -> Outcome:
         """Have the machine, which is off, boot from its disk, now and later."""

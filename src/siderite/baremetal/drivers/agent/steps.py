@@ -17,6 +17,7 @@ from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
+from siderite.baremetal.domain.outcome import StillThere
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Json
@@ -83,6 +84,10 @@ _STARTING = ("bios", "firmware")
 """Interfaces whose steps start the machine anew: no ramdisk outlives them."""
 _SWITCHING = ("power_off", "reboot")
 """Steps that Siderite itself carries out, and no ramdisk outlives either."""
+_STAYS_ON = (
+    "the machine must stay on (disable_power_off). Its medium is out, so a reboot ends it: ask for"
+    " one when the disk may start."
+)
 
 
 def _starts(step: Step) -> bool:
@@ -142,10 +147,6 @@ def _too_late(at: Endpoint, chosen: list[Step]) -> Failed | None:
 def _off(at: Endpoint) -> Json:
     """What follows for a node whose machine was to go off."""
     return {} if at.stays_on else {"power_state": "power off"}
-
-
-def _may_run(at: Endpoint, reason: str) -> None:
-    log.warning("a ramdisk may still run", node=at.node, reason=reason)
 
 
 class AgentSteps:
@@ -233,17 +234,21 @@ class AgentSteps:
                 ASK_AGAIN_S,
             )
 
-    async def forget(self, at: Endpoint, token: str, *, back: bool = False) -> Wait | Done | None:
+    async def forget(
+        self, at: Endpoint, token: str, *, back: bool = False
+    ) -> Wait | Done | StillThere | None:
         """The run was given up: no ramdisk of its work stays behind, once the BMC has followed."""
         if not (belongs(at, token) if token else is_guest(at)):
             return None  # there is none, or other work has booted its own since
         try:
             waiting = await self._booter.give_up(at, token or at.node, back=back)
+            stays = waiting is None and not back and await self._booter.runs_on(at)
         except Unreachable as why:
             return Wait(why.sentence, ASK_AGAIN_S)
         except HardwareError as why:
-            _may_run(at, why.sentence)
-            return None
+            return StillThere(why.sentence)
+        if stays:
+            return StillThere(_STAYS_ON, gone())
         return waiting or Done(_off(at), gone())
 
     async def _boot(self, at: Endpoint, step: Step, token: str) -> Outcome:
