@@ -169,6 +169,38 @@ def test_an_owner_cannot_give_a_node_away(app: Standing, field: str) -> None:
     assert app.node(uuid).version == 1
 
 
+def test_an_owner_puts_a_node_below_their_own_nodes_only(app: Standing) -> None:
+    """A node with children cannot be deleted, and its owner's steps are for all of them."""
+    _, token, project = app.person("member")
+    uuid = app.plant("enroll", owner=project)
+    mine, lent, theirs = (
+        app.plant("enroll", **fields)
+        for fields in ({"owner": project}, {"owner": "them", "lessee": project}, {"owner": "them"})
+    )
+    nowhere = "5a1c5c1e-9d4b-4d7e-8b7a-1a2b3c4d5e6f"
+    said = {}
+    for parent, status in ((theirs, 400), (nowhere, 400), (lent, 403), (mine, 200)):
+        patch = [{"op": "add", "path": "/parent_node", "value": parent}]
+        answer = app.ask("PATCH", f"/v1/nodes/{uuid}", patch, token=token)
+        assert answer.status == status, answer
+        if status != 200:
+            said[parent] = refused(answer, status).replace(parent, "it")
+            assert app.node(uuid).version == 1
+    assert said[theirs] == said[nowhere]
+    assert app.node(theirs).version == app.node(lent).version == 1
+
+
+def test_an_owner_cannot_feel_for_a_chassis(app: Standing) -> None:
+    _, token, project = app.person("member")
+    uuid = app.plant("enroll", owner=project)
+    made = app.ask("POST", "/v1/chassis", {}).json["uuid"]
+    for chassis in (made, "5a1c5c1e-9d4b-4d7e-8b7a-1a2b3c4d5e6f"):
+        patch = [{"op": "add", "path": "/chassis_uuid", "value": chassis}]
+        refused(app.ask("PATCH", f"/v1/nodes/{uuid}", patch, token=token), 403, "chassis")
+    assert app.node(uuid).version == 1
+    assert app.ask("DELETE", f"/v1/chassis/{made}").status == 204
+
+
 def test_a_role_of_another_project_does_not_count(app: Standing) -> None:
     _, token, _ = app.person("reader")
     elsewhere = app.run(app.app.project())

@@ -18,6 +18,8 @@ from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases import records
 from siderite.baremetal.usecases import volumes
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.find import Guard
+from siderite.baremetal.usecases.find import allow
 from siderite.baremetal.usecases.records import Records
 from siderite.core import eventlog
 from siderite.core import work
@@ -78,11 +80,27 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
         raise duplicate(clash, node) from clash
 
 
-async def put_below(ctx: Context, change: Change, node: str, uuid: str) -> None:
-    """With this change a node comes below a parent: another node, which must be there."""
+async def put_below(
+    ctx: Context,
+    change: Change,
+    node: str,
+    uuid: str,
+    *,
+    who: Who | None = None,
+    guard: Guard = allow,
+) -> None:
+    """With this change a node comes below a parent: another node, which must be there. Who does not
+    see all nodes needs one of their own, for a parent with children is bound to them.
+    """
     parent = await NODES.get(ctx.door.store, uuid)
-    if parent is None or parent.uuid == node:
+    hidden = (
+        parent is not None
+        and who is not None
+        and not find.may_see(who, parent.owner, parent.lessee)
+    )
+    if parent is None or hidden or parent.uuid == node:
         raise Invalid(f"parent_node {uuid} is not the UUID of another node.")
+    guard(parent)
     change.put(NODES.swap(parent, parent.touched()))
     above: Node | None = parent
     seen = {node}

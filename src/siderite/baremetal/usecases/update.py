@@ -78,7 +78,8 @@ async def update(
         if changes.get("chassis_uuid") is not None:
             await chassis.put_node_into(ctx, change, changes["chassis_uuid"])
         if changes.get("parent_node") is not None:
-            await put_below(ctx, change, node.uuid, changes["parent_node"])
+            above = changes["parent_node"]
+            await put_below(ctx, change, node.uuid, above, who=who, guard=guard)
         if node.allocation_uuid is not None:
             changes |= await _check_allocated(ctx, change, node, changes)
         after = node.changed(change.now, changes)
@@ -158,6 +159,8 @@ def _check(ctx: Context, node: Node, changes: dict[str, Any], ask: Update, who: 
         )
     if ("owner" in changes or "lessee" in changes) and not who.is_admin:
         raise Forbidden("Only administrators change the owner or lessee of a node.")
+    if "chassis_uuid" in changes and not who.sees_all:
+        raise Forbidden("Only those who see all projects change the chassis of a node.")
     _check_reasons(node, changes)
 
 
