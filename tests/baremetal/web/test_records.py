@@ -256,6 +256,8 @@ def test_an_old_clients_runbook_is_approved_by_its_name(lite: Standing) -> None:
     assert lite.ask("PUT", f"{kind.path}/{old['uuid']}/traits/CUSTOM_MORE").status == 204
     name = f"{old['name']}_NEW"
     assert kind.patch(lite, old["uuid"], ("replace", "/name", name), version=111).status == 200
+    no_trait = kind.patch(lite, old["uuid"], ("replace", "/name", "tidy-up"), version=111)
+    refused(no_trait, 400, "trait")
     assert traits(old["uuid"]) == sorted(["CUSTOM_MORE", name])
     assert kind.patch(lite, old["uuid"], ("replace", "/name", "tidy-up")).status == 200
     assert traits(old["uuid"]) == sorted(["CUSTOM_MORE", name])

@@ -62,7 +62,7 @@ def _patched(runbook: Runbook, fields: dict[str, Any], version: int, who: Who) -
         fields["owner"] = None
     if version < TRAITS_SINCE and "name" in fields:
         kept = [trait for trait in runbook.traits if trait != runbook.name]
-        fields["traits"] = sorted({*kept, fields["name"]})
+        fields["traits"] = sorted({*kept, forms.trait("name", fields["name"])})
     return fields
 
 
