@@ -134,6 +134,8 @@ def test_an_allocation_ends_with_the_instance_it_gave(app: Standing) -> None:
     refused(app.ask("PATCH", path, owner), 409, "them", uuid)
     away = [{"op": "remove", "path": "/instance_uuid"}]
     refused(app.ask("PATCH", path, away), 409, uuid, "undeploy")
+    failed = ["node.update.start", "node.update.error"]
+    assert types(app, node) == ["node.update.start", "node.update.end", *failed, *failed]
     assert app.ask("PUT", f"{path}/maintenance", {}).status == 202
     assert app.ask("PATCH", path, away).json["allocation_uuid"] is None
     refused(app.ask("GET", f"{PATH}/{uuid}"), 404)

@@ -8,6 +8,7 @@ from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node_machine import NODE
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
+from tests.baremetal.web.told import types
 from tests.support.app import Answer
 from tests.support.app import Standing
 
@@ -271,6 +272,18 @@ def test_a_reason_goes_with_its_flag(app: Standing, flag: str) -> None:
 def test_a_driver_is_not_changed_under_an_open_console(app: Standing) -> None:
     uuid = app.plant("manageable", console_enabled=True, driver="gone")
     refused(patch(app, uuid, ("replace", "/driver", "fake-hardware")), 409, "console")
+
+
+def test_a_change_that_others_leave_no_room_for_is_announced_as_failed(
+    app: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = app.plant("manageable")
+    monkeypatch.setattr("siderite.core.transition.TRIES", 0)
+    refused(patch(app, uuid, ("add", "/extra/a", 1)), 409, "at once")
+    refused(app.ask("DELETE", f"/v1/nodes/{uuid}"), 409, "at once")
+    assert types(app, uuid) == [
+        "node.update.start", "node.update.error", "node.delete.start", "node.delete.error",
+    ]  # fmt: skip
 
 
 def test_interfaces_are_reset_with_the_driver_only(app: Standing) -> None:

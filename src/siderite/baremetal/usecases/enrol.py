@@ -23,6 +23,7 @@ from siderite.baremetal.usecases.find import allow
 from siderite.baremetal.usecases.records import Records
 from siderite.core import eventlog
 from siderite.core import work
+from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -154,7 +155,11 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
         await allocations.end_with(ctx, change, node)
         change.tell(*facts.node_crud_pair("delete", node))
 
-    await ctx.door.attempt(cause, ident, decide)
+    try:
+        await ctx.door.attempt(cause, ident, decide)
+    except Busy:
+        await announce_failure(ctx, cause, "delete", await find.node(ctx, ident, who))
+        raise
 
 
 async def _why_not_without_children(ctx: Context, node: Node) -> Conflict | None:

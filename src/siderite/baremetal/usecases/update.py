@@ -22,6 +22,7 @@ from siderite.baremetal.usecases.enrol import duplicate
 from siderite.baremetal.usecases.enrol import put_below
 from siderite.baremetal.usecases.find import Guard
 from siderite.core import work
+from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -62,26 +63,14 @@ async def update(
 
     async def decide(change: Change) -> Node:
         node = await find.node(ctx, ident, who, guard)
-        asked = ask.changes(node)
-        changes = {field: value for field, value in asked.items() if value != getattr(node, field)}
-        if asked.get("maintenance") and node.fault == POWER_FAILURE:
-            changes["fault"] = None  # the power watch no longer ends what a user sets
         try:
-            _check(ctx, node, changes, ask, who)
-            changes = _consequences(ctx, node, changes, ask)
+            changes = await _decided(ctx, change, node, ask, who=who, guard=guard)
         except SideriteError as error:
             if not isinstance(error, Invalid):
                 await announce_failure(ctx, cause, "update", node)
             raise
         if not changes:
             return node
-        if changes.get("chassis_uuid") is not None:
-            await chassis.put_node_into(ctx, change, changes["chassis_uuid"])
-        if changes.get("parent_node") is not None:
-            above = changes["parent_node"]
-            await put_below(ctx, change, node.uuid, above, who=who, guard=guard)
-        if node.allocation_uuid is not None:
-            changes |= await _check_allocated(ctx, change, node, changes)
         after = node.changed(change.now, changes)
         change.tell(facts.node_crud("update", "start", node))
         change.put(NODES.swap(node, after))
@@ -98,6 +87,29 @@ async def update(
         node = await find.node(ctx, ident, who)
         await announce_failure(ctx, cause, "update", node)
         raise duplicate(clash, node.changed(0, ask.changes(node))) from clash
+    except Busy:
+        await announce_failure(ctx, cause, "update", await find.node(ctx, ident, who))
+        raise
+
+
+async def _decided(
+    ctx: Context, change: Change, node: Node, ask: Update, *, who: Who, guard: Guard
+) -> dict[str, Any]:
+    """The fields that change, if they may; what else becomes true is put into the change."""
+    asked = ask.changes(node)
+    changes = {field: value for field, value in asked.items() if value != getattr(node, field)}
+    if asked.get("maintenance") and node.fault == POWER_FAILURE:
+        changes["fault"] = None  # the power watch no longer ends what a user sets
+    _check(ctx, node, changes, ask, who)
+    changes = _consequences(ctx, node, changes, ask)
+    if changes.get("chassis_uuid") is not None:
+        await chassis.put_node_into(ctx, change, changes["chassis_uuid"])
+    if changes.get("parent_node") is not None:
+        above = changes["parent_node"]
+        await put_below(ctx, change, node.uuid, above, who=who, guard=guard)
+    if changes and node.allocation_uuid is not None:
+        changes |= await _check_allocated(ctx, change, node, changes)
+    return changes
 
 
 async def _check_allocated(
