@@ -274,6 +274,14 @@ def test_a_driver_is_not_changed_under_an_open_console(app: Standing) -> None:
     refused(patch(app, uuid, ("replace", "/driver", "fake-hardware")), 409, "console")
 
 
+def test_nor_is_the_interface_that_it_is_stopped_by(app: Standing) -> None:
+    uuid = app.plant("manageable", console_enabled=True, console_interface="fake")
+    none = ("replace", "/console_interface", "no-console")
+    refused(patch(app, uuid, none), 409, "stop it before the console_interface")
+    assert app.node(uuid).version == 1
+    assert patch(app, app.plant("manageable", console_interface="fake"), none).status == 200
+
+
 def test_a_change_that_others_leave_no_room_for_is_announced_as_failed(
     app: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -165,9 +165,10 @@ def _check(ctx: Context, node: Node, changes: dict[str, Any], ask: Update, who: 
         )
     if changes.get("retired") and state == P.AVAILABLE:
         raise Conflict(f"Node {node.uuid} is available; `manage` it before it is retired.")
-    if "driver" in changes and node.console_enabled:
+    carried = sorted({"driver", "console_interface"} & set(changes))
+    if carried and node.console_enabled:
         raise Conflict(
-            f"Node {node.uuid} has its console on; stop it before the driver is changed."
+            f"Node {node.uuid} has its console on; stop it before the {carried[-1]} is changed."
         )
     if ("owner" in changes or "lessee" in changes) and not who.is_admin:
         raise Forbidden("Only administrators change the owner or lessee of a node.")
