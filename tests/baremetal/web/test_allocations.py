@@ -127,8 +127,10 @@ def test_a_node_in_use_gets_an_allocation_at_once(app: Standing) -> None:
 
 
 def test_an_allocation_ends_with_the_instance_it_gave(app: Standing) -> None:
-    node = app.plant("active", resource_class="gold")
-    uuid = app.ask("POST", PATH, {"node": node, "owner": "them"}).json["uuid"]
+    node = app.plant("active", resource_class="gold", traits=["CUSTOM_A"], instance_info={"a": 1})
+    body = {"node": node, "owner": "them", "traits": ["CUSTOM_A"]}
+    uuid = app.ask("POST", PATH, body).json["uuid"]
+    assert app.node(node).instance_info == {"a": 1, "traits": ["CUSTOM_A"]}
     path = f"/v1/nodes/{node}"
     owner = [{"op": "add", "path": "/owner", "value": "us"}]
     refused(app.ask("PATCH", path, owner), 409, "them", uuid)
@@ -138,6 +140,7 @@ def test_an_allocation_ends_with_the_instance_it_gave(app: Standing) -> None:
     assert types(app, node) == ["node.update.start", "node.update.end", *failed, *failed]
     assert app.ask("PUT", f"{path}/maintenance", {}).status == 202
     assert app.ask("PATCH", path, away).json["allocation_uuid"] is None
+    assert app.node(node).instance_info == {"a": 1}, "lest the next deploy follows their templates"
     refused(app.ask("GET", f"{PATH}/{uuid}"), 404)
     assert types(app, uuid)[-2:] == ["allocation.delete.start", "allocation.delete.end"]
     node = app.plant("active", resource_class="gold", maintenance=True)

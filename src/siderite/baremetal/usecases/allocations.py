@@ -110,9 +110,16 @@ def _take(change: Change, allocation: Allocation, node: Node) -> None:
 
 def _free(change: Change, node: Node) -> None:
     """The node is nobody's from now on."""
-    info = {key: value for key, value in node.instance_info.items() if key != "traits"}
-    freed = {"instance_uuid": None, "allocation_uuid": None, "instance_info": info}
+    freed = {"instance_uuid": None, "allocation_uuid": None, **without_traits(node)}
     _announced(change, node, node.changed(change.now, freed))
+
+
+def without_traits(node: Node) -> dict[str, Any]:
+    """The node's field without the traits that its allocation asked for, by which the next deploy
+    would choose its templates.
+    """
+    kept = {key: value for key, value in node.instance_info.items() if key != "traits"}
+    return {"instance_info": kept}
 
 
 def _announced(change: Change, before: Node, after: Node) -> None:

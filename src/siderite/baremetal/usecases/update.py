@@ -129,7 +129,8 @@ async def _check_allocated(
     if refusal is not None:
         raise refusal
     await allocations.end_with(ctx, change, node)
-    return {"allocation_uuid": None}
+    left = {} if "instance_info" in changes else allocations.without_traits(node)
+    return {"allocation_uuid": None, **left}
 
 
 def _check(ctx: Context, node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
