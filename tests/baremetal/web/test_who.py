@@ -169,6 +169,49 @@ def test_an_owner_cannot_give_a_node_away(app: Standing, field: str) -> None:
     assert app.node(uuid).version == 1
 
 
+@pytest.mark.parametrize("version", ["1.1", "1.50", "1.115", "1.900"])
+def test_a_lessee_is_not_shown_what_tells_of_the_owners_bmcs(app: Standing, version: str) -> None:
+    _, token, project = app.person("member")
+    told = {
+        "driver_info": {"redfish_address": "https://10.9.8.7", "a": {"driver_info": 1}},
+        "driver_internal_info": {"agent_url": "https://10.9.8.7:9999"},
+        "last_error": "The BMC https://10.9.8.7 is away\r\n",
+        "wait_reason": "10.9.8.7 is away", "power_state_reason": "10.9.8.7 is away",
+        "reservation": "host-10.9.8.7",
+    }  # fmt: skip
+    kept = {"extra": {"driver_info": {"a": "\r\n\u2028"}, "last_error": None}, "name": None}
+    lent, mine = (
+        app.plant("manageable", **told, **kept, **{role: project}) for role in ("lessee", "owner")
+    )
+    whole = {
+        uuid: app.ask("GET", f"/v1/nodes/{uuid}", version=version).json for uuid in (lent, mine)
+    }
+    assert "10.9.8.7" in str(whole[lent]["last_error"])
+
+    def seen(path: str) -> Any:
+        answer = app.ask("GET", path, version=version, token=token)
+        assert answer.status == 200, answer
+        return answer.json
+
+    shown = {lent: seen(f"/v1/nodes/{lent}"), mine: seen(f"/v1/nodes/{mine}")}
+    listed = {one["uuid"]: one for one in seen("/v1/nodes/detail")["nodes"]}
+    assert listed == shown
+    assert shown[mine] == whole[mine]
+    assert "10.9.8.7" not in str(shown[lent])
+    assert list(shown[lent]) == list(whole[lent])
+    differs = {name for name in shown[lent] if shown[lent][name] != whole[lent][name]}
+    assert differs == set(told) & set(whole[lent])
+    assert {type(shown[lent][name]) for name in differs} == {str, dict}
+    assert "hidden" in seen(f"/v1/nodes/{lent}/states")["last_error"]
+    if version != "1.1":
+        some = seen("/v1/nodes?fields=uuid,driver_info")["nodes"]
+        assert {one["uuid"]: "hidden" in str(one["driver_info"]) for one in some} == {
+            lent: True, mine: False,
+        }  # fmt: skip
+    quiet = app.plant("manageable", lessee=project)
+    assert seen(f"/v1/nodes/{quiet}")["last_error"] is None
+
+
 def test_an_owner_puts_a_node_below_their_own_nodes_only(app: Standing) -> None:
     """A node with children cannot be deleted, and its owner's steps are for all of them."""
     _, token, project = app.person("member")

@@ -9,6 +9,7 @@ up to its newline, without parsing (`cut`). Secrets are masked on the way.
 from bisect import bisect_right
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from collections.abc import Sequence
 from operator import attrgetter
 from operator import itemgetter
@@ -26,6 +27,8 @@ _LARGE = 32 * 1024
 """The length of a text in a value that is not kept: a config drive may have many MiB."""
 _UUID = "\0"
 
+_NOTHING = ("null", "{}")
+_decode_raw = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
@@ -137,6 +140,22 @@ class Fields(Generic[T]):
         else:
             self._encoded[value.uuid] = (value, texts)
         return texts
+
+    def redacted(self, body: str, hidden: Mapping[str, str]) -> str:
+        """A rendered value with these JSON texts in the place of what fields say, where they say
+        anything.
+        """
+        found = _decode_raw("{" + body.replace(URL, "") + "}")
+        said = [bytes(found.get(name, b"null")).decode() for name in self._plain]
+        text = list(self._frame)
+        text[1::2] = [
+            *(
+                hidden[name] if name in hidden and it not in _NOTHING else it
+                for name, it in zip(self._plain, said, strict=True)
+            ),
+            "",
+        ]
+        return "".join(text).replace(_UUID, msgspec.json.decode(found["uuid"], type=str))
 
     def picker(self, names: Sequence[str]) -> Callable[[Sequence[str]], tuple[str, ...]]:
         """What picks these fields of those that are encoded."""

@@ -70,6 +70,13 @@ NODE_FIELDS: Fields[Node] = Fields(
     links=("links", "ports", "states", "portgroups", "volume"),
     masked=("driver_info", "driver_internal_info", "instance_info"),
 )
+_HIDDEN = "** hidden: this is for the owner of the node **"
+LENT = {
+    **dict.fromkeys(("last_error", "reservation", "wait_reason", "power_state_reason"),
+                    f'"{_HIDDEN}"'),
+    **dict.fromkeys(("driver_info", "driver_internal_info"), f'{{"content":"{_HIDDEN}"}}'),
+}  # fmt: skip
+"""What a lessee is shown in the place of what tells of the owner's BMCs and networks."""
 
 _PORT = (
     ("uuid", 1), ("address", 1), ("created_at", 1), ("updated_at", 1), ("extra", 1), ("links", 1),

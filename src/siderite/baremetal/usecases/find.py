@@ -4,11 +4,14 @@ from collections.abc import Callable
 from collections.abc import Sequence
 
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.wire import LENT
+from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
 from siderite.core.errors import NotFound
 from siderite.core.ids import is_uuid
 from siderite.core.store import Line
+from siderite.core.store import Value
 from siderite.core.store.table import Page
 from siderite.core.store.table import Where
 from siderite.core.who import Who
@@ -42,7 +45,13 @@ async def body_of(ctx: Context, ident: str, who: Who) -> str:
     rows = await ctx.door.store.fetch(_BODY[by_uuid], (ident.lower() if by_uuid else ident,))
     if not rows or not may_see(who, rows[0][1], rows[0][2]):  # type: ignore[arg-type]
         raise _missing(ident)
-    return rows[0][0]  # type: ignore[return-value]
+    return _as_seen(who, str(rows[0][0]), rows[0][1])
+
+
+def _as_seen(who: Who, body: str, owner: Value) -> str:
+    """A node as it is shown: not all of it to a lessee."""
+    is_own = who.sees_all or owner == who.project_id
+    return body if is_own else NODE_FIELDS.redacted(body, LENT)
 
 
 async def node(ctx: Context, ident: str, who: Who, guard: Guard = allow) -> Node:
@@ -61,13 +70,18 @@ async def node(ctx: Context, ident: str, who: Who, guard: Guard = allow) -> Node
 async def page(
     ctx: Context, what: str, where: Sequence[Where], page: Page, who: Who
 ) -> Sequence[Line]:
-    """Columns of a page of nodes that the caller may see."""
+    """Columns of a page of nodes that the caller may see (`body` only after `uuid`), and of their
+    bodies what they may see of those.
+    """
     conditions = list(where)
     if not who.sees_all:
         conditions.append(Where("(owner = ? OR lessee = ?)", (who.project_id, who.project_id)))
     if page.marker is not None:
         await node(ctx, page.marker, who)
-    return await NODES.select(ctx.door.store, what, conditions, page)
+    if who.sees_all or "body" not in what:
+        return await NODES.select(ctx.door.store, what, conditions, page)
+    rows = await NODES.select(ctx.door.store, "uuid, body, owner", conditions, page)
+    return [(uuid, _as_seen(who, str(body), owner)) for uuid, body, owner in rows]
 
 
 async def children(ctx: Context, parent: Node, who: Who) -> list[str]:
