@@ -22,7 +22,8 @@ def make(app: Standing, name: str, **fields: object) -> dict[str, object]:
 
 def test_a_hook_is_made_shown_listed_changed_and_removed(app: Standing) -> None:
     selector = {"traits": ["CUSTOM_A"], "owner": "p", "conductor_group": "g", "resource_class": "r"}
-    made = make(app, "h-life", selector=selector, deadline_s=60, on_deadline="proceed")
+    asked = {**selector, "conductor_group": "G"}
+    made = make(app, "h-life", selector=asked, deadline_s=60, on_deadline="proceed")
     assert set(made) == FIELDS
     assert (made["machine"], made["enabled"], made["selector"]) == ("node", True, selector)
     for name in ("h-life", made["uuid"]):

@@ -128,6 +128,7 @@ FILTERS: dict[str, Any] = {
     "shard=s1%2Cs2": lambda n: n.shard is not None,
     "sharded=false": lambda n: n.shard is None,
     "conductor_group=g": lambda n: n.conductor_group == "g",
+    "conductor_group=G": lambda n: n.conductor_group == "g",
     "conductor_group=": lambda n: n.conductor_group == "",
     "associated=true": lambda n: n.instance_uuid is not None,
     "associated=False": lambda n: n.instance_uuid is None,

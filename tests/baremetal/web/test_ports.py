@@ -449,6 +449,7 @@ def test_lists_are_filtered_by_everything_there_is(app: Standing) -> None:
     for query in (
         f"node={node}", f"node={name}", f"node_uuid={node}", f"shard={shard}",
         f"shard=x,{shard}", f"conductor_groups={shard}", f"node={node}&shard={shard}",
+        f"conductor_groups={shard.upper()}",
     ):  # fmt: skip
         assert listed(app, query) == [first, second], query
     assert listed(app, f"address={address.upper()}") == [second]

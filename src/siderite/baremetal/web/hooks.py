@@ -69,6 +69,8 @@ def _selector(key: str, value: Any) -> dict[str, Any]:
         for name in _SELECTORS
         if name in selector
     }
+    if "conductor_group" in chosen:
+        chosen["conductor_group"] = chosen["conductor_group"].lower()  # as nodes have it
     if "traits" in selector:
         traits = forms.list_of(forms.trait, most=50)
         chosen["traits"] = traits(f"{key}.traits", selector["traits"])

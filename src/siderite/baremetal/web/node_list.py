@@ -43,7 +43,8 @@ def parse(request: Request, *, detail: bool, max_limit: int) -> Listing:
         elif key in _FEW:
             ask.where.append(Where(f"{key} = ?", (value,)))
         elif key in _MANY:
-            ask.where.append(Where(f"{key} = ?", (value,), "many"))
+            found = value.lower() if key == "conductor_group" else value  # as it is stored
+            ask.where.append(Where(f"{key} = ?", (found,), "many"))
         elif key in _UUIDS:
             ask.where.append(Where(f"{key} = ?", (listing.uuid(key, value),)))
         else:

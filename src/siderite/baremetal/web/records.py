@@ -253,7 +253,8 @@ class Resource(Generic[R]):
         if key == "address":
             return Where("address = ?", (forms.mac(key, value),))
         if key in _OF_NODES:
-            condition = listing.one_of(_OF_NODES[key], key, value)
+            found = value.lower() if key == "conductor_groups" else value  # as they are stored
+            condition = listing.one_of(_OF_NODES[key], key, found)
             nodes = f"SELECT uuid FROM nodes WHERE {condition.sql}"  # noqa: S608 - a column's name
             return Where(f"node_uuid IN ({nodes})", condition.args)
         if key == "description_contains":
