@@ -150,6 +150,16 @@ def test_secrets_are_for_sensitive_rules_only() -> None:
     assert "hunter2" not in str(follow(rule(actions=[odd], sensitive=True)).failure)
 
 
+def test_what_a_sensitive_rule_says_has_no_secrets_in_it() -> None:
+    said = {"msg": "{item} is {node.driver_info[password]}, of {node.driver}"}
+    words = "it is ******, of fake-hardware"
+    for loop in (["it"], ["{item}"]):
+        fail = {"op": "fail", "args": said, "loop": loop}
+        assert "hunter2" not in str(follow(rule(actions=[fail], sensitive=True)).failure)
+    log = {"op": "log", "args": said, "loop": ["it"]}
+    assert follow(rule(actions=[log], sensitive=True)).said == [("info", words)]
+
+
 def test_a_reference_never_reaches_into_the_program() -> None:
     for text in ("{node.__class__}", "{node.changed}", "{inventory.keys}", "{x}", "{node[}"):
         assert does("set-attribute", "extra/a", text).changes["extra"]["a"] == text

@@ -28,6 +28,7 @@ from siderite.baremetal.domain.traits import is_trait
 OBJECTS = frozenset({"driver_info", "extra", "instance_info", "network_data", "properties"})
 TEXTS = {"description": 4096, "lessee": 255, "owner": 255, "resource_class": 80, "shard": 255}
 """What a rule may set: objects, what is in them, and texts up to a length."""
+_SAID = ("fail", "log")
 
 
 @dataclass(slots=True)
@@ -111,8 +112,10 @@ def _filled(args: Json, item: Json, context: Json) -> Json:
 def _act(verdict: Verdict, node: Node, action: Json, context: Json) -> None:
     op = str(action["op"])
     args = arguments(ACTIONS, op, action["args"])
+    # What is said is read by others, in the log and on the node, whatever the rule may know.
+    known = mask(context) if op in _SAID else context
     for item in _items(action) or [{}]:
-        do(verdict, node, op, _filled(args, item, context))
+        do(verdict, node, op, _filled(args, item, known))
 
 
 def do(verdict: Verdict, node: Node, op: str, args: Json) -> None:
