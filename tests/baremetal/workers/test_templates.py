@@ -62,6 +62,18 @@ def test_a_deployment_takes_the_steps_of_the_traits_asked_for(tmp_path):
     asyncio.run(story())
 
 
+def test_a_trait_that_is_asked_for_very_often_is_asked_for(database_url, tmp_path):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            await template(app, "CUSTOM_A", RESET)
+            async with asyncio.timeout(30):
+                node, done = await deployed(app, ["CUSTOM_A"] * 70_000)
+            assert node.provision_state == "active", node.last_error
+            assert done == ["bios.factory_reset", "deploy.write_image"]
+
+    asyncio.run(story())
+
+
 def test_a_template_with_an_unknown_step_fails_the_deployment_in_words(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

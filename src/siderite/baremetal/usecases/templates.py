@@ -22,9 +22,9 @@ RECORDS = Records(
 async def steps_for(ctx: Context, node: Node) -> list[Json]:
     """The steps of the templates that are named after a trait which the instance asks for."""
     wanted = node.instance_info.get("traits")
-    names = (
-        [trait for trait in wanted if isinstance(trait, str)] if isinstance(wanted, list) else []
-    )
+    each = wanted if isinstance(wanted, list) else ()
+    # Each once: a list may say one thing more often than a query has places.
+    names = sorted({trait for trait in each if isinstance(trait, str)})
     if not names:
         return []
     marks = ", ".join("?" * len(names))
