@@ -188,6 +188,22 @@ def test_inspection_is_continued_only_for_a_node_that_waits_for_it(app: Standing
     refused(app.ask("POST", f"/v1/continue_inspection?node_uuid={ready}", body, token=""), 404)
 
 
+@pytest.mark.parametrize("odd_one", [5, True, "x", {"a": 1}, [5], [{"size": True}], None, []])
+def test_an_inventory_that_makes_no_sense_says_nothing_of_the_machine(
+    lite: Standing, odd_one: Any
+) -> None:
+    node = lite.plant("inspect wait")
+    count = odd_one if isinstance(odd_one, bool) else -1
+    inventory = {
+        "interfaces": [{"mac_address": mac()}], "disks": odd_one, "cpu": {"count": count},
+        "memory": {"physical_mb": count, "total": odd_one},
+    }  # fmt: skip
+    path = f"/v1/continue_inspection?node_uuid={node}"
+    answer = lite.ask("POST", path, {"inventory": inventory}, token="")
+    assert answer.status == 202, answer
+    assert lite.node(node).properties == {}
+
+
 @hypothesis.settings(repeatable, max_examples=60)
 @given(data=st.data())
 def test_nothing_that_a_ramdisk_sends_is_a_server_error(
@@ -204,5 +220,8 @@ def test_nothing_that_a_ramdisk_sends_is_a_server_error(
         )})
     )  # fmt: skip
     check(lite, "POST", "/v1/continue_inspection", body=odd.as_bytes(found), token="")
+    found["inventory"]["interfaces"] = [{"mac_address": "52:54:a1:00:00:01"}]
+    awaited = f"/v1/continue_inspection?node_uuid={lite.plant('inspect wait')}"
+    check(lite, "POST", awaited, body=odd.as_bytes(found), token="")
     query = data.draw(odd.QUERIES)
     check(lite, "GET", f"/v1/lookup?{query}", token="")

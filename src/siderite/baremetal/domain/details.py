@@ -98,23 +98,28 @@ def macs(inventory: Json) -> tuple[str, ...]:
 
 
 def properties(inventory: Json) -> dict[str, Any]:
-    """What an inventory says for a node's properties."""
+    """What an inventory says for a node's properties. A ramdisk may say anything: what makes no
+    sense there is passed over.
+    """
     cpu, memory = inventory.get("cpu"), inventory.get("memory")
     disks = inventory.get("disks")
     found: dict[str, Any] = {}
     if isinstance(cpu, dict):
         if isinstance(cpu.get("architecture"), str):
             found["cpu_arch"] = cpu["architecture"]
-        if isinstance(cpu.get("count"), int):
-            found["cpus"] = str(cpu["count"])
+        if count := _number(cpu.get("count")):
+            found["cpus"] = str(count)
     if isinstance(memory, dict):
-        size = memory.get("physical_mb")
-        if not isinstance(size, int) and isinstance(memory.get("total"), int):
-            size = memory["total"] // _MIB
-        if isinstance(size, int):
+        size = _number(memory.get("physical_mb")) or _number(memory.get("total")) // _MIB
+        if size:
             found["memory_mb"] = str(size)
-    sizes = [disk.get("size") for disk in disks if isinstance(disk, dict)] if disks else []
-    largest = max((size for size in sizes if isinstance(size, int)), default=0)
+    each = disks if isinstance(disks, list) else ()
+    largest = max((_number(disk.get("size")) for disk in each if isinstance(disk, dict)), default=0)
     if largest >= _GIB:
         found["local_gb"] = str(largest // _GIB)
     return found
+
+
+def _number(value: object) -> int:
+    """A whole number above 0, or 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
