@@ -1,9 +1,11 @@
 """Consoles are switched by durable work, and outlive the process that carried them."""
 
 import asyncio
+import contextlib
 
 import pytest
 
+from siderite.core import work
 from siderite.core.store import Op
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
@@ -62,6 +64,91 @@ async def told(app, uuid):
     sql = f"SELECT event_type FROM events WHERE resource = ? ORDER BY {order}"
     names = [str(row[0]) for row in await app.program.store.fetch(sql, (uuid,))]
     return [name.removeprefix("baremetal.node.") for name in names if "console" in name]
+
+
+@pytest.mark.parametrize("field", ["owner", "lessee"])
+def test_a_console_ends_with_the_loan_of_whoever_knows_its_address(database_url, tmp_path, field):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.plant("active", owner="us")
+            await switch(app, uuid, True)
+            url = await until_on(app, uuid)
+            await patched(app, uuid, "lessee", "them")
+            assert await until_on(app, uuid) == url, "nobody is gone"
+            await patched(app, uuid, field, "others")
+            assert await shown(app, uuid) == {"console_enabled": False, "console_info": None}
+            stopped = ["console_stop.start", "console_stop.end"]
+            assert await told(app, uuid) == ["console_set.start", "console_set.end", *stopped]
+            await until_refused(url)
+            await switch(app, uuid, True)
+            assert uuid in await greeting(await until_on(app, uuid))
+
+    asyncio.run(story())
+
+
+async def until_refused(url):
+    """Once nobody can connect there any more."""
+    host, _, port = url.removeprefix("tcp://").partition(":")
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection(host, int(port))
+            except OSError:
+                return
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+            await asyncio.sleep(0.01)
+
+
+async def until_waiting(app, uuid):
+    """Once the machine was found to be away, and is asked again later."""
+    async with asyncio.timeout(30):
+        while not any(
+            "be reached" in (item.reason or "") and not item.is_leased
+            for item in await work.of_machine(app.program.store, uuid)
+        ):
+            await asyncio.sleep(0.01)
+
+
+async def patched(app, uuid, field, value):
+    """Once a field of the node has this value."""
+    patch = [{"op": "add", "path": f"/{field}", "value": value}]
+    assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
+
+
+def test_a_console_that_is_being_switched_on_is_not_for_who_is_gone(database_url, tmp_path):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.plant("active", lessee="them")
+            script(app, f"node:{uuid}", unreachable=True)
+            await switch(app, uuid, True)
+            await until_waiting(app, uuid)
+            await patched(app, uuid, "lessee", None)
+            script(app, f"node:{uuid}", unreachable=False)
+            assert await told(app, uuid) == ["console_set.start", "console_set.error"]
+            await switch(app, uuid, True)
+            await until_on(app, uuid)
+
+    asyncio.run(story())
+
+
+def test_a_console_can_be_asked_for_while_a_worker_still_has_what_was_given_up(
+    database_url, tmp_path
+):
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            uuid = await app.plant("active", lessee="them")
+            await switch(app, uuid, True)
+            held = "UPDATE work SET owner = 'somebody', lease_until = 1e12 WHERE machine = ?"
+            await app.program.store.commit([Op(held, (uuid,), 1)])
+            await switch(app, uuid, True, 409)
+            await patched(app, uuid, "lessee", None)
+            await switch(app, uuid, True)
+            started = "console_set.start"
+            assert await told(app, uuid) == [started, "console_set.error", started]
+
+    asyncio.run(story())
 
 
 def test_a_console_is_switched_on_connected_to_and_off(tmp_path):

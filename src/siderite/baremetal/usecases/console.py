@@ -79,7 +79,7 @@ async def ask(
         if enabled:
             check_reach(ctx.cards, node)
         for item in await work.of_machine(ctx.door.store, node.uuid):
-            if item.lane == LANE:
+            if item.lane == LANE and item.kind != work.GONE:
                 raise Busy(f"The console of node {node.uuid} is being changed: {item.reason}.")
         if node.console_enabled == enabled:
             return

@@ -14,6 +14,8 @@ from siderite.baremetal.domain.power_truth import POWER_FAILURE
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import chassis
+from siderite.baremetal.usecases import console
+from siderite.baremetal.usecases import cut_short
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import power_schedule
 from siderite.baremetal.usecases.context import Context
@@ -41,6 +43,7 @@ HARMLESS = frozenset({"extra", "description", "name"})
 _READ_AGAIN = frozenset({"maintenance", "power_policy", "driver_info", "driver"})
 """Fields after whose change the power may well be read otherwise than before."""
 
+_WHOSE = ("owner", "lessee")
 _REFITTABLE = frozenset({P.ENROLL, P.INSPECTING, P.INSPECTWAIT, P.MANAGEABLE, P.AVAILABLE})
 _INTERFACE_FIELDS = frozenset(f"{kind}_interface" for kind in INTERFACES)
 
@@ -71,6 +74,8 @@ async def update(
             raise
         if not changes:
             return node
+        if any(field in changes and getattr(node, field) is not None for field in _WHOSE):
+            changes |= await _shut(ctx, change, node)
         after = node.changed(change.now, changes)
         change.tell(facts.node_crud("update", "start", node))
         change.put(NODES.swap(node, after))
@@ -90,6 +95,17 @@ async def update(
     except Busy:
         await announce_failure(ctx, cause, "update", await find.node(ctx, ident, who))
         raise
+
+
+async def _shut(ctx: Context, change: Change, node: Node) -> dict[str, Any]:
+    """Whose node it was knows where its console is, which asks nobody who they are: it ends."""
+    await cut_short.consoles(ctx, change, node)
+    if not node.console_enabled:
+        return {}
+    change.put(console.forget(node.uuid))
+    after = node.changed(change.now, {"console_enabled": False})
+    change.tell(*(facts.console("console_stop", status, after) for status in ("start", "end")))
+    return {"console_enabled": False}
 
 
 async def _decided(
