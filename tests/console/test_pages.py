@@ -228,6 +228,28 @@ def test_a_long_status_stays_in_its_column(
     eyes.photograph(name)
 
 
+@pytest.mark.parametrize("width", [1280, 950, 750])
+def test_the_word_for_power_stays_in_one_piece(
+    eyes: Eyes, boot: Callable[[str], str], width: int
+) -> None:
+    eyes.page.set_viewport_size({"width": width, "height": 850})
+    nova(eyes.server, "hosts", {"host": {"name": f"power-{width}", "uri": "simulated:"}})
+    name = f"on-at-{width}"
+    boot(name)
+    make_node(eyes.server, name, resource_class=name)
+    eyes.log_in()
+    eyes.sees("Attention")
+    for page, word in (
+        (f"fleet/server?name={name}", "running"),
+        (f"fleet/node?resource_class={name}", "unknown"),
+    ):
+        eyes.at(page)
+        tag = eyes.page.wait_for_selector(f"tr:has(a:text-is('{name}')) .tag:text-is('{word}')")
+        lines = "one => one.offsetHeight / parseFloat(getComputedStyle(one).lineHeight)"
+        assert tag.evaluate(lines) < 2
+        eyes.photograph(f"{word}-{width}")
+
+
 def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "talkative")
     other = make_node(eyes.server, "silent")
