@@ -32,6 +32,13 @@ def nova(server: Server, path: str, body: object) -> Any:
     return answer.raise_for_status().json()
 
 
+def shut(server: Server, service: str, change: object) -> None:
+    """Change a compute service."""
+    headers = {**server.headers(), **COMPUTE}
+    path = f"/compute/v2.1/os-services/{service}"
+    server.api.put(path, json=change, headers=headers).raise_for_status()
+
+
 def make_image(server: Server, name: str) -> str:
     record = {"name": name, "disk_format": "raw", "container_format": "bare"}
     made = server.api.post("/image/v2/images", json=record, headers=server.headers())
@@ -248,6 +255,30 @@ def test_the_word_for_power_stays_in_one_piece(
         lines = "one => one.offsetHeight / parseFloat(getComputedStyle(one).lineHeight)"
         assert tag.evaluate(lines) < 2
         eyes.photograph(f"{word}-{width}")
+
+
+def test_events_say_what_became_of_the_power_and_why_no_host_takes_a_server(
+    eyes: Eyes, boot: Callable[[str], str]
+) -> None:
+    uuid = make_node(eyes.server, "corrected")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    nova(eyes.server, "hosts", {"host": {"name": "closed", "uri": "simulated:"}})
+    services = eyes.server.api.get(
+        "/compute/v2.1/os-services", headers={**eyes.server.headers(), **COMPUTE}
+    )
+    for one in services.json()["services"]:
+        shut(eyes.server, one["id"], {"status": "disabled"})
+    placeless = boot("placeless")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"events?resource={uuid}")
+    row = "#tail tr:has-text('power_state_corrected')"
+    eyes.page.wait_for_selector(f"{row} :text-is('unknown → power off')")
+    eyes.at(f"events?resource={placeless}")
+    eyes.page.wait_for_selector("#tail tr:has-text('build_instances.error'):has-text('No valid')")
+    eyes.page.wait_for_selector("#tail tr:has-text('destinations.error'):has-text('closed: ')")
+    for one in services.json()["services"]:
+        shut(eyes.server, one["id"], {"status": "enabled"})
 
 
 def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -> None:

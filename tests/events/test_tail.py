@@ -71,6 +71,49 @@ def test_text_has_a_line_per_event(server):
     assert len(lines) == len(log_of(server)) - 1
 
 
+@pytest.fixture(scope="module")
+def placeless(server):
+    """A server that no host takes; its id."""
+    nova = {**server.headers(), "OpenStack-API-Version": "compute 2.901"}
+    host = {"host": {"name": "small", "uri": "simulated:"}}
+    flavor = {"flavor": {"name": "huge", "vcpus": 1, "ram": 64, "disk": 2**20}}
+    record = {"name": "disk", "disk_format": "raw", "container_format": "bare"}
+    image = server.api.post("/image/v2/images", json=record, headers=server.headers()).json()["id"]
+    octets = {**server.headers(), "Content-Type": "application/octet-stream"}
+    server.api.put(f"/image/v2/images/{image}/file", content=b"x" * 512, headers=octets)
+    server.api.post("/compute/v2.1/hosts", json=host, headers=nova).raise_for_status()
+    made = server.api.post("/compute/v2.1/flavors", json=flavor, headers=nova).json()["flavor"]
+    asked = {"name": "big", "flavorRef": made["id"], "imageRef": image, "networks": "none"}
+    done = server.api.post("/compute/v2.1/servers", json={"server": asked}, headers=nova)
+    return done.raise_for_status().json()["server"]["id"]
+
+
+def in_short(server, what, uuid):
+    """Wait until an event is told of; what its line says of it after whom it is about."""
+    deadline = time.monotonic() + 60
+    while not (lines := once(server, "--type", what, "--resource", uuid).stdout.splitlines()):
+        assert time.monotonic() < deadline
+    return lines[-1].partition(uuid)[2].strip()
+
+
+def test_text_says_why_no_host_takes_a_server(server, placeless):
+    refused = in_short(server, "scheduler.select_destinations.error", placeless)
+    assert refused.startswith("small: ")
+    failed = in_short(server, "compute_task.build_instances.error", placeless)
+    assert failed.startswith("No valid host")
+
+
+def test_text_says_what_became_of_the_power(server):
+    uuid = make_node(server, name="powered")
+    headers, states = server.headers("1.109"), f"/baremetal/v1/nodes/{uuid}/states"
+    server.api.put(f"{states}/provision", json={"target": "manage"}, headers=headers)
+    corrected = in_short(server, "baremetal.node.power_state_corrected.success", uuid)
+    assert corrected == "powered  unknown → power off"
+    asked = server.api.put(f"{states}/power", json={"target": "power on"}, headers=headers)
+    assert asked.status_code == 202, asked.text
+    assert in_short(server, "baremetal.node.power_set.start", uuid) == "powered  → power on"
+
+
 def test_events_are_chosen_by_type_and_resource(server):
     uuid = log_of(server)[2]["resource"]["id"]
     done = once(server, "-o", "json", "--type", "*.create.end", "--resource", uuid)

@@ -22,6 +22,8 @@ _ADDRESS = "/events/v1/events"
 _SILENCE_S = 40.0
 """A stream gives a sign of life every 15 seconds; after this long without one it is lost."""
 _BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+_FEW = 3
+"""Hosts of a server that none would take, which have a say in a line."""
 
 
 def run(said: argparse.Namespace) -> int:
@@ -147,15 +149,23 @@ def _in_short(event: dict[str, Any]) -> str:
         before, after = said.get(f"previous_{state}"), said.get(state)
         if before and before != after:
             words.append(f"{before} → {after}")
+    if "from_power" in said:
+        words.append(f"{said['from_power'] or 'unknown'} → {said['power_state'] or 'unknown'}")
+    if said.get("to_power"):
+        words.append(f"→ {said['to_power']}")
     if event["priority"] == "ERROR":
         words.append(str(said.get("last_error") or _fault(said)))
     return "".join(f"  {word}" for word in words if word)
 
 
 def _fault(said: dict[str, Any]) -> str:
-    """What a server's fact says of what went wrong."""
-    fault = (said.get("fault") or {}).get("nova_object.data", {})
-    return str(fault.get("exception_message", ""))
+    """What a server's fact says of what went wrong, or what the first few hosts said."""
+    for told in (said.get("fault"), said.get("reason")):
+        if isinstance(told, dict):
+            return str(told.get("nova_object.data", {}).get("exception_message", ""))
+    refusals = [f"{host}: {why}" for host, why in (said.get("refusals") or {}).items()]
+    more = ["…"] if len(refusals) > _FEW else []
+    return "; ".join(refusals[:_FEW] + more)
 
 
 def _uuid(cloud: Cloud, name: str) -> str:

@@ -189,8 +189,11 @@ export async function events(query = "") {
 function inShort(one, said) {
   const moves = ["provision_state", "power_state"].filter((name) => said[`previous_${name}`] && said[`previous_${name}`] !== said[name])
     .map((name) => `${said[`previous_${name}`]} → ${said[name]}`);
-  const fault = said.fault && said.fault["nova_object.data"];
-  if (one.priority === "ERROR") moves.push(said.last_error || (fault && fault.exception_message));
+  if ("from_power" in said) moves.push(`${said.from_power || "unknown"} → ${said.power_state || "unknown"}`);
+  if (said.to_power) moves.push(`→ ${said.to_power}`);
+  const told = [said.fault, said.reason].map((each) => each && each["nova_object.data"]).find(Boolean);
+  const refusals = Object.entries(said.refusals || {}).slice(0, 3).map(([host, reason]) => `${host}: ${reason}`);
+  if (one.priority === "ERROR") moves.push(...(said.last_error ? [said.last_error] : told ? [told.exception_message] : refusals));
   return moves.filter(Boolean).map((text) => h("div", { class: "soft" }, text));
 }
 
