@@ -20,9 +20,8 @@ SHORT = 4
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service that answers with a few things at a time."""
-    with running_server(
-        tmp_path_factory.mktemp("pages"), options={"max_limit": str(SHORT)}
-    ) as made:
+    options = {"max_limit": str(SHORT), "quota_instances": "-1", "quota_cores": "-1"}
+    with running_server(tmp_path_factory.mktemp("pages"), options=options) as made:
         yield made
 
 
@@ -276,7 +275,8 @@ def test_events_say_what_became_of_the_power_and_why_no_host_takes_a_server(
     eyes.page.wait_for_selector(f"{row} :text-is('unknown → power off')")
     eyes.at(f"events?resource={placeless}")
     eyes.page.wait_for_selector("#tail tr:has-text('build_instances.error'):has-text('No valid')")
-    eyes.page.wait_for_selector("#tail tr:has-text('destinations.error'):has-text('closed: ')")
+    said = eyes.page.inner_text("#tail tr:has-text('select_destinations.error')")
+    assert any(f"{one['host']}: " in said for one in services.json()["services"]), said
     for one in services.json()["services"]:
         shut(eyes.server, one["id"], {"status": "enabled"})
 
@@ -295,3 +295,23 @@ def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -
         iron(eyes.server, "PUT", f"/nodes/{node}/maintenance", {})
     eyes.page.wait_for_selector("#tail tr.new:has-text('maintenance_set.end')")
     assert "silent" not in eyes.page.inner_text("#tail")
+
+
+def test_health_says_why_a_compute_service_takes_no_servers(eyes: Eyes) -> None:
+    server = eyes.server
+    for name in ("mended", "lost"):
+        nova(server, "hosts", {"host": {"name": name, "uri": "simulated:"}})
+    headers = {**server.headers(), **COMPUTE}
+    listed = server.api.get("/compute/v2.1/os-services", headers=headers).json()["services"]
+    ids = {one["host"]: one["id"] for one in listed}
+    shut(server, ids["mended"], {"status": "disabled", "disabled_reason": "a new disk"})
+    shut(server, ids["lost"], {"forced_down": True})
+    listed = server.api.get("/compute/v2.1/os-services", headers=headers).json()["services"]
+    (why,) = [one["down_reason"] for one in listed if one["host"] == "lost"]
+    assert why
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("health")
+    eyes.page.wait_for_selector("tr:has(td:text-is('mended')):has-text('disabled: a new disk')")
+    assert why in eyes.page.inner_text("tr:has(td:text-is('lost'))")
+    eyes.photograph("health-why")

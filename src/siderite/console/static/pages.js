@@ -311,6 +311,12 @@ export async function capacity() {
         h("td", { class: "num" }, flavor.vcpus), h("td", { class: "num" }, number(flavor.ram)), h("td", { class: "num" }, number(flavor.disk)),
         shownHosts.map((one) => h("td", { class: `num ${fit(flavor, one) ? "" : "none"}` }, number(fit(flavor, one)))),
         h("td", { class: "num" }, h("b", {}, number(hosts.reduce((sum, one) => sum + fit(flavor, one), 0)))))), "There are no flavors.", "tight")] : null,
+// Why a compute service takes no servers: one may be down and disabled both.
+function whyNot(one) {
+  const closed = one.status === "enabled" ? null : `disabled: ${one.disabled_reason || "no reason was given"}`;
+  return [one.down_reason, closed].filter(Boolean).map((text) => h("div", {}, text));
+}
+
   ];
 }
 
@@ -330,8 +336,8 @@ export async function health() {
       note(log ? log.newest ?? 0 : "–", "newest event"), note(value("siderite_streams"), "open streams")),
     h("h2", {}, "Workers"), table(["Host", "Group", "Seen", "State"], conductors.conductors.map((one) => h("tr", {}, h("td", {}, one.hostname), h("td", {}, one.conductor_group || "–"),
       h("td", { class: "fit" }, ago(one.updated_at)), h("td", {}, tag(one.alive ? "active" : "down")))), "No worker has ever been here."),
-    h("h2", {}, "Compute services"), table(["Binary", "Host", "Zone", "Seen", "State"], services.services.map((one) => h("tr", {}, h("td", {}, one.binary), h("td", {}, one.host), h("td", {}, one.zone),
-      h("td", { class: "fit" }, ago(one.updated_at && `${one.updated_at}Z`.replace("ZZ", "Z"))), h("td", {}, tag(one.state === "up" ? (one.status === "enabled" ? "active" : "disabled") : "down")))), "No compute hosts."),
+    h("h2", {}, "Compute services"), table(["Binary", "Host", "Zone", "Seen", "State", "Why"], services.services.map((one) => h("tr", {}, h("td", {}, one.binary), h("td", {}, one.host), h("td", {}, one.zone),
+      h("td", { class: "fit" }, ago(one.updated_at && `${one.updated_at}Z`.replace("ZZ", "Z"))), h("td", {}, tag(one.state === "up" ? (one.status === "enabled" ? "active" : "disabled") : "down")), h("td", {}, whyNot(one)))), "No compute hosts."),
     log ? [h("h2", {}, "Readers of the log"), table(["Reader", "At", "Behind", "Lost", "Problem"], log.readers.map((one) => h("tr", {}, h("td", {}, one.name), h("td", { class: "num" }, number(one.at)),
       h("td", { class: "num" }, number(one.behind)), h("td", { class: "num" }, number(one.lost)), h("td", {}, one.problem || "–"))), "Nobody reads it.")] : null,
     h("p", { class: "soft" }, "On the machine itself, ", h("code", {}, "siderite doctor"), " looks at ports, clock, database, hosts and BMCs, and says what to do."),
