@@ -95,6 +95,17 @@ export async function every(path, name) {
   return all;
 }
 
+// A list of images, page after page.
+export async function everyImage(query) {
+  const all = [];
+  for (let next = `/v2/images?limit=1000&sort=name:asc&${query}`; next;) {
+    const found = await get(`/image${next}`);
+    all.push(...found.images);
+    next = found.next;
+  }
+  return all;
+}
+
 async function sentence(answer) {
   const text = await answer.text();
   try {

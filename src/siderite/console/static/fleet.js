@@ -1,6 +1,7 @@
 // Fleet: all machines, page after page; found by facets, or by words in the index.
 
 import { ask, can, get, session } from "./api.js";
+import { newServer } from "./guest.js";
 import { ago, h, number, power, provision, short, tag, toast, why } from "./ui.js";
 
 const FIRST = 100;
@@ -29,7 +30,7 @@ const KINDS = {
     act: nodeVerb,
   },
   server: {
-    title: "Servers", noun: "servers", none: "There are no servers yet. Make one: siderite server create NAME --flavor FLAVOR --image IMAGE",
+    title: "Servers", noun: "servers", none: "There are no servers yet. Make one here, or by: siderite server create NAME --flavor FLAVOR --image IMAGE",
     columns: ["Server", "Status", "Power", "In state for", "Owner", "Host", "Flavor", "Why"],
     facets: (asked) => [choice("status", "status", STATUSES, asked), words("name", "name", asked), words("host", "host", asked)],
     address: (asked, marker, limit) => `/compute/v2.1/servers/detail?${with_(asked, { limit, ...(can("admin") ? { all_tenants: 1 } : {}), ...(marker ? { marker } : {}) })}`,
@@ -40,6 +41,7 @@ const KINDS = {
       tag(runs(one)), ago(one.updated), short(one.tenant_id), one["OS-EXT-SRV-ATTR:host"] || "–", one.flavor.original_name, one.wait_reason || (one.fault && one.fault.message) || ""],
     verbs: ["start", "stop", "reboot", "reboot_hard", "pause", "unpause", "shelve", "unshelve", "delete"],
     act: serverVerb,
+    make: newServer,
   },
 };
 
@@ -113,7 +115,7 @@ export async function fleet(kind = "node", query = "") {
   try { await next(); } catch (problem) { if (problem.status !== 400 && !(problem instanceof SyntaxError)) throw problem; refused = problem.message; }
   if (refused) return [h("h1", {}, way.title), facets(kind, way, asked, sought), h("div", { class: "trouble", role: "alert" }, refused)];
   return [
-    h("h1", {}, way.title), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen, many) : null, h("p", { class: "count" }, count),
+    way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen, many) : null, h("p", { class: "count" }, count),
     total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : way.none), more,
   ];
 }

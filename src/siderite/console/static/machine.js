@@ -1,6 +1,7 @@
 // One machine: where it is, what can be done, what happened, and why it is stuck.
 
 import { can, get } from "./api.js";
+import { consoleOf } from "./guest.js";
 import { SERVER_VERBS, nodeVerb, runs, serverVerb, words_ } from "./fleet.js";
 import { ago, copy, h, moment, power, question, quietly, raw, table, tag, toast } from "./ui.js";
 
@@ -147,7 +148,7 @@ export async function oneServer(ident) {
     h("div", { class: "two" },
       h("section", {}, h("h2", {}, "All of it"), facts({ ...one, host: one["OS-EXT-SRV-ATTR:host"], flavor: one.flavor.original_name, image: one.image && one.image.id,
         addresses: Object.values(one.addresses).flat().map((each) => each.addr) }, ["id", "host", "flavor", "image", "addresses", "tenant_id", "created"]),
-      raw(one), cli([`siderite server show ${one.id}`, ...legal.filter((word) => SERVER_VERBS[word]).map((word) => `siderite server ${SAID[word] || word} ${one.id} --wait`)])),
+      consoleOf(one), raw(one), cli([`siderite server show ${one.id}`, ...legal.filter((word) => SERVER_VERBS[word]).map((word) => `siderite server ${SAID[word] || word} ${one.id} --wait`)])),
       h("section", {}, h("h2", {}, "Timeline"), table(["When", "Action", "Request", "Result"], actions.instanceActions.map((action, at) => h("tr", {}, h("td", { class: "fit" }, ago(action.start_time)),
         h("td", {}, action.action), h("td", { class: "mono", title: action.request_id }, action.request_id.slice(0, 12)), h("td", {}, action.message ? tag("error", action.message) : at === 0 && task ? "under way" : "done"))), "Nothing has happened yet."))),
     diagram("server", here),

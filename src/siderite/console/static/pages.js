@@ -1,6 +1,6 @@
 // The pages that watch over everything. Each gets the words of its address and gives back what is shown.
 
-import { ask, can, every, get } from "./api.js";
+import { ask, can, every, everyImage, get } from "./api.js";
 import { ago, h, labelled, meter, moment, number, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
 
 const FAILED = ["deploy failed", "clean failed", "inspect failed", "rescue failed", "unrescue failed", "adopt failed", "service failed", "error"];
@@ -256,12 +256,7 @@ function bytes(size) {
 }
 
 export async function images() {
-  const found = [];
-  for (let next = "/v2/images?limit=1000&sort=name:asc"; next;) {
-    const page = await get(`/image${next}`);
-    found.push(...page.images);
-    next = page.next;
-  }
+  const found = await everyImage("");
   return [
     h("h1", {}, "Images"),
     table(["Image", "State", "Size", "Format", "For", "Age"], found.map((one) => h("tr", {}, h("td", {}, h("span", { class: "name", title: one.id }, one.name || one.id)), h("td", {}, tag(one.status)),
@@ -311,16 +306,16 @@ export async function capacity() {
         h("td", { class: "num" }, flavor.vcpus), h("td", { class: "num" }, number(flavor.ram)), h("td", { class: "num" }, number(flavor.disk)),
         shownHosts.map((one) => h("td", { class: `num ${fit(flavor, one) ? "" : "none"}` }, number(fit(flavor, one)))),
         h("td", { class: "num" }, h("b", {}, number(hosts.reduce((sum, one) => sum + fit(flavor, one), 0)))))), "There are no flavors.", "tight")] : null,
+  ];
+}
+
+// Health
+
 // Why a compute service takes no servers: one may be down and disabled both.
 function whyNot(one) {
   const closed = one.status === "enabled" ? null : `disabled: ${one.disabled_reason || "no reason was given"}`;
   return [one.down_reason, closed].filter(Boolean).map((text) => h("div", {}, text));
 }
-
-  ];
-}
-
-// Health
 
 export async function health() {
   const [well, text, conductors, log, services] = await Promise.all([

@@ -104,20 +104,22 @@ export function toast(text, bad) {
   setTimeout(() => shown.remove(), bad ? 20000 : 4000);
 }
 
-// Asks for one thing in a dialog; null if nobody wants it after all.
-export function question(title, about, field) {
+// Asks for some things in a dialog; null if nobody wants it after all.
+export function questions(title, fields) {
   return new Promise((answer) => {
     const dialog = h("dialog", { "aria-label": title });
-    const form = h("form", {}, h("h2", {}, title), h("label", {}, about, field),
+    const form = h("form", {}, h("h2", {}, title), fields.map(([about, field]) => h("label", {}, about, field)),
       h("div", { class: "bar" }, h("button", { class: "main" }, "Go on"), h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
     form.addEventListener("submit", (event) => { event.preventDefault(); dialog.close("said"); });
-    dialog.addEventListener("close", () => { answer(dialog.returnValue === "said" ? field.value : null); dialog.remove(); });
+    dialog.addEventListener("close", () => { answer(dialog.returnValue === "said" ? fields.map(([, field]) => field.value) : null); dialog.remove(); });
     dialog.append(form);
     document.body.append(dialog);
     dialog.showModal();
-    field.focus();
+    fields[0][1].focus();
   });
 }
+
+export const question = (title, about, field) => questions(title, [[about, field]]).then((said) => said && said[0]);
 
 export function meter(used, limit) {
   const canvas = h("div", { class: "meter", role: "meter", "aria-valuenow": used, "aria-valuemin": 0, "aria-valuemax": limit,

@@ -1,0 +1,75 @@
+"""What an operator does with servers in the console, from the first moment on."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.console.conftest import Eyes
+from tests.console.test_pages import make_image
+from tests.console.test_pages import nova
+from tests.support.server import Server
+from tests.support.server import running_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service without anything to boot yet."""
+    with running_server(tmp_path_factory.mktemp("servers")) as made:
+        yield made
+
+
+def refused(eyes: Eyes, sentence: str) -> None:
+    eyes.page.click("button:text-is('New server')")
+    eyes.page.wait_for_selector(f"#toast .bad:has-text('{sentence}')")
+
+
+def test_a_server_is_booted_and_its_console_read(eyes: Eyes) -> None:
+    server = eyes.server
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/server")
+    eyes.sees("There are no servers yet")
+    refused(eyes, "there are no flavors yet. Make one")
+    nova(server, "flavors", {"flavor": {"name": "small", "vcpus": 1, "ram": 64, "disk": 1}})
+    refused(eyes, "there are no images yet. Bring one in")
+    image = make_image(server, "disk")
+    octets = {**server.headers(), "Content-Type": "application/octet-stream"}
+    file = f"/image/v2/images/{image}/file"
+    server.api.put(file, content=b"x" * 512, headers=octets).raise_for_status()
+    make_image(server, "without-data")
+    nova(server, "hosts", {"host": {"name": "stage", "uri": "simulated:"}})
+    eyes.page.click("button:text-is('New server')")
+    eyes.page.wait_for_selector("dialog select[aria-label=Image]")
+    assert eyes.page.inner_text("dialog select[aria-label=Image]") == "disk"
+    eyes.page.fill("dialog input", "made-here")
+    eyes.photograph("new-server")
+    eyes.page.click("dialog button:text-is('Go on')")
+    eyes.page.wait_for_selector("h1:has-text('made-here') .tag:text-is('ACTIVE')")
+    eyes.page.click("summary:text-is('Console log')")
+    eyes.page.wait_for_selector("details[open] pre:has-text('made-here login:')")
+    eyes.photograph("console-log")
+    eyes.page.click("button:text-is('Open its screen')")
+    eyes.page.wait_for_selector("#toast .bad:has-text('Its host shows none; see its console log.')")
+
+
+def test_a_screen_opens_in_a_window_of_its_own(eyes: Eyes) -> None:
+    """A simulated host has no screen: what a real one answers is put in its place."""
+    server = eyes.server
+    flavor = nova(server, "flavors", {"flavor": {"name": "f", "vcpus": 1, "ram": 64, "disk": 1}})
+    asked = {"name": "seen", "flavorRef": flavor["flavor"]["id"], "networks": "none"}
+    asked["imageRef"] = make_image(server, "seen")
+    octets = {**server.headers(), "Content-Type": "application/octet-stream"}
+    file = f"/image/v2/images/{asked['imageRef']}/file"
+    server.api.put(file, content=b"x" * 512, headers=octets).raise_for_status()
+    uuid = nova(server, "servers", {"server": asked})["server"]["id"]
+    url = server.url + "/healthz?token=one"
+    eyes.page.route(
+        "**/remote-consoles", lambda one: one.fulfill(json={"remote_console": {"url": url}})
+    )
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"server/{uuid}")
+    with eyes.page.expect_popup() as opened:
+        eyes.page.click("button:text-is('Open its screen')")
+    opened.value.wait_for_url(url)
+    assert opened.value.evaluate("window.opener") is None
