@@ -1,5 +1,7 @@
 """What an operator does with servers in the console, from the first moment on."""
 
+import time
+from collections.abc import Callable
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +20,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield made
 
 
+def bootable(server: Server, name: str) -> str:
+    """An image with data."""
+    image = make_image(server, name)
+    octets = {**server.headers(), "Content-Type": "application/octet-stream"}
+    file = f"/image/v2/images/{image}/file"
+    server.api.put(file, content=b"x" * 512, headers=octets).raise_for_status()
+    return image
+
+
 def refused(eyes: Eyes, sentence: str) -> None:
     eyes.page.click("button:text-is('New server')")
     eyes.page.wait_for_selector(f"#toast .bad:has-text('{sentence}')")
@@ -32,10 +43,7 @@ def test_a_server_is_booted_and_its_console_read(eyes: Eyes) -> None:
     refused(eyes, "there are no flavors yet. Make one")
     nova(server, "flavors", {"flavor": {"name": "small", "vcpus": 1, "ram": 64, "disk": 1}})
     refused(eyes, "there are no images yet. Bring one in")
-    image = make_image(server, "disk")
-    octets = {**server.headers(), "Content-Type": "application/octet-stream"}
-    file = f"/image/v2/images/{image}/file"
-    server.api.put(file, content=b"x" * 512, headers=octets).raise_for_status()
+    bootable(server, "disk")
     make_image(server, "without-data")
     nova(server, "hosts", {"host": {"name": "stage", "uri": "simulated:"}})
     eyes.page.click("button:text-is('New server')")
@@ -52,17 +60,24 @@ def test_a_server_is_booted_and_its_console_read(eyes: Eyes) -> None:
     eyes.page.wait_for_selector("#toast .bad:has-text('Its host shows none; see its console log.')")
 
 
-def test_a_screen_opens_in_a_window_of_its_own(eyes: Eyes) -> None:
+@pytest.fixture
+def boot(server: Server) -> Callable[[str], str]:
+    """Makes a server; its id."""
+    nova(server, "hosts", {"host": {"name": f"h{time.monotonic_ns()}", "uri": "simulated:"}})
+    flavor = {"name": f"f{time.monotonic_ns()}", "vcpus": 1, "ram": 64, "disk": 1}
+    size = nova(server, "flavors", {"flavor": flavor})["flavor"]["id"]
+    image = bootable(server, "any")
+
+    def made(name: str) -> str:
+        asked = {"name": name, "flavorRef": size, "imageRef": image, "networks": "none"}
+        return str(nova(server, "servers", {"server": asked})["server"]["id"])
+
+    return made
+
+
+def test_a_screen_opens_in_a_window_of_its_own(eyes: Eyes, boot: Callable[[str], str]) -> None:
     """A simulated host has no screen: what a real one answers is put in its place."""
-    server = eyes.server
-    flavor = nova(server, "flavors", {"flavor": {"name": "f", "vcpus": 1, "ram": 64, "disk": 1}})
-    asked = {"name": "seen", "flavorRef": flavor["flavor"]["id"], "networks": "none"}
-    asked["imageRef"] = make_image(server, "seen")
-    octets = {**server.headers(), "Content-Type": "application/octet-stream"}
-    file = f"/image/v2/images/{asked['imageRef']}/file"
-    server.api.put(file, content=b"x" * 512, headers=octets).raise_for_status()
-    uuid = nova(server, "servers", {"server": asked})["server"]["id"]
-    url = server.url + "/healthz?token=one"
+    uuid, url = boot("seen"), eyes.server.url + "/healthz?token=one"
     eyes.page.route(
         "**/remote-consoles", lambda one: one.fulfill(json={"remote_console": {"url": url}})
     )
@@ -73,3 +88,23 @@ def test_a_screen_opens_in_a_window_of_its_own(eyes: Eyes) -> None:
         eyes.page.click("button:text-is('Open its screen')")
     opened.value.wait_for_url(url)
     assert opened.value.evaluate("window.opener") is None
+
+
+def test_a_server_that_is_deleted_is_gone_and_nothing_went_wrong(
+    eyes: Eyes, boot: Callable[[str], str]
+) -> None:
+    uuid = boot("short-lived")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"server/{uuid}")
+    eyes.page.wait_for_selector("h1:has-text('short-lived') .tag:text-is('ACTIVE')")
+    eyes.page.once("dialog", lambda one: one.accept())
+    eyes.page.click("button:text-is('delete')")
+    eyes.page.wait_for_selector("h1:text-is('It is gone')")
+    eyes.sees("This server was deleted.")
+    eyes.page.click("a:text-is('What the log tells of it')")
+    eyes.page.wait_for_selector("#tail tr:has-text('instance.delete.end')")
+    eyes.at(f"server/{uuid}")
+    eyes.page.wait_for_selector("h1:text-is('It is not there')")
+    eyes.page.click("a:text-is('All servers')")
+    eyes.page.wait_for_selector("h1:text-is('Servers')")

@@ -47,7 +47,8 @@ async function show(quietly) {
       made = await (name === "fleet" ? fleet(words[0], query) : found[2](query));
     }
   } catch (why) {
-    made = [h("h1", {}, "That did not work"), h("div", { class: "trouble", role: "alert" }, why.message), h("button", { id: "again", onclick: () => show() }, "Try again")];
+    if (MACHINES[name] && why.status === 404) made = gone(name, words[0], why, quietly);
+    else made = [h("h1", {}, "That did not work"), h("div", { class: "trouble", role: "alert" }, why.message), h("button", { id: "again", onclick: () => show() }, "Try again")];
   }
   if (mine !== turn) return;
   const scrolled = quietly ? window.scrollY : 0;
@@ -63,6 +64,12 @@ async function show(quietly) {
   shownAt = location.hash;
   const heading = page.querySelector("h1 .long") || page.querySelector("h1");
   document.title = `${heading ? heading.textContent.trim() : "Siderite"} · Siderite`;
+}
+
+// Who has a machine deleted, or looks at it while others do, has done nothing wrong.
+function gone(kind, id, why, wasHere) {
+  return [h("h1", {}, wasHere ? "It is gone" : "It is not there"), h("p", {}, wasHere ? `This ${kind} was deleted.` : why.message),
+    h("p", { class: "bar" }, h("a", { href: `#/fleet/${kind}` }, `All ${kind}s`), h("a", { href: `#/events?${new URLSearchParams({ resource: id })}` }, "What the log tells of it"))];
 }
 
 // A page that is drawn again leaves the keyboard where it was, and open what was open.
