@@ -5,6 +5,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Dialog
 
 from tests.console.conftest import Eyes
 from tests.console.test_pages import make_image
@@ -108,3 +109,32 @@ def test_a_server_that_is_deleted_is_gone_and_nothing_went_wrong(
     eyes.page.wait_for_selector("h1:text-is('It is not there')")
     eyes.page.click("a:text-is('All servers')")
     eyes.page.wait_for_selector("h1:text-is('Servers')")
+
+
+def test_what_takes_a_server_from_its_users_is_asked_about_first(
+    eyes: Eyes, boot: Callable[[str], str]
+) -> None:
+    uuid, asked = boot("in-use"), list[str]()
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"server/{uuid}")
+    eyes.page.wait_for_selector("h1:has-text('in-use') .tag:text-is('ACTIVE')")
+
+    def answered(one: Dialog) -> None:
+        asked.append(one.message)
+        if len(asked) == 1:
+            one.dismiss()
+        else:
+            one.accept()
+
+    eyes.page.on("dialog", answered)
+    eyes.page.click("button:text-is('reboot hard')")
+    eyes.page.click("button:text-is('stop')")
+    eyes.page.wait_for_selector("h1 .tag:text-is('SHUTOFF')")
+    sure = "in-use? Whoever uses it is interrupted."
+    assert asked == [f"reboot hard {sure}", f"stop {sure}"]
+    eyes.page.click("button:text-is('start')")
+    eyes.page.wait_for_selector("h1 .tag:text-is('ACTIVE')")
+    actions = eyes.page.inner_text("section:has(h2:text-is('Timeline'))")
+    assert "reboot" not in actions
+    assert len(asked) == 2

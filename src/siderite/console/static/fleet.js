@@ -46,7 +46,7 @@ const KINDS = {
 };
 
 // What takes something away from whoever uses the machine, and is asked about first.
-const DISTURBS = /^(delete|rebuild|power off|rebooting|soft|stop|reboot|pause|suspend|shelve)/;
+export const DISTURBS = /^(delete|rebuild|power off|rebooting|soft|stop|reboot|pause|suspend|shelve|rescue|revert)/;
 export const words_ = (verb) => verb.replaceAll("_", " ");
 const howMany = (way, count) => `${number(count)} ${count === 1 ? way.noun.slice(0, -1) : way.noun}`;
 const with_ = (asked, more) => new URLSearchParams([...asked, ...Object.entries(more)]);

@@ -2,7 +2,7 @@
 
 import { can, get } from "./api.js";
 import { consoleOf } from "./guest.js";
-import { SERVER_VERBS, nodeVerb, runs, serverVerb, words_ } from "./fleet.js";
+import { DISTURBS, SERVER_VERBS, nodeVerb, runs, serverVerb, words_ } from "./fleet.js";
 import { ago, copy, h, moment, power, question, quietly, raw, table, tag, toast } from "./ui.js";
 
 let tables = null;
@@ -143,7 +143,7 @@ export async function oneServer(ident) {
     one.fault ? h("div", { class: "trouble" }, h("strong", {}, "Fault: "), one.fault.message, h("p", {}, faultRemedy(one))) : null,
     one.wait_reason && (!one.fault || one.deadline) ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
     verbs("What can be done", known, [...legal, "delete"], (word) => serverVerb(one.id, word).then(() => true),
-      { sure: (word) => (word === "delete" ? `Delete ${one.name} for good?` : null) }),
+      { sure: (word) => (word === "delete" ? `Delete ${one.name} for good?` : DISTURBS.test(word) ? `${words_(word)} ${one.name}? Whoever uses it is interrupted.` : null) }),
     refusals.length ? [h("h2", {}, "Why no host would take it"), table(["Host", "Reason"], refusals.map(([host, reason]) => h("tr", {}, h("td", {}, host), h("td", {}, reason))))] : null,
     h("div", { class: "two" },
       h("section", {}, h("h2", {}, "All of it"), facts({ ...one, host: one["OS-EXT-SRV-ATTR:host"], flavor: one.flavor.original_name, image: one.image && one.image.id,
