@@ -10,6 +10,7 @@ from playwright.sync_api import Dialog
 from tests.console.conftest import Eyes
 from tests.console.test_pages import make_image
 from tests.console.test_pages import nova
+from tests.console.test_stories import COMPUTE
 from tests.support.server import Server
 from tests.support.server import running_server
 
@@ -138,3 +139,24 @@ def test_what_takes_a_server_from_its_users_is_asked_about_first(
     actions = eyes.page.inner_text("section:has(h2:text-is('Timeline'))")
     assert "reboot" not in actions
     assert len(asked) == 2
+
+
+def test_in_a_list_the_deleted_go_and_new_ones_are_offered(
+    eyes: Eyes, boot: Callable[[str], str]
+) -> None:
+    leaves, _ = boot("leaves"), boot("stays")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/server")
+    eyes.page.wait_for_selector("tr:has(a:text-is('stays')) .tag:text-is('ACTIVE')")
+    eyes.page.check("input[aria-label='Choose leaves']")
+    count = int(eyes.page.inner_text("p.count span").split()[0])
+    headers = {**eyes.server.headers(), **COMPUTE}
+    eyes.server.api.delete(f"/compute/v2.1/servers/{leaves}", headers=headers).raise_for_status()
+    eyes.page.wait_for_selector("tr:has(a:text-is('leaves'))", state="detached")
+    assert int(eyes.page.inner_text("p.count span").split()[0]) == count - 1
+    assert "chosen" not in eyes.page.inner_text("[aria-label='Many at once'] [role=status]")
+    boot("comes")
+    eyes.page.click("button:text-is('Show 1 new server')")
+    eyes.page.wait_for_selector("tr:has(a:text-is('comes'))")
+    assert not eyes.page.is_visible("p.count button")

@@ -73,7 +73,31 @@ export async function fleet(kind = "node", query = "") {
   const parts = [];
   const count = h("span", { class: "soft", role: "status" });
   const more = h("button", { type: "button" }, "More");
-  live = { way, kind, parts, sought: new Set(), timer: null };
+  let total = 0;
+  let ended = false;
+  const fresh = new Set();
+  const recount = () => {
+    count.textContent = `${howMany(way, total)}${ended ? "" : " so far"}`;
+    news.textContent = `Show ${howMany(way, fresh.size).replace(" ", " new ")}`;
+    news.hidden = !fresh.size;
+  };
+  const news = h("button", { type: "button", hidden: true, onclick: () => window.dispatchEvent(new Event("hashchange")) });
+  live = { way, kind, parts, sought: new Set(), timer: null,
+    // One that was deleted is no row, and not chosen any more.
+    gone(id) {
+      fresh.delete(id);
+      if (!parts.some((each) => each.drop(id))) return;
+      total -= 1;
+      chosen.delete(id);
+      counted();
+      recount();
+    },
+    // Where nothing is filtered, one that was made is not put between others under somebody's hand, but offered.
+    made(id) {
+      if (sought || [...asked].length || parts.some(({ items }) => items.some((one) => way.id(one) === id))) return;
+      fresh.add(id);
+      recount();
+    } };
   const all = h("input", { type: "checkbox", "aria-label": `Choose all ${way.noun} that are shown` });
   all.addEventListener("change", () => parts.forEach(({ items, rows }) => {
     items.forEach((one) => (all.checked ? chosen.add(way.id(one)) : chosen.delete(way.id(one))));
@@ -81,7 +105,6 @@ export async function fleet(kind = "node", query = "") {
     counted();
   }));
   const fetchPage = sought ? () => searched(way, kind, sought, asked) : paged(way, asked);
-  let total = 0;
   async function next() {
     more.disabled = true;
     let page;
@@ -100,7 +123,9 @@ export async function fleet(kind = "node", query = "") {
     if (!before && parts.length) parts[0].show();
     table.append(...parts.slice(before).map(({ body }) => body));
     total += items.length;
-    count.textContent = `${howMany(way, total)}${end ? "" : " so far"}`;
+    ended = end;
+    items.forEach((one) => fresh.delete(way.id(one)));
+    recount();
     more.hidden = end;
     more.disabled = false;
     // Watched anew: what stays in sight through all this would not be told of again.
@@ -115,7 +140,7 @@ export async function fleet(kind = "node", query = "") {
   try { await next(); } catch (problem) { if (problem.status !== 400 && !(problem instanceof SyntaxError)) throw problem; refused = problem.message; }
   if (refused) return [h("h1", {}, way.title), facets(kind, way, asked, sought), h("div", { class: "trouble", role: "alert" }, refused)];
   return [
-    way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen, many) : null, h("p", { class: "count" }, count),
+    way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen, many) : null, h("p", { class: "count" }, count, " ", news),
     total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : way.none), more,
   ];
 }
@@ -145,6 +170,13 @@ function part(items, make, id) {
       if (at < 0) return;
       items[at] = one;
       if (rows) rows[at].replaceChildren(rows[at].firstChild, ...[...make(one).children].slice(1));
+    },
+    drop(gone) {
+      const at = items.findIndex((each) => id(each) === gone);
+      if (at < 0) return false;
+      items.splice(at, 1);
+      if (rows) rows.splice(at, 1)[0].remove();
+      return true;
     } };
   gap(items.length * ROW_PX);
   shownParts.set(body, made);
@@ -156,9 +188,10 @@ function part(items, make, id) {
 const AT_ONCE = 25;
 let live = null;
 
-export function heardOf({ resource }) {
+export function heardOf({ resource, event_type: what }) {
   const mine = live;
   if (!mine || (resource.type === "instance" ? "server" : resource.type) !== mine.kind) return;
+  if (/\.create\.start$/.test(what)) mine.made(resource.id);
   mine.sought.add(resource.id);
   mine.timer = mine.timer || setTimeout(() => renew(mine), 400);
 }
@@ -168,12 +201,13 @@ async function renew(mine) {
   const ids = [...mine.sought].filter((id) => there.has(id)).slice(0, AT_ONCE);
   mine.sought = new Set([...mine.sought].filter((id) => there.has(id) && !ids.includes(id)));
   const found = await Promise.all(ids.map((id) => whole(mine.kind, id)));
-  found.filter(Boolean).forEach((one) => mine.parts.forEach((each) => each.renew(one)));
+  found.forEach((one, at) => (one === GONE ? mine.gone(ids[at]) : one && mine.parts.forEach((each) => each.renew(one))));
   mine.timer = mine.sought.size && mine === live ? setTimeout(() => renew(mine), 400) : null;
 }
 
+const GONE = {};
 function whole(kind, id) {
-  return get(kind === "node" ? `/baremetal/v1/nodes/${id}?fields=${FIELDS.join()}` : `/compute/v2.1/servers/${id}`).then((found) => found.server || found, () => null);
+  return get(kind === "node" ? `/baremetal/v1/nodes/${id}?fields=${FIELDS.join()}` : `/compute/v2.1/servers/${id}`).then((found) => found.server || found, ({ status }) => (status === 404 ? GONE : null));
 }
 
 function facets(kind, way, asked, sought) {
@@ -214,7 +248,7 @@ async function searched(way, kind, sought, asked) {
   // As the API's own filters: a name is a regular expression, all else must be the same.
   const matches = (name, has, value) => (name === "name" ? new RegExp(value).test(has) : has === value);
   const fits = (one) => [...asked].every(([name, value]) => matches(name, String(way.value(one, name) ?? ""), value));
-  return { items: found.filter((one) => one && fits(one)), end: true };
+  return { items: found.filter((one) => one && one !== GONE && fits(one)), end: true };
 }
 
 function bulk(way, chosen, many) {
