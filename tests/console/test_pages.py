@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from siderite.baremetal.domain.node import FAULTS
 from tests.console.conftest import Eyes
 from tests.console.test_stories import COMPUTE
 from tests.console.test_stories import iron
@@ -110,6 +111,25 @@ def test_a_filter_that_is_refused_is_still_there_to_be_mended(
     eyes.page.fill("input[name=name]", "find")
     eyes.page.click("button:text-is('Filter')")
     eyes.page.wait_for_selector("td a:text-is('findable')")
+
+
+def test_machines_are_chosen_by_any_state_that_they_may_have(eyes: Eyes) -> None:
+    eyes.log_in()
+    eyes.sees("Attention")
+    tables = eyes.server.api.get("/console/machines.json").json()
+    options = "all => all.map((one) => one.value).filter(Boolean)"
+    eyes.at("fleet/node")
+    eyes.page.wait_for_selector("select[name=provision_state]")
+    states = eyes.page.eval_on_selector_all("select[name=provision_state] option", options)
+    assert states == list(tables["node"]["verbs"])
+    faults = eyes.page.eval_on_selector_all("select[name=fault] option", options)
+    assert faults == list(FAULTS)
+    eyes.at("fleet/server")
+    eyes.page.wait_for_selector("select[name=status]")
+    for word in eyes.page.eval_on_selector_all("select[name=status] option", options):
+        path = f"/compute/v2.1/servers?status={word}"
+        answer = eyes.server.api.get(path, headers={**eyes.server.headers(), **COMPUTE})
+        assert answer.status_code == 200, answer.text
 
 
 def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(eyes: Eyes) -> None:

@@ -83,6 +83,13 @@ export async function ask(method, path, body) {
 
 export const get = (path) => ask("GET", path);
 
+// What may be asked of nodes and servers in each of their states.
+let tables = null;
+export async function machines() {
+  tables = tables || await (await fetch("machines.json")).json();
+  return tables;
+}
+
 // A list of the compute API, page after page, however long a page may be.
 export async function every(path, name) {
   const all = [];

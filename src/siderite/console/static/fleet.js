@@ -1,14 +1,13 @@
 // Fleet: all machines, page after page; found by facets, or by words in the index.
 
-import { ask, can, get, session } from "./api.js";
+import { ask, can, get, machines, session } from "./api.js";
 import { newServer } from "./guest.js";
 import { ago, h, number, power, provision, short, tag, toast, why } from "./ui.js";
 
 const FIRST = 100;
 const PAGE = 500;
-const STATES = ["enroll", "manageable", "available", "active", "cleaning", "clean wait", "deploying", "wait call-back", "deploy hold", "clean hold", "inspecting",
-  "rescue", "service wait", "deploy failed", "clean failed", "inspect failed", "rescue failed", "unrescue failed", "adopt failed", "service failed", "error"];
-const STATUSES = ["ACTIVE", "BUILD", "PENDING", "SHUTOFF", "ERROR", "RESCUE", "PAUSED", "SUSPENDED", "VERIFY_RESIZE", "SHELVED_OFFLOADED"];
+const STATUSES = ["ACTIVE", "BUILD", "PENDING", "SHUTOFF", "ERROR", "RESCUE", "PAUSED", "SUSPENDED", "REBOOT", "HARD_REBOOT", "REBUILD", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE",
+  "MIGRATING", "SHELVED", "SHELVED_OFFLOADED", "SOFT_DELETED"];
 const FIELDS = ["uuid", "name", "provision_state", "target_provision_state", "power_state", "target_power_state", "power_state_reason", "provision_updated_at",
   "created_at", "owner", "resource_class", "conductor_group", "maintenance", "maintenance_reason", "last_error", "fault", "wait_reason"];
 const RUNNING = { 0: "unknown", 1: "running", 3: "paused", 4: "off", 6: "crashed", 7: "suspended" };
@@ -18,8 +17,8 @@ const KINDS = {
   node: {
     title: "Nodes", noun: "nodes", none: "There are no nodes yet. Enrol one: openstack baremetal node create --driver redfish --name NAME …",
     columns: ["Node", "State", "Power", "In state for", "Owner", "Class", "Why"],
-    facets: (asked) => [choice("provision_state", "state", STATES, asked), choice("maintenance", "maintenance", ["true", "false"], asked),
-      choice("fault", "fault", ["power failure", "clean failure", "rescue abort failure"], asked), words("resource_class", "resource class", asked), words("owner", "owner", asked)],
+    facets: (asked, states) => [choice("provision_state", "state", states, asked), choice("maintenance", "maintenance", ["true", "false"], asked),
+      choice("fault", "fault", ["power failure", "clean failure", "rescue abort failure", "service failure"], asked), words("resource_class", "resource class", asked), words("owner", "owner", asked)],
     address: (asked, marker, limit) => `/baremetal/v1/nodes?${with_(asked, { fields: FIELDS.join(), limit, ...(marker ? { marker } : {}) })}`,
     items: (found) => found.nodes,
     value: (one, name) => one[name],
@@ -135,12 +134,13 @@ export async function fleet(kind = "node", query = "") {
   more.addEventListener("click", next);
   const watcher = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting) && !more.disabled) next(); }, { rootMargin: "600px" });
   const table = h("table", { class: `fleet ${kind}s` }, h("thead", {}, h("tr", {}, h("th", { class: "tick" }, all), way.columns.map((name) => h("th", { scope: "col" }, name)))));
+  const filters = facets({ kind, way, asked, sought, states: Object.keys((await machines())[kind].verbs) });
   let refused = null;
   // A filter that is refused is still there to be mended.
   try { await next(); } catch (problem) { if (problem.status !== 400 && !(problem instanceof SyntaxError)) throw problem; refused = problem.message; }
-  if (refused) return [h("h1", {}, way.title), facets(kind, way, asked, sought), h("div", { class: "trouble", role: "alert" }, refused)];
+  if (refused) return [h("h1", {}, way.title), filters, h("div", { class: "trouble", role: "alert" }, refused)];
   return [
-    way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), facets(kind, way, asked, sought), can("member") ? bulk(way, chosen, many) : null, h("p", { class: "count" }, count, " ", news),
+    way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), filters, can("member") ? bulk(way, chosen, many) : null, h("p", { class: "count" }, count, " ", news),
     total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : way.none), more,
   ];
 }
@@ -210,9 +210,9 @@ function whole(kind, id) {
   return get(kind === "node" ? `/baremetal/v1/nodes/${id}?fields=${FIELDS.join()}` : `/compute/v2.1/servers/${id}`).then((found) => found.server || found, ({ status }) => (status === 404 ? GONE : null));
 }
 
-function facets(kind, way, asked, sought) {
+function facets({ kind, way, asked, sought, states }) {
   const form = h("form", { class: "bar", "aria-label": "Filters" },
-    h("input", { name: "q", type: "search", placeholder: "any words", "aria-label": `Search ${way.noun}`, size: 14, value: sought || "" }), way.facets(asked),
+    h("input", { name: "q", type: "search", placeholder: "any words", "aria-label": `Search ${way.noun}`, size: 14, value: sought || "" }), way.facets(asked, states),
     h("button", { type: "submit" }, "Filter"), [...asked].length || sought ? h("a", { href: `#/fleet/${kind}` }, "Clear") : null);
   form.addEventListener("submit", (event) => {
     event.preventDefault();

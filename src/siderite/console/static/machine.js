@@ -1,15 +1,9 @@
 // One machine: where it is, what can be done, what happened, and why it is stuck.
 
-import { can, get } from "./api.js";
+import { can, get, machines } from "./api.js";
 import { consoleOf } from "./guest.js";
 import { DISTURBS, SERVER_VERBS, nodeVerb, runs, serverVerb, words_ } from "./fleet.js";
 import { ago, copy, h, moment, power, question, quietly, raw, table, tag, toast } from "./ui.js";
-
-let tables = null;
-async function machines() {
-  tables = tables || await (await fetch("machines.json")).json();
-  return tables;
-}
 
 // What a verb needs beside the machine: asked for in a dialog. Null: it was called off.
 const STEP = '[{"interface": "deploy", "step": "erase_devices_metadata"}]';
