@@ -116,6 +116,16 @@ def test_what_there_is_to_choose_from_is_told(say: Say) -> None:
     assert (code, "there are tiny" in err) == (3, True), err
 
 
+def test_a_refusal_of_the_command_says_what_to_do(server: Server, say: Say) -> None:
+    _new_nodes(server, "puzzled")
+    code, _, err = say("node", "provision", "clean", "puzzled", "--steps", "{")
+    assert (code, 'such as \'[{"interface": ' in err) == (1, True), err
+    code, _, err = say("node", "provision", "rescue", "puzzled")
+    assert (code, "needs --rescue-password" in err) == (1, True), err
+    code, _, err = say("server", "stop", "nobody")
+    assert (code, "`siderite server list` shows your project's" in err) == (3, True), err
+
+
 def test_the_exit_code_says_what_kind_of_no_it_was(server: Server, say: Say) -> None:
     _new_nodes(server, "codes")
     assert say("node", "show", "nobody")[0] == 3

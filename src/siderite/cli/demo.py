@@ -45,8 +45,8 @@ def _power_cut(cloud: Cloud, said: argparse.Namespace) -> None:
 def _restore(cloud: Cloud, said: argparse.Namespace) -> None:
     _check_rack(cloud, said.rack)
     cloud.ask("DELETE", f"/simulator/v1/scripts/rack:{quote(said.rack, safe='')}")
-    print(f"The BMCs of rack {said.rack} answer again; the machines are still off, and within a")
-    print("minute their records say so.")
+    print(f"The BMCs of rack {said.rack} answer again. Machines that went off stay off until")
+    print("somebody switches them on; within a minute their records say so.")
 
 
 def _script(cloud: Cloud, said: argparse.Namespace) -> None:

@@ -52,6 +52,7 @@ _COLUMNS: tuple[show.Column, ...] = (
     ("power", lambda node: node["power_state"]),
     ("why", lambda node: _why(node) or None),
 )
+_STEPS = """'[{"interface": "deploy", "step": "erase_devices_metadata"}]'"""
 _ENDS = {
     "manage": "manageable", "provide": "available", "inspect": "manageable", "adopt": "active",
     "active": "active", "rebuild": "active", "deleted": "available", "rescue": "rescue",
@@ -130,7 +131,9 @@ def _provision(cloud: Cloud, said: argparse.Namespace) -> int:
         try:
             body[f"{said.target}_steps"] = json.loads(said.steps)
         except ValueError as why:
-            raise Refused(f"--steps is not JSON: {why}") from why
+            raise Refused(f"--steps is not JSON: {why}. Give a list, such as {_STEPS}.") from why
+    if said.target == "rescue" and not said.rescue_password:
+        raise Refused("rescue needs --rescue-password: a text to log in with, or - to read it.")
     if said.rescue_password:
         word = said.rescue_password
         body["rescue_password"] = sys.stdin.readline().rstrip("\n") if word == "-" else word

@@ -68,13 +68,17 @@ def find(cloud: Cloud, name: str) -> str:
         return name
     query = urlencode({"name": f"^{re.escape(name)}$", "limit": 1000})
     found = cloud.compute("GET", f"/servers?{query}")["servers"]
-    return _the_one("server", name, [one["id"] for one in found if one["name"] == name])
+    hint = "`siderite server list` shows your project's; one of another project goes by its UUID"
+    return _the_one("server", name, [one["id"] for one in found if one["name"] == name], hint)
 
 
-def _the_one(what: str, name: str, ids: list[str], known: Sequence[str] = ()) -> str:
+def _there_are(known: Sequence[str], remedy: str) -> str:
+    return f"there are {', '.join(known[:20])}" if known else f"there are none yet: {remedy}"
+
+
+def _the_one(what: str, name: str, ids: list[str], hint: str) -> str:
     if not ids:
-        there_are = f"; there are {', '.join(known[:20])}" if known else ""
-        raise Missing(f"there is no {what} {name!r}{there_are}.")
+        raise Missing(f"there is no {what} {name!r}; {hint}.")
     if len(ids) > 1:
         raise Refused(f"{len(ids)} are called {name!r}: name one by its id: {', '.join(ids[:5])}.")
     return ids[0]
@@ -86,7 +90,8 @@ def flavor(cloud: Cloud, name: str) -> str:
     if any(one["id"] == name for one in known):
         return name
     ids = [one["id"] for one in known if one["name"] == name]
-    return _the_one("flavor", name, ids, [one["name"] for one in known])
+    there = _there_are([one["name"] for one in known], "`openstack flavor create` makes one")
+    return _the_one("flavor", name, ids, there)
 
 
 def image(cloud: Cloud, name: str) -> str:
@@ -96,7 +101,8 @@ def image(cloud: Cloud, name: str) -> str:
     found, _ = cloud.ask("GET", f"/image/v2/images?{urlencode({'name': name})}")
     known = [] if found["images"] else cloud.ask("GET", "/image/v2/images")[0]["images"]
     names = [one["name"] or one["id"] for one in known]
-    return _the_one("image", name, [one["id"] for one in found["images"]], names)
+    there = _there_are(names, "`siderite image import` brings one in")
+    return _the_one("image", name, [one["id"] for one in found["images"]], there)
 
 
 def look(cloud: Cloud, ident: str, ends: tuple[str, ...]) -> Sight:
