@@ -130,6 +130,13 @@ def test_the_exit_code_says_what_kind_of_no_it_was(server: Server, say: Say) -> 
     _new_nodes(server, "codes")
     assert say("node", "show", "nobody")[0] == 3
     assert say("node", "provision", "provide", "codes")[0] == 4
+    _new_nodes(server, "scrubbed")
+    uuid = say("node", "show", "scrubbed", "-o", "name")[1].strip()
+    server.script(f"node:{uuid}", ramdisk=True, silent=True)
+    assert say("node", "provision", "manage", "scrubbed", "--wait")[0] == 0
+    assert say("node", "provision", "provide", "scrubbed", "--timeout", "1", "--wait")[0] == 5
+    code, _, err = say("node", "power", "on", "scrubbed")
+    assert (code, "or abort it" in err) == (4, True), err
     assert say("node", "provision", "clean", "codes", "--steps", "{")[0] == 1
     server.script("all", ramdisk=False, latency_s={"*": 4})
     try:

@@ -139,16 +139,20 @@ def _provision(cloud: Cloud, said: argparse.Namespace) -> int:
         body["rescue_password"] = sys.stdin.readline().rstrip("\n") if word == "-" else word
 
     def ask(name: str) -> str:
-        try:
-            cloud.baremetal("PUT", address(name) + "/states/provision", body)
-        except Refused as why:
-            # To Ironic's clients it is a 400 like any other; what is wrong is the node's state.
-            if "while it is in state" in str(why):
-                raise Clash(str(why)) from why
-            raise
+        _put(cloud, address(name) + "/states/provision", body)
         return name
 
     return _carried_out(cloud, said, ask, lambda node: _provisioned(node, _ENDS.get(said.target)))
+
+
+def _put(cloud: Cloud, path: str, body: dict[str, Any]) -> None:
+    try:
+        cloud.baremetal("PUT", path, body)
+    except Refused as why:
+        # To Ironic's clients it is a 400 like any other; what is wrong is the node's state.
+        if "while it is in state" in str(why):
+            raise Clash(str(why)) from why
+        raise
 
 
 def _provisioned(node: dict[str, Any], end: str | None) -> Sight:
@@ -162,7 +166,7 @@ def _power(cloud: Cloud, said: argparse.Namespace) -> int:
     target, end = _POWER[said.target]
 
     def ask(name: str) -> str:
-        cloud.baremetal("PUT", address(name) + "/states/power", {"target": target})
+        _put(cloud, address(name) + "/states/power", {"target": target})
         return name
 
     def look(node: dict[str, Any]) -> Sight:
