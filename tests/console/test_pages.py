@@ -132,6 +132,25 @@ def test_machines_are_chosen_by_any_state_that_they_may_have(eyes: Eyes) -> None
         assert answer.status_code == 200, answer.text
 
 
+def test_power_can_be_pressed_only_where_it_would_be_changed(eyes: Eyes) -> None:
+    scrubbed = make_node(eyes.server, "scrubbed")
+    eyes.server.script(f"node:{scrubbed}", ramdisk=True, silent=True)
+    kept = make_node(eyes.server, "never-off", disable_power_off=True)
+    iron(eyes.server, "PUT", f"/nodes/{scrubbed}/states/provision", {"target": "manage"})
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"node/{scrubbed}")
+    eyes.page.wait_for_selector("h1 .tag:text-is('manageable')")
+    assert eyes.page.is_enabled("button:text-is('power on')")
+    eyes.page.click("button:text-is('provide')")
+    eyes.page.wait_for_selector("h1 .tag:text-is('clean wait')")
+    assert eyes.page.is_disabled("button:text-is('power on')")
+    eyes.at(f"node/{kept}")
+    eyes.page.wait_for_selector("h1:has-text('never-off')")
+    assert eyes.page.is_enabled("button:text-is('rebooting')")
+    assert eyes.page.is_disabled("button:text-is('soft power off')")
+
+
 def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "held")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})

@@ -51,6 +51,13 @@ function sureOfNode(one, word) {
 }
 
 const POWER_VERBS = ["power on", "power off", "rebooting", "soft power off", "soft rebooting"];
+
+// While work is under way, or a ramdisk cleans, power is the work's own; a node may also be one that is never switched off.
+function powerVerbs(one) {
+  if (one.target_power_state !== null || /ing$|^clean wait$/.test(one.provision_state)) return [];
+  return POWER_VERBS.filter((word) => !(one.disable_power_off && word.endsWith("power off")));
+}
+
 const STEPS = [["clean_steps", "clean_step_index"], ["deploy_steps", "deploy_step_index"], ["service_steps", "service_step_index"]];
 
 const MORE = { clean: ` --steps '${STEP}'`, service: ` --steps '[…]'`, rescue: " --rescue-password -" };
@@ -72,7 +79,7 @@ export async function oneNode(ident) {
     one.maintenance && one.maintenance_reason !== one.last_error ? h("div", { class: "note" }, "In maintenance: ", one.maintenance_reason || "no reason was given") : null,
     one.wait_reason ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
     verbs("What can be done", all, legal, async (word) => { const more = await needed(word); return more && nodeVerb(one.uuid, word, more); }, { sure: (word) => sureOfNode(one, word), means: MEANS }),
-    verbs("Power", POWER_VERBS, one.target_power_state === null ? POWER_VERBS : [], (word) => nodeVerb(one.uuid, word).then(() => true), { sure: (word) => sureOfNode(one, word) }),
+    verbs("Power", POWER_VERBS, powerVerbs(one), (word) => nodeVerb(one.uuid, word).then(() => true), { sure: (word) => sureOfNode(one, word) }),
     verbs("Maintenance", ["maintenance on", "maintenance off"], [one.maintenance ? "maintenance off" : "maintenance on"], (word) => nodeVerb(one.uuid, word).then(() => true)),
     steps(one),
     h("div", { class: "two" },
@@ -97,7 +104,7 @@ function steps(one) {
   const [list, at] = [info[found[0]], info[found[1]] ?? 0];
   return [h("h2", {}, `Steps: ${at} of ${list.length} done`), h("progress", { max: list.length, value: at, "aria-label": "Steps done" }),
     table(["", "Step", "Priority"], list.map((step, number) => h("tr", { "aria-current": number === at ? "step" : null },
-      h("td", { class: "fit" }, number < at ? "✓" : number === at ? "▸" : ""), h("td", {}, `${step.interface}.${step.step}`), h("td", { class: "num" }, step.priority))))];
+      h("td", { class: "fit tick" }, number < at ? "✓" : number === at ? "▸" : ""), h("td", {}, `${step.interface}.${step.step}`), h("td", { class: "num" }, step.priority))))];
 }
 
 function remedy(one, legal) {
