@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+import asyncpg
 import pytest
 
 from siderite.core import work
@@ -143,6 +144,28 @@ def test_a_dropped_job_is_gone_when_its_holder_has_let_go(database_url):
             assert left.kind == work.GONE, "its holder has died meanwhile"
             await store.commit([work.done(left)])
             assert [item.kind for item in await claim(store, "w2", now=14.0)] == ["power"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("owner", [None, "w1"])
+def test_a_job_is_dropped_that_is_claimed_or_parked_at_that_moment(postgres_url, owner):
+    """Another process changes its owner, and that is not committed yet."""
+    turn = "UPDATE work SET owner = $1, lease_until = 20.0 WHERE machine = 'a'"
+
+    async def story():
+        async with migrated(postgres_url) as store:
+            other = await asyncpg.connect(postgres_url)
+            await store.commit([job("a")])
+            await other.execute(turn, None if owner else "w2")
+            async with other.transaction():
+                await other.execute(turn, owner)
+                dropping = asyncio.create_task(store.commit(list(work.drop("a"))))
+                await asyncio.sleep(0.2)
+                assert not dropping.done()
+            await dropping
+            await other.close()
+            assert [item.kind for item in await work.of_machine(store, "a")] == [work.GONE]
 
     asyncio.run(story())
 

@@ -202,13 +202,11 @@ def drop(machine: str, lane: str | None = None) -> tuple[Op, Op]:
     What is left of it is done with by whoever claims it.
     """
     which, args = ("", (machine,)) if lane is None else (" AND lane = ?", (machine, lane))
+    # It may be claimed or parked at this moment: both would miss it if both asked for its owner.
+    gone = "UPDATE work SET kind = ?, job = '{}', due = 0, reason = NULL, fence = fence + 1"
+    every = Op(f"{gone} WHERE machine = ?{which}", (GONE, *args))
     free = Op(f"DELETE FROM work WHERE machine = ?{which} AND owner IS NULL", args)
-    held = Op(
-        "UPDATE work SET kind = ?, job = '{}', due = 0, reason = NULL, fence = fence + 1"
-        f" WHERE machine = ?{which} AND owner IS NOT NULL",
-        (GONE, *args),
-    )
-    return free, held
+    return every, free
 
 
 def wake(machine: str, lane: str, now: float) -> Due:
