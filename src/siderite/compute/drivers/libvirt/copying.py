@@ -57,19 +57,20 @@ class Pair:
 
     def copy_base(self, disk: str, tell: Told) -> None:
         """The cached image below a disk; it keeps its name."""
-        base = self.base_below(disk)
-        if base is None or self.target.find(base.seal) is not None:
-            return
-        self.target.delete(base.name)
-        self.copy(base.name, tell, mode="0644")
-        self.target.create(base.seal, 0)
+        self._copy_cached(self.base_below(disk), tell)
 
     def copy_image(self, image: str | None, tell: Told) -> None:
         """A cached image that a guest boots directly."""
-        base = names.sealed(image, self.source.names()) if image else None
-        if base is not None and self.target.find(base.seal) is None:
-            self.copy(base.name, tell, mode="0644")
-            self.target.create(base.seal, 0)
+        self._copy_cached(names.sealed(image, self.source.names()) if image else None, tell)
+
+    def _copy_cached(self, base: Base | None, tell: Told) -> None:
+        """Into the file that is there: several guests may bring their image at once, and the first
+        to seal it vouches for the file that all of them fill with the same bytes.
+        """
+        if base is None or self.target.find(base.seal) is not None:
+            return
+        self._fill(base.name, tell, mode="0644")
+        self.target.create(base.seal, 0)
 
     def must_stand_there(self, guest: Guest) -> None:
         """The cached images below the copies were not just being removed there."""
@@ -87,14 +88,18 @@ class Pair:
         self.target.delete(name)
         self.target.create_disk(name, self.source.size(name) or 0, self.source.backing(name))
 
-    def copy(self, name: str, tell: Told, *, mode: str = "0600") -> None:
+    def copy(self, name: str, tell: Told) -> None:
         """One volume, byte by byte, in place of an older one."""
+        tell(f"copying {name}")
+        self.target.delete(name)
+        self._fill(name, tell, mode="0600")
+
+    def _fill(self, name: str, tell: Told, *, mode: str) -> None:
         size = self.source.file_size(name)
 
         def progress(done: int) -> None:
             tell(f"copying {name}, {done >> 20} of {size >> 20} MiB")
 
         progress(0)
-        self.target.delete(name)
         self.target.create(name, size, mode=mode)
         self.target.receive(name, size, told(self.source.chunks(name), progress))
