@@ -27,6 +27,7 @@ class Mode(IntEnum):
     LATE = 2  # listens to it only after some seconds
     SELFOFF = 3  # powers itself off after some seconds
     SELFREBOOT = 4  # resets itself after some seconds
+    CHATTY = 5  # prints its tag for ever
 
 
 def tiny_disk(

@@ -1,7 +1,8 @@
 # A guest of 512 bytes. Prints a line on COM1, arms the ACPI power button and polls it, powers off
 # through ACPI S5 (ports of QEMU's PIIX4, machine "pc"). tests/lab/tiny.py fills in the last bytes.
 # mode 0 graceful: obeys the button; 1 ignore: does not; 2 late: arms it after `delay` seconds;
-# 3 selfoff: powers itself off after them; 4 selfreboot: resets itself after them.
+# 3 selfoff: powers itself off after them; 4 selfreboot: resets itself after them; 5 chatty: prints
+# its tag for ever.
 .code16
 .globl _start
 _start:
@@ -17,6 +18,8 @@ _start:
   je idle
   cmp $0,%al
   je arm
+  cmp $5,%al
+  je chat
   movzwl delay,%ecx
   imul $18,%ecx                # the BIOS counts 18 ticks a second at 0x46c
   add 0x46c,%ecx
@@ -45,6 +48,10 @@ idle: hlt
 reset:
   mov $0x64,%dx; mov $0xfe,%al; outb %al,%dx
   jmp idle
+chat:
+  mov $tag,%si
+  call puts
+  jmp chat
 puts: lodsb; test %al,%al; jz 5f
   mov %al,%bl
   mov $0x3fd,%dx

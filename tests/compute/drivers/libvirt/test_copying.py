@@ -11,6 +11,7 @@ import pytest
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.libvirt import copying
 from siderite.compute.drivers.libvirt.volumes import Progress
@@ -19,6 +20,7 @@ from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import at_lab
 from tests.compute.drivers.libvirt.world import new_guest
 from tests.lab import LabHost
+from tests.lab import Mode
 from tests.lab.guest import PATIENCE_S
 
 
@@ -78,6 +80,15 @@ def test_an_image_that_two_guests_take_along_at_once_is_whole_for_the_first_of_t
     for guest in guests:
         for place in (at, to):
             world.done(world.driver.life.destroy, place, guest)
+
+
+def test_a_guest_that_prints_all_the_time_migrates_live(at: At, to: At, world: World) -> None:
+    live: Any = world.driver.live_migrate
+    guest = world.spawn(at, Mode.CHATTY)
+    world.done(live.live_migrate, at, guest, to)
+    assert world.state(to, guest) is Power.RUNNING
+    assert "TINY GUEST ready" in world.log(to, guest)
+    world.done(world.driver.life.destroy, to, guest)
 
 
 def _sealed(host: LabHost, image: str) -> Path:

@@ -111,11 +111,11 @@ class Pool:
             for chunk in told(self.chunks(name), progress):
                 file.write(chunk)
 
-    def chunks(self, name: str, offset: int = 0) -> Iterator[bytes]:
-        """A volume's bytes from an offset to its end."""
+    def chunks(self, name: str, offset: int = 0, size: int = 0) -> Iterator[bytes]:
+        """A volume's bytes from an offset on, that many or all."""
         volume = self._must_find(name)
         stream = self._connection.newStream(0)
-        volume.download(stream, offset, 0, 0)
+        volume.download(stream, offset, size, 0)
         try:
             while chunk := stream.recv(_CHUNK):
                 yield chunk
