@@ -147,6 +147,8 @@ def _prepare(folder: Path) -> None:
             keys=folder / "keys",
         )
     )
+    # Logs of guests are set aside early, so that no test has to print for long.
+    (folder / "etc" / "virtlogd.conf").write_text("max_size = 1048576\n")
     # Two hosts of one machine must differ, or libvirt refuses to migrate between them.
     (folder / "etc" / "libvirtd.conf").write_text(_LIBVIRTD_CONF.format(uuid=uuid.uuid4()))
 

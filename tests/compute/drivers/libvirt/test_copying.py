@@ -14,6 +14,7 @@ from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.libvirt import copying
+from siderite.compute.drivers.libvirt.volumes import Pool
 from siderite.compute.drivers.libvirt.volumes import Progress
 from siderite.compute.drivers.libvirt.volumes import told
 from tests.compute.drivers.libvirt.world import World
@@ -87,7 +88,28 @@ def test_a_guest_that_prints_all_the_time_migrates_live(at: At, to: At, world: W
     guest = world.spawn(at, Mode.CHATTY)
     world.done(live.live_migrate, at, guest, to)
     assert world.state(to, guest) is Power.RUNNING
-    assert "TINY GUEST ready" in world.log(to, guest)
+    assert "tiny" in world.log(to, guest)
+    world.done(world.driver.life.destroy, to, guest)
+
+
+def test_a_log_that_is_set_aside_while_it_is_copied_stops_no_migration(
+    lab: LabHost, at: At, to: At, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live: Any = world.driver.live_migrate
+    guest = world.spawn(at)
+    world.wait_for_words(at, guest, "armed")
+    log = lab.folder / "lib" / "siderite" / f"{guest.uuid}.console.log"
+    file_size = Pool.file_size
+
+    def and_set_aside(pool: Pool, name: str) -> int:
+        size = file_size(pool, name)
+        if name == log.name:
+            os.truncate(log, 0)
+        return size
+
+    monkeypatch.setattr(Pool, "file_size", and_set_aside)
+    world.done(live.live_migrate, at, guest, to)
+    assert world.state(to, guest) is Power.RUNNING
     world.done(world.driver.life.destroy, to, guest)
 
 

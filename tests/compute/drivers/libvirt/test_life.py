@@ -45,6 +45,16 @@ def test_a_guest_is_spawned_from_its_image_and_removed_without_a_trace(
     world.done(world.driver.life.destroy, at, guest)
 
 
+def test_the_older_logs_of_a_guest_that_printed_a_lot_go_with_it(
+    lab: LabHost, at: At, world: World
+) -> None:
+    guest = world.spawn(at, Mode.CHATTY)
+    older = f"{guest.uuid}.console.log.1"
+    world.until(lambda: older in _files(lab, guest.uuid), lambda: f"no {older}")
+    world.done(world.driver.life.destroy, at, guest)
+    assert _files(lab, guest.uuid) == []
+
+
 def test_spawning_again_with_the_token_finds_what_is_there(
     lab: LabHost, at: At, world: World, tmp_path: Path
 ) -> None:

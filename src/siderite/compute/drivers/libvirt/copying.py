@@ -12,6 +12,7 @@ from siderite.compute.drivers.libvirt.cache import must_stand
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.names import Base
 from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.volumes import Changed
 from siderite.compute.drivers.libvirt.volumes import Pool
 from siderite.compute.drivers.libvirt.volumes import told
 
@@ -90,9 +91,14 @@ class Pair:
 
     def copy(self, name: str, tell: Told) -> None:
         """One volume, byte by byte, in place of an older one."""
-        tell(f"copying {name}")
-        self.target.delete(name)
-        self._fill(name, tell, mode="0600")
+        for is_last in (False, True):
+            tell(f"copying {name}")
+            self.target.delete(name)
+            try:
+                return self._fill(name, tell, mode="0600")
+            except Changed:  # a log that was just set aside
+                if is_last:
+                    raise
 
     def _fill(self, name: str, tell: Told, *, mode: str) -> None:
         size = self.source.file_size(name)

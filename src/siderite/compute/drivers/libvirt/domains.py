@@ -2,6 +2,7 @@
 a host's threads.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from siderite.compute.domain.power import Power
@@ -184,9 +185,17 @@ def remove(connection: Any, host: Host, uuid: str, *, keep_disks: bool = False) 
     if keep_disks:
         return
     pool = Pool(connection, host.options)
-    for name in pool.names():
-        if name.startswith(f"{uuid}."):
-            pool.delete(name)
+    for name in own_files(pool, uuid):
+        pool.delete(name)
+
+
+def own_files(pool: Pool, uuid: str) -> list[str]:
+    """All of a guest's files, to be deleted. The pool does not know of older logs that libvirt put
+    beside its own, until one cannot be made as it is there.
+    """
+    with suppress(library().libvirtError):  # as on a full disk: then those stay
+        pool.create(names.older_console(uuid), 0)
+    return [name for name in pool.names() if name.startswith(f"{uuid}.")]
 
 
 def power_of(state: int, reason: int, *, is_saved: bool) -> Power:

@@ -43,6 +43,11 @@ def console(uuid: str) -> str:
     return f"{uuid}.console.log"
 
 
+def older_console(uuid: str) -> str:
+    """What libvirt's log daemon makes of the serial log when that has grown large; the newest."""
+    return f"{console(uuid)}.0"
+
+
 def way_back(uuid: str, generation: int) -> str:
     """An empty volume that says, while a resize waits for confirmation: this disk was before."""
     return f"{uuid}.back-to-{generation}"

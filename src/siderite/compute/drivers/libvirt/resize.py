@@ -150,6 +150,7 @@ def _confirm(connection: Any, host: Host, guest: Guest) -> None:
     pool = Pool(connection, host.options)
     volumes = _own(pool, guest)
     if names.moved(guest.uuid) in volumes:
+        volumes = domains.own_files(pool, guest.uuid)
         for name in sorted(volumes, key=lambda name: name == names.moved(guest.uuid)):
             pool.delete(name)
         return

@@ -26,6 +26,10 @@ Progress = Callable[[int], None]
 T = TypeVar("T", bytes, bytes | int)
 
 
+class Changed(OSError):
+    """A volume was not what it had been when its copy began."""
+
+
 class Pool:
     """The pool of one host."""
 
@@ -134,7 +138,7 @@ class Pool:
             for chunk in chunks:
                 got += _send(stream, chunk)
             if got != size:
-                raise OSError(5, f"{name} changed its size while it was copied")
+                raise Changed(5, f"{name} changed its size while it was copied")
         except BaseException:
             stream.abort()
             raise
@@ -203,8 +207,9 @@ class Pool:
         try:
             return self._pool.createXML(_volume_xml(name, size, form, backing, mode), 0)
         except library().libvirtError as why:
-            # Its file may be there without the pool knowing, after the pool was made anew.
-            if not code(why, "VIR_ERR_STORAGE_VOL_EXIST"):
+            # Its file may be there without the pool knowing: others put files there too.
+            is_file = code(why, "VIR_ERR_OPERATION_INVALID") and "already exists" in str(why)
+            if not (is_file or code(why, "VIR_ERR_STORAGE_VOL_EXIST")):
                 raise
             self.refresh()
             return self._pool.storageVolLookupByName(name)
