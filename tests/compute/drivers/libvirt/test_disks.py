@@ -99,6 +99,32 @@ def test_a_resize_on_one_host_can_be_reverted_and_confirmed(
     assert list(_pool(lab).glob(f"{small.uuid}*")) == []
 
 
+def test_a_resize_gives_the_disks_of_the_new_flavor_and_a_revert_takes_them(
+    lab: LabHost, at: At, world: World
+) -> None:
+    resize: Any = world.driver.resize
+    old = world.spawn(at, swap_mib=16)
+    new = replace(old, swap_mib=0, ephemeral_gib=1)
+    first, uuid = f"{old.uuid}.disk", old.uuid
+    world.done(world.driver.power.off, at, old)
+    world.done(resize.prepare, at, old, at)
+    world.done(resize.finish, at, new, at)
+    assert _disks(lab, uuid) == [f"{first}-2.qcow2", f"{uuid}.ephemeral.qcow2"]
+    world.done(world.driver.power.off, at, new)
+    world.done(resize.revert, at, old, at)
+    assert _disks(lab, uuid) == [f"{first}-1.qcow2", f"{uuid}.swap.qcow2"]
+    assert not (_pool(lab) / f"{uuid}.ephemeral.qcow2").exists()
+    for larger in (new, replace(new, ephemeral_gib=2)):
+        world.done(world.driver.power.off, at, old)
+        world.done(resize.prepare, at, old, at)
+        world.done(resize.finish, at, larger, at)
+        world.done(resize.confirm, at, old)
+    domain = lab.connection().lookupByUUIDString(uuid)
+    assert domain.blockInfo("vdb")[0] == 2 << 30
+    world.done(world.driver.life.destroy, at, old)
+    assert list(_pool(lab).glob(f"{uuid}*")) == []
+
+
 def test_a_snapshot_is_a_bootable_image_of_a_guest_on_or_off(
     lab: LabHost, at: At, world: World
 ) -> None:

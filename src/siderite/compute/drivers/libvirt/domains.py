@@ -69,9 +69,7 @@ def _files(pool: Pool, guest: Guest, as_marked: Mark) -> Files:
     disks = [root]
     if as_marked.is_rescued:
         disks.insert(0, names.further_disk(guest.uuid, "rescue"))
-    for what in ("ephemeral", "swap"):
-        name = names.further_disk(guest.uuid, what)
-        disks += [name] if name in volumes else []
+    disks += [name for name in further_disks(guest) if name in volumes]
     config = names.config(guest.uuid)
     kernel, ramdisk = (
         _boot_file(pool, volumes, guest, as_marked, w) for w in ("kernel", "ramdisk")
@@ -112,14 +110,18 @@ def make_files(
             elsewhere=False,
         )
     disk_on(pool, names.disk(guest.uuid, generation), size, base)
-    if guest.ephemeral_gib:
-        pool.create_disk(names.further_disk(guest.uuid, "ephemeral"), guest.ephemeral_gib * GIB)
-    if guest.swap_mib:
-        pool.create_disk(names.further_disk(guest.uuid, "swap"), guest.swap_mib * MIB)
-    for name in booted_bases(pool, guest):
-        pool.create(names.boots(guest.uuid, name), 0)
+    for name, further in further_disks(guest).items():
+        pool.create_disk(name, further)
+    for booted in booted_bases(pool, guest):
+        pool.create(names.boots(guest.uuid, booted), 0)
     write_config_drive(pool, guest)
     pool.create(names.console(guest.uuid), 0)
+
+
+def further_disks(guest: Guest) -> dict[str, int]:
+    """The disks that its flavor gives it beside the first, and their sizes in bytes."""
+    sizes = zip(names.FURTHER, (guest.ephemeral_gib * GIB, guest.swap_mib * MIB), strict=True)
+    return {names.further_disk(guest.uuid, what): size for what, size in sizes if size}
 
 
 def booted_bases(pool: Pool, guest: Guest) -> list[names.Base]:

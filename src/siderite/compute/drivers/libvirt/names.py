@@ -10,6 +10,8 @@ POOL = "siderite"
 POOL_PATH = "/var/lib/libvirt/siderite"
 NAMESPACE = "urn:siderite:server:1"
 PREFIX = "siderite"
+FURTHER = ("ephemeral", "swap")
+"""The disks that a flavor may give beside the first."""
 _SEAL = ".complete"
 _UNUSED = ".unused-"
 _BOOTS = ".boots."

@@ -141,6 +141,9 @@ def _finish(connection: Any, host: Host, guest: Guest, token: str) -> None:
         back = names.way_back_of(guest.uuid, _own(pool, guest))
         here = known.disk if back is None else back + 1
         pool.grow(names.disk(guest.uuid, here), guest.disk_gib * domains.GIB)
+        for name, size in domains.further_disks(guest).items():
+            pool.create_disk(name, size)
+            pool.grow(name, size)
         domain = domains.define(connection, host, guest, replace(known, token=token, disk=here))
     if guest.is_running:
         domains.start(domain)
@@ -163,7 +166,7 @@ def _revert(connection: Any, host: Host, guest: Guest, token: str) -> None:
     pool = Pool(connection, host.options)
     volumes = _own(pool, guest)
     back = names.way_back_of(guest.uuid, volumes)
-    known = current(connection, host, guest)
+    known, own = current(connection, host, guest), domains.further_disks(guest)
     domain = domains.find(connection, guest.uuid)
     if domain is None or back not in (None, known.disk):
         if domain is not None:
@@ -171,8 +174,9 @@ def _revert(connection: Any, host: Host, guest: Guest, token: str) -> None:
         marked = replace(known, token=token, disk=back or known.disk)
         domain = domains.define(connection, host, guest, marked)
     if back is not None:
+        further = {names.further_disk(guest.uuid, what) for what in names.FURTHER}
         for name in volumes:
-            if names.generation_of(name) > back:
+            if names.generation_of(name) > back or name in further - set(own):
                 pool.delete(name)
         pool.delete(names.way_back(guest.uuid, back))
     pool.delete(names.moved(guest.uuid))
