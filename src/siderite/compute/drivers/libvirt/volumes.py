@@ -48,11 +48,17 @@ class Pool:
         """Its volumes. After an upload libvirt reads the folder anew, and volumes can be missing
         from its list meanwhile: when the one that is wanted is, it is asked to look again.
         """
-        found = list(self._pool.listVolumes())
+        found = self._listed()
         if wanted is not None and wanted not in found:
             self.refresh()
-            found = list(self._pool.listVolumes())
+            found = self._listed()
         return found
+
+    def _listed(self) -> list[str]:
+        """In one call. `listVolumes` makes two, the first to know how many there are: any of them
+        may be left out if somebody makes another one in between.
+        """
+        return [volume.name() for volume in self._pool.listAllVolumes()]
 
     def refresh(self) -> None:
         """See files that others made, and what is in those that were copied."""
