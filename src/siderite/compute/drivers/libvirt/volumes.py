@@ -15,13 +15,16 @@ from typing import BinaryIO
 from typing import TypeVar
 from xml.etree import ElementTree as Xml
 
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.names import POOL
 from siderite.compute.drivers.libvirt.names import POOL_PATH
+from siderite.compute.drivers.libvirt.trouble import HostError
 from siderite.compute.drivers.libvirt.trouble import code
 
 _CHUNK = 256 * 1024
 _BUSY_PATIENCE_S = 60.0
+_BUSY_AGAIN_S = 5.0
 Progress = Callable[[int], None]
 T = TypeVar("T", bytes, bytes | int)
 
@@ -68,8 +71,11 @@ class Pool:
                 self._pool.refresh()
             except library().libvirtError as why:
                 # Refused while a volume is being made by somebody.
-                if "asynchronous jobs" not in str(why) or time.monotonic() > deadline:
+                if "asynchronous jobs" not in str(why):
                     raise
+                if time.monotonic() >= deadline:
+                    busy = f"the host's storage pool is busy with other disks ({why})"
+                    raise HostError(Wait(busy, _BUSY_AGAIN_S)) from why
                 time.sleep(0.1)
             else:
                 return
