@@ -2,7 +2,12 @@
 
 import pytest
 
+from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.simulated import driver
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import due
 from tests.compute.cloud import Cloud
@@ -86,6 +91,29 @@ def test_a_reset_during_a_live_migration_ends_it(lite: Cloud, *, is_faster: bool
         used[home] = (home, *(have - less for have, less in zip(count, one, strict=True)))
         used[there] = (there, *(have + more for have, more in zip(larger, one, strict=True)))
     in_one_place(lite, uuid, there if is_faster else home, sorted(used.values()))
+
+
+@pytest.mark.parametrize("has_arrived", [False, True])
+def test_a_live_migration_that_fails_leaves_the_server_in_one_place(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch, *, has_arrived: bool
+) -> None:
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+
+    async def fails(_: object, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        lite.guests.make(uuid, to.host, Power.RUNNING if has_arrived else Power.SHUTDOWN)
+        if has_arrived:
+            lite.guests.remove(uuid, home)
+        return Failed("the connection broke")
+
+    monkeypatch.setattr(driver._Simulated, "live_migrate", fails)
+    wish = {"host": None, "block_migration": "auto"}
+    assert lite.act(uuid, "os-migrateLive", wish).status == 202
+    assert "the connection broke" in str(lite.settled(uuid)["fault"])
+    until(lite, uuid, LEFT, 0)
+    (where,) = lite.guests.where(uuid)
+    assert (where == home) is not has_arrived
+    in_one_place(lite, uuid, where)
 
 
 def test_what_is_asked_after_a_reset_waits_until_the_move_is_settled(lite: Cloud) -> None:

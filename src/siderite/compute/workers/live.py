@@ -2,10 +2,14 @@
 
 from dataclasses import replace
 
+import msgspec
+
 from siderite.compute.domain import facts
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.power import Power
 from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases import leaving
 from siderite.compute.usecases import migrations
 from siderite.compute.usecases.progress import Facts
 from siderite.compute.usecases.progress import Report
@@ -13,6 +17,7 @@ from siderite.compute.usecases.progress import Run
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.moving import HERE
 from siderite.compute.workers.moving import both_places
 from siderite.compute.workers.moving import came
@@ -69,8 +74,30 @@ async def _came(hands: Hands, run: Run, told: Report) -> Report:
 async def _stays(hands: Hands, run: Run, why: Failed) -> Report:
     is_aborted = why.reason == _ABORTED
     told = await stays(hands, run, why, "cancelled" if is_aborted else "error")
-    changes = {**told.changes, "fault": None} if is_aborted else told.changes
-    return replace(told, changes=changes, facts=_and_what_was_asked(run, told))
+    told = replace(told, facts=_and_what_was_asked(run, told))
+    if is_aborted:
+        return replace(told, changes={**told.changes, "fault": None})
+    left = leaving.of(run.server, run.job)
+    if left is None:
+        return told
+    now = hands.ctx.door.clock()
+    if await _is_at_home(hands, run):
+        left = msgspec.structs.replace(left, how="leave")
+        return replace(told, ops=[*told.ops, *leaving.behind(run.server, left, now)])
+    # It may be at the other end, whose room it needs then.
+    ops = [migrations.becomes(hands.ctx, run.job.op, "error")]
+    return replace(told, ops=[*ops, *leaving.behind(run.server, left, now)])
+
+
+async def _is_at_home(hands: Hands, run: Run) -> bool:
+    """Whether its guest is known to run where it came from, so that what there may be of it at the
+    other end is of no use.
+    """
+    home = await place_of(hands, run.server.host)
+    if isinstance(home, Failed):
+        return False
+    power = await home.driver.life.state(home.at, guest_of(hands, run.server))
+    return power in (Power.RUNNING, Power.PAUSED)
 
 
 def _and_what_was_asked(run: Run, told: Report) -> Facts:
