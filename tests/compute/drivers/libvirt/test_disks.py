@@ -188,6 +188,7 @@ def test_an_interface_is_attached_and_detached(lab: LabHost, at: At, world: Worl
     assert isinstance(refused, Failed)  # 512 bytes know nothing of hot-plug
     assert "does not let go" in refused.reason
     world.done(world.driver.power.off, at, guest)
+    assert _macs(lab, guest.uuid) == [nic.mac], "as the record says"
     for _ in range(2):
         world.done(interfaces.detach, at, guest, nic)
     assert _macs(lab, guest.uuid) == []

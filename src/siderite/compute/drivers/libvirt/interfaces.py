@@ -76,17 +76,19 @@ def _detach(connection: Any, host: Host, guest: Guest, nic: Nic) -> bool:
     libvirt = library()
     domain = domains.must_find(connection, host, guest)
     text = interface_xml(nic, guest.image_properties)
+    if domain.isActive() and _has(domain, nic, 0):
+        try:
+            domain.detachDeviceFlags(text, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+        except libvirt.libvirtError as why:
+            # It was asked already and has not answered yet, or is gone this moment.
+            if not code(why, "VIR_ERR_OPERATION_FAILED", "VIR_ERR_DEVICE_MISSING"):
+                raise
+        if domain.isActive() and _has(domain, nic, 0):
+            return False
+    # Only now: of a guest that does not let go of it, it is there after the next start too.
     if _has(domain, nic, libvirt.VIR_DOMAIN_XML_INACTIVE):
         domain.detachDeviceFlags(text, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
-    if not domain.isActive() or not _has(domain, nic, 0):
-        return True
-    try:
-        domain.detachDeviceFlags(text, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-    except libvirt.libvirtError as why:
-        # It was asked already and has not answered yet, or is gone this moment.
-        if not code(why, "VIR_ERR_OPERATION_FAILED", "VIR_ERR_DEVICE_MISSING"):
-            raise
-    return not (domain.isActive() and _has(domain, nic, 0))
+    return True
 
 
 def _has(domain: Any, nic: Nic, flags: int) -> bool:
