@@ -150,6 +150,23 @@ def test_a_snapshot_is_a_bootable_image_of_a_guest_on_or_off(
     world.done(world.driver.life.destroy, at, guest)
 
 
+def test_a_snapshot_that_finds_no_room_here_leaves_no_copy_on_the_host(
+    lab: LabHost, at: At, world: World
+) -> None:
+    snapshot: Any = world.driver.snapshot
+    scratch = _site(snapshot).scratch
+    scratch.mkdir()
+    guest = world.spawn(at)
+    for image in ("of-one-that-runs", "of-one-that-is-off"):
+        (scratch / f"snapshot-{image}.qcow2").symlink_to("/dev/full")
+        refused = world.outcome(snapshot.snapshot, at, guest, image)
+        assert isinstance(refused, Failed)
+        assert "No space left" in refused.reason
+        assert not (_pool(lab) / f"{guest.uuid}.snapshot.qcow2").exists()
+        world.done(world.driver.power.off, at, guest)
+    world.done(world.driver.life.destroy, at, guest)
+
+
 def test_a_screen_speaks_vnc(at: At, world: World) -> None:
     console = world.driver.console
     assert console is not None

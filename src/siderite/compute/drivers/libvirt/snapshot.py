@@ -52,15 +52,22 @@ class LibvirtSnapshot:
                     run.doing = outcome.reason
                     await asyncio.sleep(outcome.again_in)
                     outcome = await self._site.images.store(image, file, "qcow2")
+            except (Refused, HostError, OSError) as why:
+                if run.is_called_off or not _goes_on(why):
+                    with suppress(Unreachable, HostError, Refused):
+                        await host.call(_give_up, host, guest)
+                raise
             finally:
                 file.unlink(missing_ok=True)
-                if run.is_called_off:
-                    with suppress(Unreachable, HostError):
-                        await host.call(_tidy, host, guest)
             await host.call(_tidy, host, guest)  # also of one that nobody wants any more
             return outcome
 
         return await self._site.outcome(at, token, f"copying the disk of {guest.name}", work)
+
+
+def _goes_on(why: Exception) -> bool:
+    """Whether it is tried again, with the copy that is there."""
+    return isinstance(why, HostError) and isinstance(why.outcome, Wait)
 
 
 def _watched(run: Run, size: int) -> Progress:
@@ -149,6 +156,19 @@ def _fetch(connection: Any, host: Host, guest: Guest, file: Path, progress: Prog
     Pool(connection, host.options).download(
         names.further_disk(guest.uuid, "snapshot"), file, progress
     )
+
+
+def _give_up(connection: Any, host: Host, guest: Guest) -> None:
+    """End what still copies the disk, and leave nothing of the copy."""
+    domain = domains.find(connection, guest.uuid)
+    if domain is not None and domain.isActive():
+        pool = Pool(connection, host.options)
+        disk = names.disk(guest.uuid, current(connection, host, guest).disk)
+        with suppress(Refused, library().libvirtError):
+            target, mirrored = _job(domain, pool.path(disk))
+            if mirrored is not None:
+                domain.blockJobAbort(target, 0)
+    _tidy(connection, host, guest)
 
 
 def _tidy(connection: Any, host: Host, guest: Guest) -> None:
