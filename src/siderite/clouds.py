@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from siderite.core.config import Config
+from siderite.core.disk import sync
 
 _TEXT = """\
 clouds:
@@ -100,11 +101,7 @@ def _publish(config: Config, draft: Path) -> None:
     """The draft is the file, also after a power failure: the account may be made right after."""
     place = path(config)
     draft.replace(place)
-    folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(place.parent)
 
 
 def restore(config: Config) -> None:

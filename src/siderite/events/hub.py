@@ -27,8 +27,8 @@ KEPT = 1024
 GATHER_S = 0.01
 POLL_S = 0.5
 UNWOKEN_S = {"sqlite": 2.0, "postgresql": POLL_S}
-"""How often to look unwoken: on PostgreSQL other processes commit, on SQLite a task that was
-cancelled while the disk worked, and so told nobody.
+"""How often to look unwoken: on PostgreSQL other processes commit; on SQLite the disk may take
+longer than the door waits with its word for a task that was cancelled meanwhile.
 """
 BATCH = 100
 """How many facts are looked at for one chunk: bounds what waits for a slow reader."""

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from siderite.core.disk import sync
 from siderite.core.errors import TooLarge
 from siderite.core.errors import Unavailable
 from siderite.core.log import get_logger
@@ -84,7 +85,7 @@ class Writer:
         with self._turn:
             os.ftruncate(self._fd, self.size)
             os.fsync(self._fd)
-        _sync_directory(self.path.parent)
+        sync(self.path.parent)
         return Written(
             self.name, self.size, self._md5.hexdigest(), self._hash.hexdigest(), self._head
         )
@@ -201,11 +202,3 @@ def _no_room(why: OSError) -> Unavailable:
         f"The image cannot be written: {why.strerror or 'the disk failed'}. An administrator should"
         " look at the images directory; nothing was kept."
     )
-
-
-def _sync_directory(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

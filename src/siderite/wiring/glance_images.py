@@ -20,6 +20,7 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.core.clock import now
+from siderite.core.disk import sync
 from siderite.core.errors import Unavailable
 from siderite.core.ids import is_uuid
 from siderite.core.ids import new_uuid
@@ -258,17 +259,9 @@ def _keep(part: Path, path: Path) -> None:
     """Give a file its name once it is on the disk: after a power failure what has the name is all
     of the image, as nobody looks at its checksum again.
     """
-    _sync(part)
+    sync(part)
     part.rename(path)
-    _sync(path.parent)
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    sync(path.parent)
 
 
 def _check_passing(answer: httpx.Response) -> None:

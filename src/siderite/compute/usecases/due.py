@@ -27,7 +27,10 @@ _PAUSE_S = 3600.0
 """How long at most until what failed is tried again."""
 
 
-_RESTING = "SELECT uuid, id FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0"
+_RESTING = (
+    "FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0 AND id > ?{also}"
+    f" ORDER BY id LIMIT {_SOME}"
+)
 
 Some = tuple[list[str], int]
 """Some servers that are due, those first that came first; and after which to go on, so that all
@@ -38,7 +41,7 @@ NONE: Some = ([], 0)
 
 async def _some(ctx: Context, state: V, after: int, also: str = "", *args: str) -> Some:
     rows = await ctx.door.store.fetch(
-        f"{_RESTING} AND id > ?{also} ORDER BY id LIMIT {_SOME}", (state, after, *args)
+        f"SELECT uuid, id {_RESTING.format(also=also)}", (state, after, *args)
     )
     return [str(row[0]) for row in rows], int(str(rows[-1][1])) if len(rows) == _SOME else 0
 
@@ -48,9 +51,7 @@ async def _over(ctx: Context, state: V, after: int, is_over: Callable[[Server], 
     found: list[str] = []
     for _ in range(_PAGES):
         rows = await ctx.door.store.fetch(
-            "SELECT id, doc FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0"
-            " AND id > ? ORDER BY id LIMIT ?",
-            (state, after, _SOME),
+            f"SELECT id, doc {_RESTING.format(also='')}", (state, after)
         )
         servers = SERVERS.readable(row[1] for row in rows)
         found += [server.uuid for server in servers if server is not None and is_over(server)]

@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from siderite.core.disk import sync
+
 DATABASE = "siderite.db"
 CLOUDS, IMAGES = "clouds.yaml", "images"
 """What belongs to an installation beside its database."""
@@ -56,9 +58,9 @@ def back_up(data: Path, into: Path, progress: Progress, images: Path | None = No
                 archive.add(copy, DATABASE)
                 _add_files(archive, data, images or data / IMAGES, progress)
             part.chmod(0o600)
-            _sync(part)
+            sync(part)
             part.rename(into)
-            _sync(into.parent)
+            sync(into.parent)
     except sqlite3.Error as why:
         raise CannotBackUp(f"cannot copy {database}: {why}.") from why
     except OSError as why:
@@ -121,8 +123,8 @@ def restore(archive: Path, data: Path, progress: Progress) -> None:
             raise
         for folder, _, names in os.walk(half):
             for name in names:
-                _sync(Path(folder) / name)
-            _sync(Path(folder))
+                sync(Path(folder) / name)
+            sync(Path(folder))
         half.rename(data / _WHOLE)
     finish(data)
 
@@ -147,7 +149,7 @@ def finish(data: Path) -> None:
         # Last of all the database: what has one is whole.
         for entry in sorted(whole.iterdir(), key=lambda entry: entry.name == DATABASE):
             entry.rename(data / entry.name)
-        _sync(data)
+        sync(data)
         whole.rmdir()
 
 
@@ -163,15 +165,6 @@ def _sole_restorer(data: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or a folder's list of names, is on the disk."""
-    written = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(written)
-    finally:
-        os.close(written)
 
 
 def _extract(archive: Path, into: Path, progress: Progress) -> None:
