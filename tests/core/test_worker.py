@@ -471,3 +471,85 @@ def test_what_is_claimed_after_leases_were_lost_is_not_stopped_with_those(monkey
 
     asyncio.run(world(handlers, story))
     assert ended == ["before was stopped", "after"]
+
+
+def test_a_job_that_begins_while_leases_are_renewed_goes_on(monkeypatch):
+    monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.02)
+    begun, asked, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    ended = []
+
+    async def drive(item):
+        begun.set()
+        try:
+            await asyncio.sleep(0.2)
+            ended.append("done")
+        except asyncio.CancelledError:
+            ended.append("stopped")
+            raise
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+        renew = work.renew
+
+        async def slow_renew(*args, **options):
+            ours = await renew(*args, **options)  # as of now: what comes later is not in it
+            asked.set()
+            await go_on.wait()
+            return ours
+
+        monkeypatch.setattr(work, "renew", slow_renew)
+        worker = Worker(store, {"count": drive}, owner="me", slots=1)
+        task = asyncio.create_task(worker.run())
+        async with asyncio.timeout(20):
+            await asked.wait()
+            await store.commit([job("m")])
+            worker.kick()
+            await begun.wait()
+            go_on.set()
+            while not ended:
+                await asyncio.sleep(0.01)
+        assert ended == ["done"]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_database_that_takes_seconds_to_renew_leases_does_not_cost_them(monkeypatch):
+    monkeypatch.setattr("siderite.core.worker.LEASE_S", work.GRACE_S + 1.0)
+    monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.2)
+    ended = []
+
+    async def drive(item):
+        try:
+            await asyncio.sleep(2.5)
+            ended.append("done")
+        except asyncio.CancelledError:
+            ended.append("stopped")
+            raise
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+        renew = work.renew
+
+        async def slow_renew(*args, **options):
+            ours = await renew(*args, **options)
+            await asyncio.sleep(0.4)  # twice as long as is between two of them
+            return ours
+
+        monkeypatch.setattr(work, "renew", slow_renew)
+        worker = Worker(store, {"count": drive}, owner="me", slots=1)
+        await store.commit([job("m")])
+        task = asyncio.create_task(worker.run())
+        async with asyncio.timeout(20):
+            while not ended:
+                await asyncio.sleep(0.01)
+        assert ended == ["done"]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.close()
+
+    asyncio.run(story())

@@ -32,6 +32,10 @@ HELD: ContextVar[int] = ContextVar("held", default=0)
 """The fence of the job that a task carries out: for hardware that keeps account of its callers."""
 LEASE_S = 10.0
 RENEW_S = LEASE_S / 4
+PATIENCE_S = LEASE_S / 2
+"""How long the database may take to renew: a slow one is waited for, and for one that never answers
+there is time to ask once more.
+"""
 POLL_S = 0.5
 STAND_BACK_S = (0.025, 0.2)
 """How long a worker leaves due jobs to others that were quicker than it, at first and at most."""
@@ -270,22 +274,25 @@ class Worker:
             self.due(self._clock() + wait)
 
     async def _renew(self) -> None:
+        rest_s = RENEW_S
         while True:
-            await asyncio.sleep(RENEW_S)
+            await asyncio.sleep(rest_s)
             now, moment = self._clock(), time.monotonic()
+            # What begins or ends meanwhile may be in the answer or not.
+            running, busy = list(self._running), set(self._busy)
             try:
-                async with asyncio.timeout(RENEW_S):
+                async with asyncio.timeout(PATIENCE_S):
                     ours = await work.renew(self._store, self._owner, now=now, lease_s=LEASE_S)
+                    self._be_sure(now, moment)
+                    for fence in running:
+                        if fence not in ours and fence in self._running:
+                            self._running[fence].cancel()  # another's now: stop driving the machine
                     # A job that broke while the database was away has a lease and nobody at work.
-                    for machine in set(ours.values()).difference(self._busy):
-                        await self._hand_back(machine)
+                    idle = set(ours.values()).difference(busy, self._busy)
+                    await asyncio.gather(*map(self._hand_back, idle))
             except Exception as why:
                 log.error("cannot renew leases", error=repr(why))
-                continue
-            self._be_sure(now, moment)
-            for fence, task in list(self._running.items()):
-                if fence not in ours:
-                    task.cancel()  # somebody else has it now: stop driving the machine
+            rest_s = max(0.0, moment + RENEW_S - time.monotonic())
 
     def _be_sure(self, now: float, moment: float) -> None:
         """The leases are ours as of now."""
