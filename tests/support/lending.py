@@ -2,7 +2,8 @@
 
 Making a database, bringing it to the schema and dropping it takes longer than most tests that want
 one. So they are lent out one after another, and emptied on return: rows, sequences, connections.
-One that comes back with another schema, or large, is dropped. SQLite's files are copies of one.
+One that comes back with another schema, settings of its own, or large, is dropped. SQLite's files
+are copies of one.
 """
 
 import asyncio
@@ -28,7 +29,11 @@ SELECT md5(string_agg(c.relname || ' ' || a.attname || a.atttypid, ',' ORDER BY 
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.relnamespace = 'public'::regnamespace
 """
-_AS_IT_WAS = f"SELECT ({_SCHEMA}) = $1 AND pg_database_size(current_database()) < $2"
+_AS_IT_WAS = f"""
+SELECT ({_SCHEMA}) = $1 AND pg_database_size(current_database()) < $2 AND NOT EXISTS (
+  SELECT FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase
+  WHERE d.datname = current_database())
+"""
 _KEEP_FIRST_ROWS = """
 DO $$ DECLARE name text; filled bool; BEGIN
   CREATE SCHEMA pristine;
@@ -115,7 +120,9 @@ class Lending:
         with suppress(KeyError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError):
             await self._connections[url].execute(_DISCONNECT)
             return self._connections[url]
-        connection = self._connections[url] = await asyncpg.connect(url)
+        connection = self._connections[url] = await asyncpg.connect(
+            url, server_settings={"statement_timeout": "0"}
+        )
         await connection.execute(_DISCONNECT)
         return connection
 
