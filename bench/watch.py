@@ -62,7 +62,6 @@ class Watch(Polling[Seen]):
         super().__init__()
         self._address = address
         self._fleet = fleet
-        self.polls = 0
 
     async def _poll(self) -> None:
         path = (
@@ -74,7 +73,6 @@ class Watch(Polling[Seen]):
                 begin = time.perf_counter()
                 reply = await client.send("GET", path)
                 took_s = time.perf_counter() - begin
-                self.polls += 1
                 if reply.status == 200:
                     for node in json.loads(reply.body)["nodes"]:
                         if node["uuid"] in self._waiting:

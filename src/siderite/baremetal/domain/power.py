@@ -46,8 +46,3 @@ class PowerTarget(StrEnum):
     def is_reboot(self) -> bool:
         """Whether the node goes off in between."""
         return self in (PowerTarget.REBOOT, PowerTarget.SOFT_REBOOT)
-
-
-def recorded(power_state: str | None) -> PowerState:
-    """A record's power state."""
-    return PowerState.UNKNOWN if power_state is None else PowerState(power_state)

@@ -2,11 +2,6 @@
 
 from dataclasses import dataclass
 
-ABILITIES = (
-    "pause", "suspend", "rescue", "resize", "live_migrate", "snapshot", "console_log", "console",
-    "interfaces", "password", "crash_dump", "power_update", "diagnostics", "preserve_ephemeral",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class DriverCard:

@@ -68,7 +68,6 @@ class Placement:
 _DOWN = "down: it has not been heard of lately"
 
 Check = Callable[[Wanted, Hypervisor], str | None]
-_ANTI = ("anti-affinity", "soft-anti-affinity")
 
 
 def _enabled(wanted: Wanted, at: Hypervisor) -> str | None:

@@ -42,9 +42,7 @@ def _writable(server: Server) -> None:
         )
 
 
-async def _meta(
-    service: "Service", request: Request, changed: Any, *, replaces: bool = False
-) -> Mapping[str, str]:
+async def _meta(service: "Service", request: Request, changed: Any) -> Mapping[str, str]:
     limits = await service.ctx.quotas.limits(request.who.project_id or "")
 
     def changes(server: Server) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from siderite.compute import store as rows
@@ -166,8 +165,3 @@ def moves_to(run: Run) -> dict[str, Any]:
         "availability_zone": to["zone"],
         "claim": run.job.args["claim"],
     }
-
-
-def with_event(report: Report, event: str | None, **changes: Any) -> Report:
-    """The same report with a move of the machine."""
-    return replace(report, event=event, changes={**report.changes, **changes})
