@@ -373,16 +373,9 @@ _TELL = ", (SELECT pg_notify('%s', '') FROM moved)"
 _AGAIN_S = 0.02
 
 
-async def place(store: Store, tell: str = "") -> int:
+async def place(store: Store, tell: str = "") -> tuple[int, int]:
     """Give committed facts their place in the log (PostgreSQL), and send a signal if there were
-    any; how many.
-    """
-    first, last = await place_next(store, tell)
-    return last - first
-
-
-async def place_next(store: Store, tell: str = "") -> tuple[int, int]:
-    """The same: the last number before these facts, and the last of them.
+    any: the last number before them, and the last of them.
 
     A fact of one resource is committed after the one before it was visible, so the order of `id` is
     right per resource; the lock on the head makes it one sequencer at a time. Whoever finds it

@@ -139,7 +139,7 @@ async def _place_facts(base: Base) -> None:
                 await wake.wait()
         wake.clear()
         try:
-            before, last = await eventlog.place_next(base.store, FACTS)
+            before, last = await eventlog.place(base.store, FACTS)
             if last > before:
                 base.hub.wake()
             is_shared, seen = before != seen, last
