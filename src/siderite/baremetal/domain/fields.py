@@ -180,10 +180,6 @@ class Fields(Generic[T]):
         """How many lines of a rendered value are of later versions."""
         return len(self._steps_at) - bisect_right(self._steps_at, version)
 
-    def visible(self, version: int) -> list[str]:
-        """The fields that a version shows."""
-        return [name for name, since in self.table if since <= version]
-
 
 def _is_large(value: object) -> bool:
     inner = value.values() if isinstance(value, dict) else ()
