@@ -163,7 +163,7 @@ def test_a_driver_that_cannot_take_it_logs_an_error_and_nothing_changes(
     cards = lite.app.app.program.compute.context.cards
     able = {name for name, card in cards.items() if card.can("power_update")}
     assert able == {"baremetal", "simulated"}, "a hypervisor hears its guests itself"
-    monkeypatch.setitem(cards, "simulated", DriverCard("simulated", "simulated"))
+    monkeypatch.setitem(cards, "simulated", DriverCard("simulated"))
     logged: list[str] = []
     log = SimpleNamespace(error=lambda sentence, **_: logged.append(sentence))
     monkeypatch.setattr(power_truth, "log", log)

@@ -74,7 +74,7 @@ class _Screens:
     """Guests have screens, somewhere."""
 
     async def console(self, at: At, guest: Guest, kind: str) -> ConsoleAddress:
-        return ConsoleAddress(kind, "127.0.0.1", 1)
+        return ConsoleAddress("127.0.0.1", 1)
 
 
 class World:

@@ -1,14 +1,13 @@
-"""What usecases may know of a driver: its name, its type as shown, and what it can do. Pure."""
+"""What usecases may know of a driver: its name, and what it can do. Pure."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class DriverCard:
-    """A driver as others see it. `hypervisor_type` is what os-hypervisors shows."""
+    """A driver as others see it."""
 
     name: str
-    hypervisor_type: str
     abilities: frozenset[str] = frozenset()
     options: frozenset[str] = frozenset()
     """What may be said of a host when it is added."""

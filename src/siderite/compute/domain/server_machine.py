@@ -65,9 +65,9 @@ _HOUR = 3600.0
 class Action:
     """What can be asked of a server.
 
-    `tasks` are gone through in order; `end` is the vm_state afterwards, or KEEP; `fail` where it
-    leads when it fails before anything was changed. `also` are tasks of which it may interrupt the
-    work. `clean` says that it begins with a shutdown that a hard request can hurry.
+    `tasks` are gone through in order; `end` is the vm_state afterwards, or KEEP. `also` are tasks
+    of which it may interrupt the work. `clean` says that it begins with a shutdown that a hard
+    request can hurry.
     """
 
     event: str
@@ -75,7 +75,6 @@ class Action:
     tasks: tuple[str, ...]
     end: str
     deadline_s: float
-    fail: str = KEEP
     also: tuple[str, ...] = ()
     clean: bool = False
     can_hurry: bool = False
@@ -205,7 +204,7 @@ def _add(table: _Table, action: Action) -> None:
         if action.was_stopped:
             table.row(names[-1], Event.DONE_STOPPED, V.STOPPED)
         for name in names:
-            table.row(name, Event.FAIL, vm if action.fail == KEEP else action.fail)
+            table.row(name, Event.FAIL, vm)
         if action.clean or action.can_hurry:
             table.row(names[0], Event.HURRY, names[0])
 

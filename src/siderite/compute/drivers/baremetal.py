@@ -32,7 +32,7 @@ from siderite.compute.drivers.metadata import meta_data
 from siderite.compute.drivers.metadata import network_data
 from siderite.compute.drivers.metadata import user_data
 
-CARD = DriverCard("baremetal", "ironic", frozenset({"rescue", "power_update"}))
+CARD = DriverCard("baremetal", frozenset({"rescue", "power_update"}))
 AGAIN_IN_S = 1.0
 BUSY_AGAIN_IN_S = 5.0
 SOFT_OFF_S = 10

@@ -70,7 +70,6 @@ class Guest:
     disk_gib: int
     ephemeral_gib: int = 0
     swap_mib: int = 0
-    extra_specs: Mapping[str, str] = field(default_factory=dict)
     image: str | None = None
     image_properties: Mapping[str, str] = field(default_factory=dict)
     nics: tuple[Nic, ...] = ()
@@ -85,7 +84,6 @@ class Guest:
     """Which of those that were asked for together."""
     files: tuple[tuple[str, str], ...] = ()
     """Paths within the guest, and their contents in base64."""
-    config_drive: bool = True
     is_running: bool = True
     """Whether it should run when the call is done (spawn, resize, rebuild)."""
     keeps_ephemeral: bool = False
@@ -261,14 +259,12 @@ class ConsoleLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConsoleAddress:
-    """Where a console listens: a TCP port or a Unix socket, as seen from this process, or from
-    where a command leads whose input and output are then the connection.
+    """Where a console listens: a TCP port as seen from this process, or from where a command leads
+    whose input and output are then the connection.
     """
 
-    kind: str
-    host: str = ""
-    port: int = 0
-    path: str = ""
+    host: str
+    port: int
     command: tuple[str, ...] = ()
 
 

@@ -70,8 +70,6 @@ class Report:
     ends: bool = False
     error: str | None = None
     details: str | None = None
-    final: Callable[[Server], dict[str, Any]] | None = None
-    """Further changes that depend on the server as it is."""
 
 
 async def load(ctx: Context, uuid: str) -> Server | None:
@@ -106,7 +104,7 @@ async def report(ctx: Context, run: Run, told: Report) -> Run:
     events = _closed(ctx, run, told) if told.ends else job.events
 
     def decide(change: Change, server: Server) -> Server:
-        changes = {**told.changes, **(told.final(server) if told.final else {})}
+        changes = dict(told.changes)
         if told.error is not None:
             at = iso(change.now)
             changes.setdefault("fault", Fault(500, told.error, at, told.details))

@@ -76,8 +76,6 @@ class DriverConsoles:
             async with asyncio.timeout(PATIENCE_S):
                 if address.command:
                     return await through(address.command)
-                if address.path:
-                    return await asyncio.open_unix_connection(address.path)
                 return await asyncio.open_connection(address.host, address.port)
         except (OSError, TimeoutError) as why:
             raise Unavailable(

@@ -113,4 +113,3 @@ class Plan:
     end: End = done
     fail: Fail = failed
     no_host: NoHost = no_host
-    never_late: bool = False

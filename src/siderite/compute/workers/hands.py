@@ -140,7 +140,6 @@ def guest_of(
         disk_gib=size.disk_gib,
         ephemeral_gib=size.ephemeral_gib,
         swap_mib=size.swap_mib,
-        extra_specs=size.extra_specs,
         image=image or server.image_id,
         image_properties={} if server.image is None else server.image.properties,
         nics=tuple(nic_of(hands.ctx.network(port.network), port) for port in server.ports),
@@ -152,7 +151,6 @@ def guest_of(
         availability_zone=server.availability_zone,
         launch_index=server.launch_index,
         files=tuple((file["path"], file["contents"]) for file in request.personality),
-        config_drive=True,
         is_running=running,
     )
 

@@ -84,7 +84,7 @@ class ServerWork:
 
     async def _step(self, plan: Plan, run: Run, hold: _Hold) -> Run | None:
         """One step; the run as it is afterwards, or None if there is nothing more to do now."""
-        if is_late(self._hands, run) and not plan.never_late:
+        if is_late(self._hands, run):
             await hold.call_off()
             why = f" (last: {run.held.reason})" if run.held.reason else ""
             return await self._fail(plan, run, Failed(f"it was not done in time{why}"))

@@ -50,10 +50,8 @@ _UNKNOWN_S = 2.0
 _SIGNALLED = "the guest was asked to shut down"
 
 
-def asking(call: Call, *, then: str | None = None, power: Power | None = None) -> Step:
-    """A step that asks the server's driver for one thing. `then` is the machine's event when it is
-    done, `power` what the guest then is.
-    """
+def asking(call: Call, *, power: Power | None = None) -> Step:
+    """A step that asks the server's driver for one thing; `power` is what the guest then is."""
 
     async def step(hands: Hands, run: Run) -> Told:
         place = await place_of(hands, run.server.host)
@@ -65,7 +63,7 @@ def asking(call: Call, *, then: str | None = None, power: Power | None = None) -
         changes = dict(outcome.found)
         if power is not None:
             changes["power_state"] = int(power)
-        return Report(then, changes=changes)
+        return Report(changes=changes)
 
     return step
 

@@ -32,7 +32,6 @@ from siderite.compute.drivers.libvirt.watch import LibvirtWatch
 
 CARD = DriverCard(
     "libvirt",
-    "QEMU",
     frozenset(
         {
             "pause", "suspend", "rescue", "resize", "live_migrate", "snapshot", "console_log",

@@ -85,7 +85,7 @@ def _screen(connection: Any, host: Host, guest: Guest) -> ConsoleAddress:
     ssh = ssh_of(host.uri, host.options)
     if ssh is not None:  # the screen need not be on any network: libvirt's road leads to it too
         there = "127.0.0.1" if listen in _ANYWHERE else listen
-        return ConsoleAddress("vnc", there, port, command=ssh.to(there, port))
+        return ConsoleAddress(there, port, command=ssh.to(there, port))
     if listen in _ANYWHERE:
         listen = remote or "127.0.0.1"
     elif listen in _LOOPBACK and remote and remote not in _LOOPBACK:
@@ -93,4 +93,4 @@ def _screen(connection: Any, host: Host, guest: Guest) -> ConsoleAddress:
             f"host {host.name} shows screens to itself only ({listen}); give it the option"
             " vnc_listen, an address of its management network, and reboot the server hard"
         )
-    return ConsoleAddress("vnc", listen, port)
+    return ConsoleAddress(listen, port)

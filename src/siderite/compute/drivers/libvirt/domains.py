@@ -134,10 +134,7 @@ def booted_bases(pool: Pool, guest: Guest) -> list[names.Base]:
 
 def write_config_drive(pool: Pool, guest: Guest) -> None:
     """The config drive as the server is now."""
-    if guest.config_drive:
-        pool.upload(names.config(guest.uuid), config_drive(guest))
-    else:
-        pool.delete(names.config(guest.uuid))
+    pool.upload(names.config(guest.uuid), config_drive(guest))
 
 
 def start(domain: Any) -> None:

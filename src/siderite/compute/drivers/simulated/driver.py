@@ -329,7 +329,7 @@ def simulated_driver(guests: Guests, files: ImageFiles | None = None) -> Driver:
     """The driver over these guests."""
     part = _Simulated(guests, files)
     return Driver(
-        DriverCard("simulated", "simulated", ABILITIES, _OPTIONS),
+        DriverCard("simulated", ABILITIES, _OPTIONS),
         life=part, power=part, pause=part, suspend=part, rescue=part, resize=part,
         live_migrate=part, snapshot=part, console_log=part, interfaces=part, password=part,
         crash_dump=part, diagnostics=part, watch=part, close=part.close,
