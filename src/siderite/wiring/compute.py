@@ -19,15 +19,11 @@ from siderite.compute.drivers.simulated import SimulatedHostsService
 from siderite.compute.drivers.simulated import simulated_driver
 from siderite.compute.usecases import asking
 from siderite.compute.usecases import census
-from siderite.compute.usecases.aggregates import StoredPlaces
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.context import Limits
 from siderite.compute.usecases.context import Settings
-from siderite.compute.usecases.hooks import Limits
-from siderite.compute.usecases.hooks import Workers
-from siderite.compute.usecases.keypairs import StoredKeys
+from siderite.compute.usecases.context import Workers
 from siderite.compute.usecases.leaving import KIND as LEFT
-from siderite.compute.usecases.quotas import StoredQuotas
-from siderite.compute.usecases.server_groups import StoredGroups
 from siderite.compute.web.console_proxy import ConsoleProxy
 from siderite.compute.web.network import NetworkService
 from siderite.compute.web.service import ComputeService
@@ -87,13 +83,11 @@ def settings(config: Config) -> Settings:
         power_policy=config.server_power_policy,
         console_token_ttl_s=config.console_token_ttl_s,
         networks=network.parse(config.networks),
-    )
-
-
-def limits(config: Config) -> Limits:
-    """What a project may have unless it was set otherwise."""
-    return Limits(
-        instances=config.quota_instances, cores=config.quota_cores, ram_mib=config.quota_ram_mib
+        limits=Limits(
+            instances=config.quota_instances,
+            cores=config.quota_cores,
+            ram_mib=config.quota_ram_mib,
+        ),
     )
 
 
@@ -111,13 +105,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
         "baremetal": baremetal_driver(baremetal_apis(base)),
     }
     cards = {name: driver.card for name, driver in drivers.items()}
-    ctx = Context(
-        base.door, cards, settings(config),
-        quotas=StoredQuotas(base.store, limits(config)),
-        keys=StoredKeys(base.store),
-        places=StoredPlaces(base.store),
-        groups=StoredGroups(base.store), workers=workers,
-    )  # fmt: skip
+    ctx = Context(base.door, cards, settings(config), workers)
     acts_on_all = base.role.works and not config.groups
     hands = Hands(ctx, drivers, images, groups=None if acts_on_all else frozenset(config.groups))
     watches = _watches(base, hands)

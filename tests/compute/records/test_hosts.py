@@ -1,5 +1,6 @@
 """Aggregates, zones, hypervisors, services: hosts as administrators see them."""
 
+from siderite.compute.usecases import aggregates
 from tests.compute.records.world import World
 from tests.support.stories import Tell
 
@@ -76,7 +77,7 @@ def test_what_aggregates_say_reaches_the_scheduler(tell: Tell) -> None:
             act = f"/os-aggregates/{made.json['aggregate']['id']}/action"
             await here.ask("POST", act, {"set_metadata": {"metadata": metadata}})
             await here.ask("POST", act, {"add_host": {"host": "h1"}})
-        place = (await here.app.program.compute.context.places.of_hosts())["h1"]
+        place = (await aggregates.places(here.app.program.compute.context))["h1"]
         assert place.zone is None
         assert place.metadata == {"ssd": {"true"}, "filter_tenant_id": {"p1, p2"}}
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -33,6 +35,30 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return msgspec.structs.replace(
             self, version=self.version + 1, updated_at=iso(now), **changes
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What all aggregates of a host say of it."""
+
+    zone: str | None
+    metadata: Mapping[str, frozenset[str]]
+
+
+def places_of(aggregates: Sequence[Aggregate]) -> dict[str, Place]:
+    """The places of the hosts that are in any of these."""
+    names = {host for aggregate in aggregates for host in aggregate.hosts}
+    return {name: _place([one for one in aggregates if name in one.hosts]) for name in names}
+
+
+def _place(aggregates: Sequence[Aggregate]) -> Place:
+    metadata: dict[str, set[str]] = {}
+    zone = None
+    for aggregate in aggregates:
+        zone = aggregate.zone or zone
+        for key, value in aggregate.metadata.items():
+            metadata.setdefault(key, set()).add(value)
+    return Place(zone, {k: frozenset(v) for k, v in metadata.items()})
 
 
 def check_zones(after: Aggregate, others: Iterable[Aggregate]) -> None:

@@ -8,16 +8,16 @@ from siderite.compute import record_store as rows
 from siderite.compute.domain import record_facts as facts
 from siderite.compute.domain.aggregate import ZONE
 from siderite.compute.domain.aggregate import Aggregate
+from siderite.compute.domain.aggregate import Place
 from siderite.compute.domain.aggregate import check_zones
+from siderite.compute.domain.aggregate import places_of
 from siderite.compute.record_store import AGGREGATES
 from siderite.compute.usecases.context import Context
-from siderite.compute.usecases.hooks import Place
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.ids import new_uuid
 from siderite.core.store import Duplicate
-from siderite.core.store import Store
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
@@ -28,26 +28,9 @@ _ALL = "aggregates"
 Numbered = tuple[int, Aggregate]
 
 
-class StoredPlaces:
-    """What aggregates say of hosts, for placing servers."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def of_hosts(self) -> Mapping[str, Place]:
-        every = [aggregate for _, aggregate in await rows.aggregates(self._store)]
-        names = {host for aggregate in every for host in aggregate.hosts}
-        return {name: _place([one for one in every if name in one.hosts]) for name in names}
-
-
-def _place(aggregates: list[Aggregate]) -> Place:
-    metadata: dict[str, set[str]] = {}
-    zone = None
-    for aggregate in aggregates:
-        zone = aggregate.zone or zone
-        for key, value in aggregate.metadata.items():
-            metadata.setdefault(key, set()).add(value)
-    return Place(zone, {k: frozenset(v) for k, v in metadata.items()})
+async def places(ctx: Context) -> dict[str, Place]:
+    """What aggregates say of hosts, by the host's name; hosts in none are missing."""
+    return places_of([aggregate for _, aggregate in await every(ctx)])
 
 
 async def every(ctx: Context) -> list[Numbered]:

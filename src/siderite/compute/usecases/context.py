@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
+from typing import Protocol
 
 from siderite.compute.domain import facts
 from siderite.compute.domain.driver_card import DriverCard
@@ -15,20 +16,22 @@ from siderite.compute.domain.server_machine import SERVER
 from siderite.compute.domain.server_machine import parted
 from siderite.compute.domain.shutdown import timeout_of
 from siderite.compute.store import SERVERS
-from siderite.compute.usecases.hooks import AnyWorkers
-from siderite.compute.usecases.hooks import Groups
-from siderite.compute.usecases.hooks import Keys
-from siderite.compute.usecases.hooks import Limits
-from siderite.compute.usecases.hooks import NoGroups
-from siderite.compute.usecases.hooks import NoKeys
-from siderite.compute.usecases.hooks import NoPlaces
-from siderite.compute.usecases.hooks import Places
-from siderite.compute.usecases.hooks import PlainQuotas
-from siderite.compute.usecases.hooks import Quotas
-from siderite.compute.usecases.hooks import Workers
 from siderite.core.fact import Fact
 from siderite.core.machine import Moved
 from siderite.core.transition import Door
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a project may have; -1 is without limit."""
+
+    instances: int = 10
+    cores: int = 20
+    ram_mib: int = 51200
+    metadata_items: int = 128
+    key_pairs: int = 100
+    server_groups: int = 10
+    server_group_members: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,16 @@ class Settings:
     power_policy: str = "hardware"
     console_token_ttl_s: float = 600.0
     networks: tuple[Network, ...] = ()
+    limits: Limits = Limits()
+    """Those of a project for which none were set."""
+
+
+class Workers(Protocol):
+    """The processes that carry out work."""
+
+    async def serve(self, group: str) -> bool:
+        """Whether one that acts for a conductor group is up."""
+        ...
 
 
 class ServerRules:
@@ -95,16 +108,12 @@ class ServerRules:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The door, the drivers' cards, the settings, and what other records have to say."""
+    """The door, the drivers' cards, the settings, and who carries out work."""
 
     door: Door
     cards: Mapping[str, DriverCard]
     settings: Settings
-    quotas: Quotas = field(default_factory=lambda: PlainQuotas(Limits()))
-    keys: Keys = field(default_factory=NoKeys)
-    places: Places = field(default_factory=NoPlaces)
-    groups: Groups = field(default_factory=NoGroups)
-    workers: Workers = field(default_factory=AnyWorkers)
+    workers: Workers
     rules: ServerRules = field(init=False)
 
     def __post_init__(self) -> None:

@@ -27,10 +27,13 @@ from siderite.compute.domain.server_machine import BUILD_S
 from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import addresses
+from siderite.compute.usecases import aggregates
 from siderite.compute.usecases import delete
 from siderite.compute.usecases import flavors
 from siderite.compute.usecases import hosts
+from siderite.compute.usecases import keypairs
 from siderite.compute.usecases import quota
+from siderite.compute.usecases import server_groups
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.kinds import work_kind
 from siderite.core import work
@@ -133,8 +136,8 @@ async def _check_group(ctx: Context, wish: Create, who: Who) -> None:
     group = wish.fields.get("group")
     if group is None:
         return
-    found = await ctx.groups.group(group)
-    if found is None or (found.project != who.project_id and not who.is_admin):
+    found = await server_groups.get(ctx, group)
+    if found is None or (found.project_id != who.project_id and not who.is_admin):
         raise Invalid(f"Instance group {group} could not be found; it is the scheduler hint.")
 
 
@@ -143,15 +146,14 @@ async def _join(ctx: Context, wish: Create, project: str, count: int) -> list[Op
     group = wish.fields.get("group")
     if group is None:
         return []
-    limits = await ctx.quotas.limits(project)
-    return await ctx.groups.join(group, count, limits.server_group_members)
+    return await server_groups.join(ctx, group, count, project)
 
 
 async def check_zone(ctx: Context, zone: str | None) -> None:
     """A zone that is asked for must be there."""
     if zone in (None, DEFAULT_ZONE):
         return
-    places = await ctx.places.of_hosts()
+    places = await aggregates.places(ctx)
     if all(place.zone != zone for place in places.values()):
         raise Invalid("The requested availability zone is not available")
 
@@ -173,9 +175,7 @@ async def _with_key(ctx: Context, wish: Create, who: Who) -> Create:
     name = wish.fields.get("key_name")
     if name is None:
         return wish
-    key = await ctx.keys.public_key(who.user_id, name)
-    if key is None:
-        raise Invalid("Invalid key_name provided.")
+    key = await keypairs.public_key(ctx, who.user_id, name)
     return replace(wish, request=msgspec.structs.replace(wish.request, public_key=key))
 
 

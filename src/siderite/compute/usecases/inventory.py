@@ -13,6 +13,7 @@ from siderite.compute.domain.host import DEFAULT_ZONE
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.host import Hypervisor
 from siderite.compute.store import HOSTS
+from siderite.compute.usecases import aggregates
 from siderite.compute.usecases import hosts as usecases
 from siderite.compute.usecases.context import Context
 from siderite.core.errors import NotFound
@@ -48,7 +49,7 @@ class Shown:
 async def services(ctx: Context) -> list[Service]:
     """All hosts."""
     now, patience = ctx.door.clock(), ctx.settings.host_patience_s
-    places = await ctx.places.of_hosts()
+    places = await aggregates.places(ctx)
     found = []
     for number, seen_at, host in await rows.hosts(ctx.door.store):
         is_up = not host.forced_down and now - seen_at <= patience

@@ -6,27 +6,24 @@ from siderite.compute.domain.keypair import Keypair
 from siderite.compute.domain.keypair import fingerprint
 from siderite.compute.record_store import KEYPAIRS
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.quotas import limits_of
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.ids import new_uuid
 from siderite.core.store import Duplicate
-from siderite.core.store import Store
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 
 
-class StoredKeys:
-    """The keys that creating a server asks for."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def public_key(self, user: str, name: str) -> str | None:
-        found = await rows.keypair(self._store, user, name)
-        return None if found is None else found[1].public_key
+async def public_key(ctx: Context, user: str, name: str) -> str:
+    """The key that a request's body names: one that is not there is a wrong body."""
+    found = await rows.keypair(ctx.door.store, user, name)
+    if found is None:
+        raise Invalid("Invalid key_name provided.")
+    return found[1].public_key
 
 
 async def find(ctx: Context, user: str, name: str) -> tuple[int, Keypair]:
@@ -46,7 +43,7 @@ async def page(ctx: Context, user: str, marker: str | None, limit: int | None) -
 
 async def may_add(ctx: Context, user: str, project: str | None, name: str) -> None:
     """Refuse a key too many, and a name that is taken, before one is made."""
-    limit = (await ctx.quotas.limits(project or "")).key_pairs
+    limit = (await limits_of(ctx, project or "")).key_pairs
     if 0 <= limit <= await rows.count(ctx.door.store, "keypairs", "user_id", user):
         raise Forbidden(f"Quota exceeded, too many key pairs: {limit} are allowed; delete one.")
     if await rows.keypair(ctx.door.store, user, name) is not None:

@@ -14,7 +14,10 @@ from siderite.compute.domain.placement import place
 from siderite.compute.domain.placement import traits_of
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server import amount_of
+from siderite.compute.domain.server_group import HARD
 from siderite.compute.store import hypervisors
+from siderite.compute.usecases import aggregates
+from siderite.compute.usecases import server_groups
 from siderite.compute.usecases.context import Context
 from siderite.core.store import Op
 
@@ -73,7 +76,7 @@ async def candidates(ctx: Context, resource_class: str | None) -> list[Hyperviso
         found = await hypervisors(ctx.door.store, "v.resource_class IS NULL")
     else:
         found = await hypervisors(ctx.door.store, "v.resource_class = ?", (resource_class,))
-    places = await ctx.places.of_hosts()
+    places = await aggregates.places(ctx)
     if not places:
         return found
     return [
@@ -125,7 +128,7 @@ async def _hosts_of(ctx: Context, server: Server, named: object) -> frozenset[st
 
 
 async def _grouped(ctx: Context, server: Server, wanted: Wanted) -> Wanted:
-    group = await ctx.groups.group(server.group or "")
+    group = await server_groups.get(ctx, server.group or "")
     if group is None:
         return wanted
     places = await _members(ctx, server)
@@ -155,11 +158,12 @@ async def turn(ctx: Context, server: Server) -> list[Op]:
     """
     if server.group is None:
         return []
-    ops = await ctx.groups.turn(server.group)
-    group = await ctx.groups.group(server.group) if ops else None
-    if group is not None and group.policy == "affinity":
+    group = await server_groups.get(ctx, server.group)
+    if group is None or group.policy not in HARD:
+        return []
+    if group.policy == "affinity":
         places = await _members(ctx, server)
         moving = sorted(uuid for uuid, hosts in places.items() if len(hosts) > 1)
         if moving:
             raise NotYet(f"server {moving[0]} of its group is on its way to another host")
-    return ops
+    return [server_groups.turn(group)]

@@ -8,7 +8,8 @@ from siderite.compute import store as rows
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.server import Server
 from siderite.compute.usecases.context import Context
-from siderite.compute.usecases.hooks import Limits
+from siderite.compute.usecases.context import Limits
+from siderite.compute.usecases.quotas import limits_of
 from siderite.core.errors import Forbidden
 from siderite.core.store import Op
 
@@ -22,7 +23,7 @@ def _limit(value: int) -> int:
 
 async def check_metadata(ctx: Context, project: str, metadata: Mapping[str, str]) -> None:
     """Refuse more metadata than a server of the project may have."""
-    limits = await ctx.quotas.limits(project)
+    limits = await limits_of(ctx, project)
     if 0 <= limits.metadata_items < len(metadata):
         raise Forbidden(f"Maximum number of metadata items exceeds {limits.metadata_items}")
 
@@ -42,7 +43,7 @@ async def how_many(ctx: Context, project: str, flavor: Flavor, *, least: int, mo
     """How many servers of a flavor a project may make now, of those it wants; Forbidden if that is
     fewer than the least.
     """
-    limits = await ctx.quotas.limits(project)
+    limits = await limits_of(ctx, project)
     return await _fitting(ctx, project, flavor, limits, least=least, most=most)
 
 
@@ -71,7 +72,7 @@ async def _fitting(
 
 async def take(ctx: Context, project: str, flavor: Flavor, count: int) -> Op:
     """The op that counts new servers, if the quota still allows them."""
-    limits = await ctx.quotas.limits(project)
+    limits = await limits_of(ctx, project)
     await _fitting(ctx, project, flavor, limits, least=count, most=count)
     return rows.use(
         project, instances=count, cores=count * flavor.vcpus, ram_mib=count * flavor.ram_mib,
@@ -83,7 +84,7 @@ async def still(ctx: Context, server: Server) -> Op:
     """The op that lets a server that is counted already go on, if its project still may have as
     much as it has.
     """
-    limits = await ctx.quotas.limits(server.project_id)
+    limits = await limits_of(ctx, server.project_id)
     used = await rows.usage(ctx.door.store, server.project_id) or (0, 0, 0)
     most = (_limit(limits.instances), _limit(limits.cores), _limit(limits.ram_mib))
     for name, has, limit in zip(("instances", "cores", "ram"), used, most, strict=True):
@@ -94,7 +95,7 @@ async def still(ctx: Context, server: Server) -> Op:
 
 async def grow(ctx: Context, server: Server, new: Flavor) -> Op:
     """The op that counts a server in a new size, if the quota allows it."""
-    limits = await ctx.quotas.limits(server.project_id)
+    limits = await limits_of(ctx, server.project_id)
     used = await rows.usage(ctx.door.store, server.project_id) or (0, 0, 0)
     counted = server.counted_size
     cores, ram = new.vcpus - counted[0], new.ram_mib - counted[1]

@@ -7,9 +7,8 @@ from dataclasses import replace
 from siderite.compute import record_store as rows
 from siderite.compute.store import usage
 from siderite.compute.usecases.context import Context
-from siderite.compute.usecases.hooks import Limits
+from siderite.compute.usecases.context import Limits
 from siderite.core.errors import Invalid
-from siderite.core.store import Store
 from siderite.core.transition import Cause
 
 NAMES = {
@@ -20,16 +19,11 @@ NAMES = {
 """What the wire calls a limit, and what it is called here."""
 
 
-class StoredQuotas:
-    """Limits as they were set, over the installation's defaults."""
-
-    def __init__(self, store: Store, defaults: Limits) -> None:
-        self._store = store
-        self._defaults = defaults
-
-    async def limits(self, project: str) -> Limits:
-        every, own = await rows.limits(self._store, project)
-        return replace(self._defaults, **{**every, **own}) if every or own else self._defaults
+async def limits_of(ctx: Context, project: str) -> Limits:
+    """A project's limits as they were set, over the installation's defaults."""
+    every, own = await rows.limits(ctx.door.store, project)
+    defaults = ctx.settings.limits
+    return replace(defaults, **{**every, **own}) if every or own else defaults
 
 
 def shown(limits: Limits) -> dict[str, int]:
@@ -39,19 +33,19 @@ def shown(limits: Limits) -> dict[str, int]:
 
 
 async def limits(ctx: Context, project: str) -> dict[str, int]:
-    """A project's limits."""
-    return shown(await ctx.quotas.limits(project))
+    """The same by their names on the wire."""
+    return shown(await limits_of(ctx, project))
 
 
-async def used(ctx: Context, project: str, user: str | None = None) -> dict[str, int]:
-    """What a project has of each."""
+async def used(ctx: Context, project: str) -> dict[str, int]:
+    """What a project has of each; keys are their users'."""
     store = ctx.door.store
     instances, cores, ram = await usage(store, project) or (0, 0, 0)
     return {
         "instances": instances,
         "cores": cores,
         "ram": ram,
-        "key_pairs": await rows.count(store, "keypairs", "user_id", user) if user else 0,
+        "key_pairs": 0,
         "metadata_items": 0,
         "server_groups": await rows.count(store, "server_groups", "project_id", project),
         "server_group_members": 0,

@@ -10,11 +10,11 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
+from siderite.compute.usecases import keypairs
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.kinds import KINDS
-from siderite.core.errors import Invalid
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
@@ -91,7 +91,5 @@ async def _key(ctx: Context, server: Server, wish: Rebuild) -> dict[str, Any]:
         return {}
     if wish.key_name is None:
         return {"key_name": None, "kept": {"public_key": None}}
-    key = await ctx.keys.public_key(server.user_id, wish.key_name)
-    if key is None:
-        raise Invalid("Invalid key_name provided.")
+    key = await keypairs.public_key(ctx, server.user_id, wish.key_name)
     return {"key_name": wish.key_name, "kept": {"public_key": key}}

@@ -7,53 +7,43 @@ from siderite.compute.domain import record_facts as facts
 from siderite.compute.domain.server_group import ServerGroup
 from siderite.compute.record_store import SERVER_GROUPS
 from siderite.compute.usecases.context import Context
-from siderite.compute.usecases.hooks import Group
+from siderite.compute.usecases.quotas import limits_of
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.ids import is_uuid
 from siderite.core.ids import new_uuid
 from siderite.core.store import Op
-from siderite.core.store import Store
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
 
-_STRICT = ("affinity", "anti-affinity")
 Shown = tuple[ServerGroup, list[str]]
 
 
-class StoredGroups:
-    """Groups, for placing servers."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def group(self, uuid: str) -> Group | None:
-        found = await SERVER_GROUPS.get(self._store, uuid)
-        if found is None:
-            return None
-        return Group(found.uuid, found.project_id, found.policy, found.max_server_per_host)
-
-    async def join(self, uuid: str, count: int, limit: int) -> list[Op]:
-        found = await SERVER_GROUPS.get(self._store, uuid)
-        if found is None:
-            raise Invalid(f"Instance group {uuid} could not be found; it is the scheduler hint.")
-        members = len((await rows.members(self._store, [uuid]))[uuid])
-        if 0 <= limit < members + count:
-            raise Forbidden(
-                f"Quota exceeded, too many servers in group: {limit} are allowed, {members} are in"
-                f" it."
-            )
-        return [_next_version(found)]
-
-    async def turn(self, uuid: str) -> list[Op]:
-        found = await SERVER_GROUPS.get(self._store, uuid)
-        return [] if found is None or found.policy not in _STRICT else [_next_version(found)]
+async def get(ctx: Context, uuid: str) -> ServerGroup | None:
+    """A group, whoever asks."""
+    return await SERVER_GROUPS.get(ctx.door.store, uuid)
 
 
-def _next_version(group: ServerGroup) -> Op:
+async def join(ctx: Context, uuid: str, count: int, project: str) -> list[Op]:
+    """The ops by which so many servers of a project come into a group, if its quota still allows
+    them.
+    """
+    limit = (await limits_of(ctx, project)).server_group_members
+    found = await get(ctx, uuid)
+    if found is None:
+        raise Invalid(f"Instance group {uuid} could not be found; it is the scheduler hint.")
+    members = len((await rows.members(ctx.door.store, [uuid]))[uuid])
+    if 0 <= limit < members + count:
+        raise Forbidden(
+            f"Quota exceeded, too many servers in group: {limit} are allowed, {members} are in it."
+        )
+    return [turn(found)]
+
+
+def turn(group: ServerGroup) -> Op:
     """Whoever else joins or is placed at the same moment finds another version, and looks again."""
     return SERVER_GROUPS.swap(group, msgspec.structs.replace(group, version=group.version + 1))
 
@@ -65,7 +55,7 @@ async def create(
     project = who.project_id or ""
 
     async def decide(change: Change) -> Shown:
-        limit = (await ctx.quotas.limits(project)).server_groups
+        limit = (await limits_of(ctx, project)).server_groups
         if 0 <= limit <= await rows.count(ctx.door.store, "server_groups", "project_id", project):
             raise Forbidden(
                 f"Quota exceeded, too many server groups: {limit} are allowed; delete one."

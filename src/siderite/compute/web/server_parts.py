@@ -9,6 +9,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import find
 from siderite.compute.usecases import update
+from siderite.compute.usecases.quotas import limits_of
 from siderite.compute.web import forms
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
@@ -43,7 +44,7 @@ def _writable(server: Server) -> None:
 
 
 async def _meta(service: "Service", request: Request, changed: Any) -> Mapping[str, str]:
-    limits = await service.ctx.quotas.limits(request.who.project_id or "")
+    limits = await limits_of(service.ctx, request.who.project_id or "")
 
     def changes(server: Server) -> dict[str, Any]:
         after = changed(server.metadata)
