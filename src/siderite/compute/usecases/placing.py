@@ -43,21 +43,21 @@ async def find_place(
     zone: str | None = None,
     avoid: Mapping[str, str] | None = None,
     is_move: bool = False,
-    among_its_like: bool = False,
 ) -> Placement:
     """Where the server could go, in its own or another size; `host` asks for one, checked. The host
-    that was named when the server was asked for holds for its first place only.
+    that was named when the server was asked for holds for its first place only, and a move is to a
+    host of the same driver.
     """
     size = flavor or server.flavor
     wanted = await _wanted(ctx, server, size, zone or server.pinned_zone)
     if host is not None or is_move:
         wanted = replace(wanted, host=host, node=None, is_forced=False)
+    if is_move:
+        wanted = replace(wanted, driver=server.driver)
     if is_move and server.host is not None:
         wanted = replace(wanted, conductor_group=await _group_of(ctx, server.host))
     if avoid is not None:
         wanted = replace(wanted, avoid={**wanted.avoid, **avoid})
-    if among_its_like:
-        wanted = replace(wanted, driver=server.driver)
     found = place(
         wanted, await candidates(ctx, size.resource_class), now=ctx.door.clock(),
         patience_s=ctx.settings.host_patience_s,

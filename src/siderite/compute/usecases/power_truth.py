@@ -56,7 +56,7 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
                 "driver takes no power updates", driver=found.driver, server=found.uuid, tag=tag
             )
             why = f"driver {found.driver} takes no power updates; nothing was changed"
-            _noted(change, found, power, _UPDATE, error=why)
+            _noted(change, found, power, error=why)
             fact = _ACTIONS[power][1]
             change.tell(
                 facts.phase(fact, "start", found), facts.phase(fact, "error", found, why=why)
@@ -64,7 +64,7 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
             return
         why_not = _gate(found, power)
         if why_not is not None:
-            _noted(change, found, power, _UPDATE, details=why_not)
+            _noted(change, found, power, details=why_not)
             return
         _follow(ctx, change, found, power, event=_UPDATE, why=f"{tag} was announced")
 
@@ -150,13 +150,13 @@ def _follow(
 
 
 def _noted(
-    change: Change, server: Server, power: Power, event: str, *,
+    change: Change, server: Server, power: Power, *,
     details: str | None = None, error: str | None = None,
 ) -> None:  # fmt: skip
-    """An action that changed nothing, with its reason."""
+    """An update that changed nothing, with its reason."""
     at = iso(change.now)
     result = "Success" if error is None else "Error"
-    done = ActionEvent(event, at, at, result, server.host, error or details)
+    done = ActionEvent(_UPDATE, at, at, result, server.host, error or details)
     _recorded(change, server, _ACTIONS[power][0], done, failed=error is not None)
 
 

@@ -10,6 +10,7 @@ from siderite.compute.domain.aggregate import Aggregate
 from siderite.compute.usecases import aggregates
 from siderite.compute.usecases import inventory
 from siderite.compute.web import checks
+from siderite.compute.web import forms
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.errors import Invalid
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
 UUIDS = 41
-_NAME = checks.text(1, 255)
-_ZONE = checks.text(1, 255, r"[^:\x00-\x1f]+")
+_NAME = checks.text()
+_ZONE = checks.text(r"[^:\x00-\x1f]+")
 _MOST_METADATA = 128
 
 
@@ -45,7 +46,7 @@ def _shown(number: int, one: Aggregate, version: int, *, whole: bool = True) -> 
     return shown
 
 
-_FIELDS = {"name": _NAME, "availability_zone": checks.optional(_ZONE)}
+_FIELDS = {"name": _NAME, "availability_zone": forms.nullable(_ZONE)}
 
 
 _ZONED = {"availability_zone": "zone"}
@@ -113,7 +114,7 @@ async def remove(service: "Service", request: Request) -> Response:
     return Response()
 
 
-_HOST = {"host": checks.free_text(255)}
+_HOST = {"host": checks.free_text()}
 
 
 async def _add_host(service: "Service", request: Request, asked: Any) -> tuple[int, Aggregate]:
@@ -138,8 +139,8 @@ async def _set_metadata(service: "Service", request: Request, asked: Any) -> tup
 def _metadata(name: str, value: Any) -> dict[str, str | None]:
     if not isinstance(value, dict) or len(value) > _MOST_METADATA:
         raise checks.wrong(name, value, f"It must be an object of up to {_MOST_METADATA} texts.")
-    check = checks.optional(checks.free_text(255))
-    key = checks.text(1, 255, r"[a-zA-Z0-9_:. -]+")
+    check = forms.nullable(checks.free_text())
+    key = checks.text(r"[a-zA-Z0-9_:. -]+")
     made = {key("metadata", k): check(k, v) for k, v in value.items()}
     if made.get("availability_zone") is not None:
         _ZONE("availability_zone", made["availability_zone"])

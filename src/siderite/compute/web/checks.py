@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 
+from siderite.compute.web.forms import MAX_INT
 from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
@@ -20,6 +21,7 @@ Check = Callable[[str, Any], Any]
 STRICT_QUERIES = 75
 """From here on, most lists refuse arguments that they do not know; from 2.102, all do."""
 ALL_STRICT = 102
+_MOST = 255
 _PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]*\Z")
 _WHOLE = re.compile(r"-?[0-9]{1,15}\Z")
 _TRUE = ("true", "1", "yes", "on", "t", "y")
@@ -33,16 +35,16 @@ def wrong(name: str, value: Any, why: str) -> Invalid:
     return Invalid(f"Invalid input for field/attribute {name}. Value: {shown}. {why}")
 
 
-def text(least: int = 1, most: int = 255, pattern: str | None = None) -> Check:
-    """A text of printable characters, without blanks around it."""
+def text(pattern: str | None = None) -> Check:
+    """A text of 1 to 255 printable characters, without blanks around it."""
     form = re.compile(pattern + r"\Z") if pattern else _PRINTABLE
 
-    @shape.like(shape.text(least, most, pattern))
+    @shape.like(shape.text(1, _MOST, pattern))
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str):
             raise wrong(name, value, "It is not of type 'string'.")
-        if not least <= len(value) <= most:
-            raise wrong(name, value, f"It must have {least} to {most} characters.")
+        if not 1 <= len(value) <= _MOST:
+            raise wrong(name, value, f"It must have 1 to {_MOST} characters.")
         if not form.match(value) or value != value.strip():
             raise wrong(name, value, "It has characters or blanks that are not allowed here.")
         return value
@@ -50,7 +52,7 @@ def text(least: int = 1, most: int = 255, pattern: str | None = None) -> Check:
     return check
 
 
-def free_text(most: int) -> Check:
+def free_text(most: int = _MOST) -> Check:
     """Any text up to a length."""
 
     @shape.like(shape.text(0, most))
@@ -87,30 +89,20 @@ def flag(name: str, value: Any) -> bool:
     raise wrong(name, value, "It is not true or false.")
 
 
-def whole(least: int, most: int = 0x7FFFFFFF) -> Check:
+def whole(least: int) -> Check:
     """A whole number, also as text."""
 
-    @shape.like({"type": ["integer", "string"], "minimum": least, "maximum": most})
+    @shape.like({"type": ["integer", "string"], "minimum": least, "maximum": MAX_INT})
     def check(name: str, value: Any) -> int:
         if isinstance(value, str) and _WHOLE.match(value):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise wrong(name, value, "It is not a whole number.")
-        if not least <= value <= most:
-            raise wrong(name, value, f"It must be from {least} to {most}.")
+        if not least <= value <= MAX_INT:
+            raise wrong(name, value, f"It must be from {least} to {MAX_INT}.")
         return value
 
     return check
-
-
-def optional(check: Check) -> Check:
-    """The same, or null."""
-
-    @shape.like(shape.or_null(shape.of(check)))
-    def checked(name: str, value: Any) -> Any:
-        return None if value is None else check(name, value)
-
-    return checked
 
 
 def form(fields: Mapping[str, Check], required: Iterable[str] = ()) -> shape.Json:

@@ -43,7 +43,7 @@ def _user(request: Request, asked: str | None) -> str:
 def _asked(request: Request) -> dict[str, Any]:
     fields: dict[str, checks.Check] = {}
     if request.version >= OF_OTHERS:
-        fields["user_id"] = checks.free_text(255)
+        fields["user_id"] = checks.free_text()
     if request.version >= PAGES:
         fields |= {"limit": checks.limit, "marker": checks.marker}
     return checks.query(request, fields)
@@ -74,13 +74,13 @@ def _fields(version: int) -> dict[str, checks.Check]:
     """What may be said of a new one."""
     letters = r"[A-Za-z0-9 ._@-]+" if version >= IMPORT_ONLY else r"[A-Za-z0-9 _-]+"
     fields: dict[str, checks.Check] = {
-        "name": checks.text(1, 255, letters),
+        "name": checks.text(letters),
         "public_key": checks.free_text(_MOST_KEY),
     }
     if version >= TYPED:
         fields["type"] = checks.choice(*KINDS)
     if version >= OF_OTHERS:
-        fields["user_id"] = checks.free_text(255)
+        fields["user_id"] = checks.free_text()
     return fields
 
 

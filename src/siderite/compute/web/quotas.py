@@ -45,7 +45,7 @@ def _own(request: Request, project: str, *, change: bool = False) -> None:
 
 def _project(request: Request) -> str:
     project = request.params[0]
-    checks.text(1, 255)("project_id", project)
+    checks.text()("project_id", project)
     return project
 
 
@@ -53,7 +53,7 @@ async def show(service: "Service", request: Request) -> Response:
     """GET /os-quota-sets/{project}"""
     project = _project(request)
     _own(request, project)
-    checks.query(request, {"user_id": checks.free_text(255)})
+    checks.query(request, {"user_id": checks.free_text()})
     held = await quotas.limits(service.ctx, project)
     return reply({"quota_set": {"id": project, **held, **_keys(request.version)}})
 
@@ -68,7 +68,7 @@ async def detail(service: "Service", request: Request) -> Response:
     """GET /os-quota-sets/{project}/detail"""
     project = _project(request)
     _own(request, project)
-    checks.query(request, {"user_id": checks.free_text(255)})
+    checks.query(request, {"user_id": checks.free_text()})
     held = await quotas.limits(service.ctx, project)
     used = await quotas.used(service.ctx, project)
     every = {**held, **_keys(request.version)}
@@ -115,7 +115,7 @@ async def update(service: "Service", request: Request) -> Response:
     """PUT /os-quota-sets/{project}"""
     project = _project(request)
     _own(request, project, change=True)
-    checks.query(request, {"user_id": checks.free_text(255)})
+    checks.query(request, {"user_id": checks.free_text()})
     others = _keys(request.version)
     asked = checks.body(await request.json(), "quota_set", _fields(others))
     force = asked.pop("force", False)
@@ -162,7 +162,7 @@ async def update_class(service: "Service", request: Request) -> Response:
 
 async def limits(service: "Service", request: Request) -> Response:
     """GET /limits"""
-    fields = {"tenant_id": checks.free_text(255), "reserved": checks.free_text(255)}
+    fields = {"tenant_id": checks.free_text(), "reserved": checks.free_text()}
     project = checks.query(request, fields).get("tenant_id")
     if project is None:
         project = request.who.project_id or ""

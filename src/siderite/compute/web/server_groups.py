@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OWNERS = 13
 SOFT_SINCE = 15
 RULES = 64
-_NAME = checks.text(1, 255)
+_NAME = checks.text()
 
 
 def _shown(found: server_groups.Shown, version: int) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _shown(found: server_groups.Shown, version: int) -> dict[str, Any]:
 async def index(service: "Service", request: Request) -> Response:
     """GET /os-server-groups"""
     fields = {
-        "all_projects": checks.free_text(255), "limit": checks.limit, "offset": checks.limit,
+        "all_projects": checks.free_text(), "limit": checks.limit, "offset": checks.limit,
     }  # fmt: skip
     asked = checks.query(request, fields)
     project = request.who.project_id or ""

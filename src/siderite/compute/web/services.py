@@ -24,8 +24,8 @@ FORCED_DOWN = 11
 UUIDS = 53
 OURS = 900
 BINARY = "nova-compute"
-_REASON = checks.text(1, 255)
-_TEXT = checks.text(1, 255)
+_REASON = checks.text()
+_TEXT = checks.text()
 
 
 def _key(found: Found, version: int) -> int | str:
@@ -53,7 +53,7 @@ def _shown(found: Found, version: int) -> dict[str, Any]:
 
 async def index(service: "Service", request: Request) -> Response:
     """GET /os-services"""
-    fields = {"host": checks.free_text(255), "binary": checks.free_text(255)}
+    fields = {"host": checks.free_text(), "binary": checks.free_text()}
     asked = checks.query(request, fields)
     found = [
         _shown(one, request.version)

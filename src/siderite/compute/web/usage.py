@@ -39,7 +39,7 @@ def _moment(name: str, value: Any) -> float:
 
 def _asked(service: "Service", request: Request) -> dict[str, Any]:
     fields: dict[str, checks.Check] = {
-        "start": _moment, "end": _moment, "detailed": checks.free_text(255),
+        "start": _moment, "end": _moment, "detailed": checks.free_text(),
     }  # fmt: skip
     if request.version >= PAGES:
         fields |= {"limit": checks.limit, "marker": checks.marker}

@@ -121,18 +121,16 @@ def flavor(service: "Service", request: Request, body: str) -> str:
     return linked(cut(body, flavor_wire.chosen(request.version)), service, request)
 
 
-def following(
-    service: "Service", request: Request, path: str, last: str, *, key: str = "marker"
-) -> str:
+def following(service: "Service", request: Request, path: str, last: str) -> str:
     """The link to the next page."""
-    pairs = [(name, value) for name, value in request.query if name != key]
-    return f"{address(service, request, path)}?{urlencode([*pairs, (key, last)])}"
+    pairs = [(name, value) for name, value in request.query if name != "marker"]
+    return f"{address(service, request, path)}?{urlencode([*pairs, ('marker', last)])}"
 
 
-def page(name: str, items: str, next_link: str | None, links: str | None = None) -> bytes:
+def page(name: str, items: str, next_link: str | None) -> bytes:
     """A list, and where it goes on."""
     more = ""
     if next_link is not None:
         target = encode([{"rel": "next", "href": next_link}]).decode()
-        more = f',"{links or name + "_links"}":{target}'
+        more = f',"{name}_links":{target}'
     return f'{{"{name}":[{items}]{more}}}'.encode()

@@ -114,7 +114,6 @@ async def another_place(
     host: str | None = None,
     zone: str | None = None,
     avoid: Mapping[str, str] | None = None,
-    among_its_like: bool = True,
 ) -> tuple[Hypervisor, Report]:
     """A further place for a server that has one (or had), and the claim of it."""
     if run.kind != "evacuate":  # which cannot wait for a host that is down
@@ -122,7 +121,7 @@ async def another_place(
     turn = await placing.turn(hands.ctx, run.server)
     found = await _find(
         hands, run.server, flavor=flavor, host=host, zone=zone, avoid=avoid,
-        is_move=True, among_its_like=among_its_like,
+        is_move=True,
     )  # fmt: skip
     if not found.ranked:
         raise NoValidHost(found)

@@ -203,9 +203,7 @@ async def _place_again(hands: Hands, run: Run) -> Told:
         await leaving.check(hands.ctx, run.server)
         return Report(Event.NEXT)
     args = run.job.args
-    _, found = await another_place(
-        hands, run, host=args.get("host"), zone=args.get("zone"), among_its_like=True
-    )
+    _, found = await another_place(hands, run, host=args.get("host"), zone=args.get("zone"))
     return replace(found, event=Event.NEXT)
 
 
