@@ -337,3 +337,8 @@ class Driver:
 
 
 Drivers = Mapping[str, Driver]
+
+
+def gone(driver: str) -> str:
+    """Why work on a node fails whose driver there is none of."""
+    return f"driver {driver} is not there (any more)"

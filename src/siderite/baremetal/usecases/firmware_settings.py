@@ -13,6 +13,7 @@ from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.hardware import check_reach
+from siderite.baremetal.usecases.hardware import lacking
 from siderite.baremetal.usecases.hardware import unsupported
 from siderite.core import work
 from siderite.core.errors import Busy
@@ -118,10 +119,7 @@ async def set_target_raid(
         card = ctx.cards.get(node.driver)
         if card is None or not card.supports(node, "raid"):
             # Upstream answers so, and clients tell it from a wrong configuration by that.
-            raise NotFound(
-                f"Driver {node.driver} does not support raid (disabled or not implemented): node"
-                f" {node.uuid} has raid_interface {node.raid_interface}."
-            )
+            raise NotFound(lacking(node, "raid", "raid"))
         if config != node.target_raid_config:
             after = node.changed(change.now, {"target_raid_config": config})
             change.put(NODES.swap(node, after))

@@ -36,22 +36,30 @@ INTERFACE = {
 """The interface of a node that an ability is part of: `no-console` and the like switch it off."""
 
 
-def unsupported(node: Node, ability: str) -> Unsupported:
-    """The refusal of what the node's driver cannot do."""
-    kind = INTERFACE[ability]
-    what = ability.replace("_", " ")
-    return Unsupported(
+def lacking(node: Node, kind: str, what: str) -> str:
+    """What is said where the node's interface of a kind, or its driver, cannot do something."""
+    return (
         f"Driver {node.driver} does not support {what} (disabled or not implemented): node"
         f" {node.uuid} has {kind}_interface {getattr(node, kind + '_interface')}."
     )
 
 
-def check_reach(cards: Mapping[str, DriverCard], node: Node) -> None:
-    """Refuse what is to be done by the node's BMC, if it is plain that nobody gets to that."""
+def unsupported(node: Node, ability: str) -> Unsupported:
+    """The refusal of what the node's driver cannot do."""
+    return Unsupported(lacking(node, INTERFACE[ability], ability.replace("_", " ")))
+
+
+def card_of(cards: Mapping[str, DriverCard], node: Node) -> DriverCard:
+    """The card of the node's driver."""
     card = cards.get(node.driver)
     if card is None:
         raise Unsupported(f"Driver {node.driver} of node {node.uuid} is not there (any more).")
-    problem = card.problem(node)
+    return card
+
+
+def check_reach(cards: Mapping[str, DriverCard], node: Node) -> None:
+    """Refuse what is to be done by the node's BMC, if it is plain that nobody gets to that."""
+    problem = card_of(cards, node).problem(node)
     if problem is not None:
         raise Invalid(f"Node {node.uuid} cannot be reached: {problem}")
 

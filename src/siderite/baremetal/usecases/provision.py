@@ -26,6 +26,8 @@ from siderite.baremetal.usecases import runbooks
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
+from siderite.baremetal.usecases.hardware import card_of
+from siderite.baremetal.usecases.hardware import lacking
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Forbidden
@@ -127,16 +129,11 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
             f"Node {node.uuid} runs a step for its parent {node.parent_node};"
             " please retry after the current operation is completed."
         )
-    card = ctx.cards.get(node.driver)
-    if card is None:
-        raise Unsupported(f"Driver {node.driver} of node {node.uuid} is not there (any more).")
+    card = card_of(ctx.cards, node)
     kind = _NEEDS.get(event)
-    if kind is not None and not card.supports(node, kind):
-        raise Unsupported(
-            f"Driver {node.driver} does not support {kind} (disabled or not implemented): node"
-            f" {node.uuid} has {kind}_interface {getattr(node, kind + '_interface')}."
-        )
     if kind is not None:
+        if not card.supports(node, kind):
+            raise Unsupported(lacking(node, kind, kind))
         problem = card.shortcoming(node, kind)
         if problem is not None:
             raise Invalid(f"Node {node.uuid} cannot be {_WORDS[event]}: {problem.rstrip('.')}.")

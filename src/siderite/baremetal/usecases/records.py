@@ -140,10 +140,6 @@ class Records(Generic[R]):
             await self._read(ctx, "uuid", page.marker, who)
         return await self.table.select(ctx.door.store, what, [*where, *self._seen(who)], page)
 
-    async def of(self, ctx: Context, node: Node) -> list[R]:
-        """The records of a node."""
-        return await self.table.find(ctx.door.store, Where("node_uuid = ?", (node.uuid,)))
-
     async def create(self, ctx: Context, fields: dict[str, Any], by: By) -> R:
         """A new record; that of a node names it by UUID or name in `node_uuid`."""
         uuid = fields.get("uuid") or new_uuid()

@@ -15,6 +15,7 @@ from siderite.baremetal.domain.steps import asked_for
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import gone
 from siderite.baremetal.usecases import children
 from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import progress
@@ -88,7 +89,7 @@ class ChildSteps:
         job = msgspec.json.decode(held.job, type=ChildJob)
         driver = self._drivers.get(node.driver)
         if driver is None:
-            outcome: Outcome = Failed(f"driver {node.driver} is not there (any more)")
+            outcome: Outcome = Failed(gone(node.driver))
         elif self._ctx.door.clock() >= held.deadline:
             outcome = Failed(f"the step was not done in time (last: {held.reason})")
         else:

@@ -14,6 +14,7 @@ from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import gone
 from siderite.baremetal.usecases import power
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
@@ -40,7 +41,7 @@ class Power:
         target = PowerTarget(job.target)
         driver = self._drivers.get(node.driver)
         if driver is None:
-            await self._end(node, held, job, error=f"driver {node.driver} is not there (any more)")
+            await self._end(node, held, job, error=gone(node.driver))
             return
         at = Endpoint.of(node)
         reading = await read_power(driver, at)

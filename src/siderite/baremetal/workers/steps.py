@@ -23,6 +23,7 @@ from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import gone
 from siderite.baremetal.usecases import details
 from siderite.baremetal.usecases import hooks
 from siderite.baremetal.usecases import progress
@@ -77,7 +78,7 @@ class Steps:
             return await self._overdue(run, waiting=state.kind is Kind.WAIT)
         driver = self._drivers.get(run.node.driver)
         if driver is None:
-            return await self._fail(run, f"driver {run.node.driver} is not there (any more)")
+            return await self._fail(run, gone(run.node.driver))
         if state.kind is Kind.WAIT:
             return await self._called_back(run, driver)
         if run.family is Family.VERIFY:

@@ -269,10 +269,6 @@ class Lines:
             system.refresh(force=True)
         return system
 
-    async def root(self, at: Endpoint, doing: str, work: Callable[[Any], T]) -> T:
-        """What `work` makes of the BMC's service root."""
-        return await self._call(at, doing, lambda line: work(line.root(self._timeout_s)))
-
     async def _call(self, at: Endpoint, doing: str, talk: Callable[[Line], T]) -> T:
         try:
             address = Address.of(at.driver_info)

@@ -51,7 +51,6 @@ _TIDY = 0.02
 class Run(msgspec.Struct, frozen=True):
     """One run of a step on a machine."""
 
-    token: str
     began: float
     ends: float
     ended: bool
@@ -134,10 +133,10 @@ class Machines:
         text = msgspec.json.encode({**self.memory(node), **what}).decode()
         self._db.execute("INSERT OR REPLACE INTO bmcs VALUES (?, ?)", (node, text))
 
-    def diary(self, node: str, most: int = 20) -> list[tuple[float, str]]:
+    def diary(self, node: str) -> list[tuple[float, str]]:
         """What ran on the machine last, oldest first."""
         rows = self._db.execute(
-            "SELECT began, what FROM runs WHERE node = ? ORDER BY began DESC LIMIT ?", (node, most)
+            "SELECT began, what FROM runs WHERE node = ? ORDER BY began DESC LIMIT 20", (node,)
         ).fetchall()
         return [(float(began), str(what)) for began, what in reversed(rows)]
 
@@ -152,7 +151,7 @@ class Machines:
         if not new.rowcount:
             asked = self._db.execute(_ASK, (now, now, cut, at.node, token)).fetchone()
             began, ends, ended = asked
-            return Run(token, began, ends, bool(ended), lost=cut >= began and not ended)
+            return Run(began, ends, bool(ended), lost=cut >= began and not ended)
         if self.chance() < _TIDY:
             self._forget_old(at.node)
         if calls:
@@ -164,7 +163,7 @@ class Machines:
         if calls and not ended:
             heapq.heappush(self._calls, (ends, at.node, token))
             self._next_call.set()
-        return Run(token, now, ends, ended)
+        return Run(now, ends, ended)
 
     def write_down(self, node: str, token: str) -> None:
         """Who told the machine to do something: the lease that the caller has on it."""
