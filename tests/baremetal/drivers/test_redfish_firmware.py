@@ -22,6 +22,7 @@ from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.redfish.firmware import MEMORY
 from siderite.baremetal.drivers.redfish.firmware import RedfishFirmware
 from siderite.baremetal.drivers.redfish.inside import RedfishInside
+from siderite.baremetal.drivers.redfish.parts import Parts
 from siderite.baremetal.drivers.redfish.tasks import RedfishTasks
 from siderite.baremetal.drivers.switch import Switch
 from tests.baremetal.drivers.machine import Machine
@@ -75,7 +76,7 @@ def flashing(clock):
     tasks = RedfishTasks(lines)
     switch = Switch(RedfishButton(lines), tasks=tasks)
     try:
-        yield RedfishFirmware(lines, switch, RedfishInside(lines), tasks, clock=clock)
+        yield RedfishFirmware(Parts(lines, switch, RedfishInside(lines), tasks, clock))
     finally:
         lines.close()
 

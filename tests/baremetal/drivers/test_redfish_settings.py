@@ -16,6 +16,7 @@ from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import settings
 from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.redfish.inside import RedfishInside
+from siderite.baremetal.drivers.redfish.parts import Parts
 from siderite.baremetal.drivers.redfish.settings import MEMORY
 from siderite.baremetal.drivers.redfish.settings import RedfishSettings
 from siderite.baremetal.drivers.redfish.tasks import RedfishTasks
@@ -92,7 +93,8 @@ def test_settings_that_a_machine_never_takes_are_no_success(paper, front, machin
     lines = Lines(threads=2)
     tasks = RedfishTasks(lines)
     switch = Switch(RedfishButton(lines), tasks=tasks)
-    part = RedfishSettings(lines, switch, RedfishInside(lines), tasks, clock=lambda: next(clock))
+    parts = Parts(lines, switch, RedfishInside(lines), tasks, lambda: next(clock))
+    part = RedfishSettings(parts)
 
     async def story():
         both = [*FAST, {"name": "SetupPassword", "value": "hush"}]

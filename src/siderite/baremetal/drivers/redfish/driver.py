@@ -23,6 +23,7 @@ from siderite.baremetal.drivers.redfish.firmware import RedfishFirmware
 from siderite.baremetal.drivers.redfish.inside import RedfishInside
 from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.redfish.media import RedfishMedia
+from siderite.baremetal.drivers.redfish.parts import Parts
 from siderite.baremetal.drivers.redfish.settings import STEPS
 from siderite.baremetal.drivers.redfish.settings import RedfishSettings
 from siderite.baremetal.drivers.redfish.tasks import RedfishTasks
@@ -50,8 +51,8 @@ def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent, sol: Console)
     tasks = RedfishTasks(lines)
     switch = Switch(RedfishButton(lines), tasks=tasks)
     board, media, inside = RedfishBoard(lines), RedfishMedia(lines), RedfishInside(lines)
-
-    settings = RedfishSettings(lines, switch, inside, tasks)
+    parts = Parts(lines, switch, inside, tasks)
+    settings = RedfishSettings(parts)
 
     async def inspect(at: Endpoint, step: Step, token: str) -> Outcome:
         properties, found = await inside.inspect(at)
@@ -69,7 +70,7 @@ def redfish_driver(lines: Lines, ramdisks: Ramdisks, agent: Agent, sol: Console)
             "inspect.inspect": inspect,
             "bios.apply_configuration": settings.apply,
             "bios.factory_reset": settings.reset,
-            "firmware.update": RedfishFirmware(lines, switch, inside, tasks).update,
+            "firmware.update": RedfishFirmware(parts).update,
         },
     )
     ready = Ready(ramdisks)

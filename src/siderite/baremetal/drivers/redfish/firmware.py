@@ -9,7 +9,6 @@ time to show its new version.
 """
 
 import zlib
-from collections.abc import Callable
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
@@ -31,13 +30,9 @@ from siderite.baremetal.drivers.bmc import ASK_AGAIN_S
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import TaskEnd
-from siderite.baremetal.drivers.contract import Tasks
 from siderite.baremetal.drivers.contract import UnderWay
 from siderite.baremetal.drivers.redfish import update_service
-from siderite.baremetal.drivers.redfish.inside import RedfishInside
-from siderite.baremetal.drivers.redfish.lines import Lines
-from siderite.baremetal.drivers.switch import Switch
-from siderite.core.clock import now as wall_clock
+from siderite.baremetal.drivers.redfish.parts import Parts
 from siderite.core.errors import Invalid
 
 MEMORY = "firmware_update"
@@ -94,20 +89,8 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
 class RedfishFirmware:
     """Flashes parts of a machine."""
 
-    def __init__(
-        self,
-        lines: Lines,
-        switch: Switch,
-        inside: RedfishInside,
-        tasks: Tasks,
-        *,
-        clock: Callable[[], float] = wall_clock,
-    ) -> None:
-        self._lines = lines
-        self._switch = switch
-        self._inside = inside
-        self._tasks = tasks
-        self._clock = clock
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
         self._noted: set[str] = set()
         """Parts whose BMC has no list of tasks, and was surely not told yet."""
 
@@ -119,7 +102,7 @@ class RedfishFirmware:
             return Failed(why.sentence)
         place = _place(at, token)
         if place.index >= len(wanted):
-            found = Found(firmware=list(await self._inside.components(at)))
+            found = Found(firmware=list(await self._parts.inside.components(at)))
             starts = any(one.component != "bmc" for one in wanted)
             return Done({"power_state": "power on"} if starts else {}, {MEMORY: None}, found)
         wish = wanted[place.index]
@@ -136,7 +119,7 @@ class RedfishFirmware:
                 return await self._settle(at, place, wish)
 
     async def _look(self, at: Endpoint, place: Place, wanted: Sequence[Update]) -> Outcome:
-        parts = {one.component: one for one in await self._inside.components(at)}
+        parts = {one.component: one for one in await self._parts.inside.components(at)}
         lacks = [one.component for one in wanted[place.index :] if one.component not in parts]
         if lacks:
             has = ", ".join(parts) or "none"
@@ -145,13 +128,13 @@ class RedfishFirmware:
             is_over = place.patience <= PATIENCE - LOOKS
             return Failed(reason) if is_over else _fewer(place, reason, LOOK_S)
         wish = wanted[place.index]
-        paths = await self._lines.system(at, "its tasks", update_service.tasks)
+        paths = await self._parts.lines.system(at, "its tasks", update_service.tasks)
         known = None if paths is None else sorted(map(_number, paths))
         if known is None:
             self._noted.add(place.key)
         return place.at(
             Phase.TELL, f"the BMC is to be told of new firmware for {wish.component}",
-            was=parts[wish.component].current_version, known=known, since=self._clock(),
+            was=parts[wish.component].current_version, known=known, since=self._parts.clock(),
             patience=PATIENCE,
         )  # fmt: skip
 
@@ -165,9 +148,9 @@ class RedfishFirmware:
             task = await self._was_told(at, place, wish, doing)
             if task is not None:
                 return place.at(Phase.FOLLOW, "the BMC has a task for it", task=task)
-            if _changed(await self._inside.components(at), place, wish):
+            if _changed(await self._parts.inside.components(at), place, wish):
                 return self._next_after_end(place, wish)
-            if self._clock() - place.since > SURE_S:
+            if self._parts.clock() - place.since > SURE_S:
                 return _unknown(at, wish)
         try:
             task = await self._order(at, place, wish, doing)
@@ -185,21 +168,21 @@ class RedfishFirmware:
                 system, wish.component, wish.url, begins=lambda: self._noted.discard(place.key)
             )
 
-        return await self._lines.order(at, doing, tell)
+        return await self._parts.lines.order(at, doing, tell)
 
     def _not_now(self, place: Place, why: Unreachable) -> Wait:
         """It has not begun: that is as sure now as it was before it was told."""
         if place.known is None:
             self._noted.add(place.key)
-        after = msgspec.structs.replace(place, since=self._clock())
+        after = msgspec.structs.replace(place, since=self._parts.clock())
         return Wait(why.sentence, ASK_AGAIN_S, remember={MEMORY: msgspec.to_builtins(after)})
 
     async def _was_told(self, at: Endpoint, place: Place, wish: Update, doing: str) -> Task | None:
         """The task that the BMC has made of this very order, if there is one."""
-        paths = await self._lines.system(at, "its tasks", update_service.tasks)
+        paths = await self._parts.lines.system(at, "its tasks", update_service.tasks)
         new = [path for path in paths or () if _number(path) not in (place.known or ())]
         for path in new[-_MOST_TASKS:]:
-            answer = await self._lines.page(at, "one of its tasks", path)
+            answer = await self._parts.lines.page(at, "one of its tasks", path)
             if answer is not None and update_service.is_update(answer, wish.url):
                 return Task(path, doing)
         return None
@@ -207,7 +190,7 @@ class RedfishFirmware:
     async def _follow(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
         if place.task is None:
             return self._next_after_end(place, wish)
-        end = await self._tasks.ask(at, place.task)
+        end = await self._parts.tasks.ask(at, place.task)
         if not isinstance(end, UnderWay):
             return self._next_after_end(place, wish, is_lost=end is TaskEnd.LOST)
         if end.is_running or wish.component == "bmc" or place.has_started:
@@ -222,24 +205,24 @@ class RedfishFirmware:
         phase = Phase.START if starts else Phase.SETTLE
         return place.at(
             phase, f"the BMC has ended the update of {wish.component}",
-            task=None, since=self._clock(), is_lost=is_lost,
+            task=None, since=self._parts.clock(), is_lost=is_lost,
         )  # fmt: skip
 
     async def _start(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
-        outcome = await self._switch.set(at, PowerTarget.REBOOT, place.key)
+        outcome = await self._parts.switch.set(at, PowerTarget.REBOOT, place.key)
         if not isinstance(outcome, Done):
             return outcome
         phase = Phase.SETTLE if place.task is None else Phase.FOLLOW
         waiting = place.at(
             phase, f"the machine starts with new firmware for {wish.component}",
-            has_started=True, since=self._clock(),
+            has_started=True, since=self._parts.clock(),
         )  # fmt: skip
         return msgspec.structs.replace(waiting, remember={**outcome.remember, **waiting.remember})
 
     async def _settle(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
         """Until the part shows another version, or as long as it was to be given."""
-        has_changed = _changed(await self._inside.components(at), place, wish)
-        took = self._clock() - place.since
+        has_changed = _changed(await self._parts.inside.components(at), place, wish)
+        took = self._parts.clock() - place.since
         limit = SETTLE_S if wish.wait is None else wish.wait
         if took < limit and (wish.wait is not None or not has_changed):
             shows = "another version" if has_changed else f"version {place.was}"

@@ -31,13 +31,9 @@ from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.bmc import outcome_of
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
-from siderite.baremetal.drivers.contract import Tasks
 from siderite.baremetal.drivers.contract import UnderWay
-from siderite.baremetal.drivers.redfish.inside import RedfishInside
-from siderite.baremetal.drivers.redfish.lines import Lines
+from siderite.baremetal.drivers.redfish.parts import Parts
 from siderite.baremetal.drivers.switch import MEMORY as RESET
-from siderite.baremetal.drivers.switch import Switch
-from siderite.core.clock import now as wall_clock
 from siderite.core.errors import Invalid
 
 MEMORY = "bios_change"
@@ -55,20 +51,8 @@ Wanted = Mapping[str, bios.Value] | None
 class RedfishSettings:
     """Sets and resets firmware settings."""
 
-    def __init__(
-        self,
-        lines: Lines,
-        switch: Switch,
-        inside: RedfishInside,
-        tasks: Tasks,
-        *,
-        clock: Callable[[], float] = wall_clock,
-    ) -> None:
-        self._lines = lines
-        self._switch = switch
-        self._inside = inside
-        self._tasks = tasks
-        self._clock = clock
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
 
     async def apply(self, at: Endpoint, step: Step, token: str) -> Outcome:
         """Set what `settings` of the step's arguments asks for."""
@@ -92,7 +76,7 @@ class RedfishSettings:
         for the next start may take no others until then: they are these.
         """
         try:
-            return await self._lines.order(
+            return await self._parts.lines.order(
                 at, "new BIOS settings", lambda system: system.bios.set_attributes(wanted)
             )
         except (Refused, Unreachable) as why:
@@ -103,7 +87,7 @@ class RedfishSettings:
 
     async def _is_pending(self, at: Endpoint, wanted: Mapping[str, bios.Value]) -> bool:
         try:
-            pending = await self._lines.system(at, "its pending BIOS settings", _pending)
+            pending = await self._parts.lines.system(at, "its pending BIOS settings", _pending)
         except HardwareError:
             return False  # it has none, or nobody can tell: what it said to the order stands
         return bios.is_pending(wanted, pending)
@@ -112,7 +96,7 @@ class RedfishSettings:
         """Back to what the factory set."""
 
         async def post() -> Task | None:
-            return await self._lines.order(
+            return await self._parts.lines.order(
                 at, "the factory's BIOS settings", lambda system: system.bios.reset_bios()
             )
 
@@ -123,27 +107,27 @@ class RedfishSettings:
     ) -> Outcome:
         memory = _memory(at, token)
         if memory is None:
-            waiting = await self._switch.toward(at, PowerOrder.OFF, token)
+            waiting = await self._parts.switch.toward(at, PowerOrder.OFF, token)
             return waiting or await self._tell(at, token, tell, wanted)
         if "since" in memory:
             return await self._settle(at, memory, wanted)
         task = None if memory.get("task") is None else msgspec.convert(memory["task"], Task)
         if task is not None and not memory["starts"]:
             return await self._before_the_start(at, task, memory)
-        waiting = await self._switch.start(at, token)
+        waiting = await self._parts.switch.start(at, token)
         if waiting is not None:
             return waiting
-        end = await self._tasks.ask(at, task) if task is not None else None
+        end = await self._parts.tasks.ask(at, task) if task is not None else None
         if isinstance(end, UnderWay):
             return end.wait
-        known = {"token": token, "was": memory.get("was"), "since": self._clock()}
+        known = {"token": token, "was": memory.get("was"), "since": self._parts.clock()}
         reason = "the machine starts with its settings"
         return Wait(reason, 0.0, remember={MEMORY: known, RESET: None})
 
     async def _tell(
         self, at: Endpoint, token: str, tell: Callable[[], Awaitable[Task | None]], wanted: Wanted
     ) -> Wait:
-        was = None if wanted is not None else _digest(await self._inside.settings(at))
+        was = None if wanted is not None else _digest(await self._parts.inside.settings(at))
         task = await tell()
         begun = None if task is None else msgspec.to_builtins(task)
         known = {"token": token, "was": was, "task": begun, "starts": False}
@@ -152,7 +136,7 @@ class RedfishSettings:
 
     async def _before_the_start(self, at: Endpoint, task: Task, memory: Json) -> Wait:
         """What the BMC does with the machine off is let end; what waits for the start is not."""
-        end = await self._tasks.ask(at, task)
+        end = await self._parts.tasks.ask(at, task)
         left = memory.get("patience", PATIENCE)
         if isinstance(end, UnderWay) and end.is_running and left > 0:
             fewer = {MEMORY: {**memory, "patience": left - 1}}
@@ -165,8 +149,8 @@ class RedfishSettings:
         """The firmware takes its settings while it starts, which takes minutes: who switched the
         machine off meanwhile would take them away.
         """
-        shown = list(await self._inside.settings(at))
-        took = self._clock() - memory["since"]
+        shown = list(await self._parts.inside.settings(at))
+        took = self._parts.clock() - memory["since"]
         limit = RESET_S if wanted is None else APPLY_S
         if wanted is None:
             differs = None
