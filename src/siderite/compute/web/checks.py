@@ -1,4 +1,4 @@
-"""What bodies and queries of the smaller resources may hold, and Nova's sentences about the rest.
+"""What bodies of the smaller resources and queries may hold, and Nova's sentences about the rest.
 
 A `Check` takes a field's name and value and gives the value to use; `body` and `query` apply a
 table of them. Fields come and go with versions: the caller says which there are.
@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
+from datetime import UTC
+from datetime import datetime
 from typing import Any
 
 from siderite.compute.web.forms import MAX_INT
@@ -15,6 +17,7 @@ from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.ids import is_uuid
+from siderite.core.times import iso
 
 Check = Callable[[str, Any], Any]
 
@@ -145,6 +148,47 @@ def query(
         elif request.version >= strict_since:
             raise Invalid(f"Additional properties are not allowed ({name[:80]!r} was unexpected)")
     return found
+
+
+def limit_of(request: Request, most: int) -> int:
+    """The page's size."""
+    for key, value in request.query:
+        if key == "limit":
+            if not value.isdigit() or len(value) > 18:  # noqa: PLR2004
+                raise Invalid(
+                    f"Invalid input for query parameters limit. Value: {value[:40]}. It must be a"
+                    " whole number, 0 or more."
+                )
+            return min(int(value), most)
+    return most
+
+
+def moment(name: str, text: str) -> str:
+    """A time in a query, as it stands in rows."""
+    try:
+        found = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+    except ValueError as why:
+        raise Invalid(
+            f"Invalid input for query parameters {name}. Value: {text[:60]}. It is not a time such"
+            " as 2026-11-16T03:04:05Z."
+        ) from why
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    return iso(found.timestamp())
+
+
+def check_span(since: str | None, before: str | None) -> None:
+    """Refuse a time that ends before it begins."""
+    if since is not None and before is not None and before < since:
+        raise Invalid("The value of changes-since must be less than or equal to changes-before.")
+
+
+def unexpected(key: str) -> Invalid:
+    """The refusal of an argument that a list does not know."""
+    return Invalid(
+        "Invalid input for query parameters. Additional properties are not allowed"
+        f" ('{key[:80]}' was unexpected)"
+    )
 
 
 limit = whole(0)

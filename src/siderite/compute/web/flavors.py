@@ -7,10 +7,10 @@ from siderite.compute.domain import flavor_wire
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.lines import cut
 from siderite.compute.usecases import flavors
+from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
-from siderite.compute.web.server_list import limit_of
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.errors import Invalid
@@ -85,15 +85,12 @@ async def detail(service: "Service", request: Request) -> Response:
 
 
 async def _page(service: "Service", request: Request, path: str) -> tuple[Any, str | None]:
-    ctx, limit = service.ctx, limit_of(request, service.ctx.settings.max_limit)
+    ctx, limit = service.ctx, checks.limit_of(request, service.ctx.settings.max_limit)
     query = dict(request.query)
     for key in query:
         allowed = key in _QUERY or (key == "name" and request.version >= _NAME_FILTER)
         if not allowed and request.version >= _STRICT:
-            raise Invalid(
-                "Invalid input for query parameters. Additional properties are not allowed"
-                f" ('{key[:80]}' was unexpected)"
-            )
+            raise checks.unexpected(key)
     where = []
     for key, column in (("minRam", "ram_mib"), ("minDisk", "disk_gib")):
         if key in query:

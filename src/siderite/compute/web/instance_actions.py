@@ -9,12 +9,10 @@ from siderite.compute.domain.discreet import discreet
 from siderite.compute.domain.job import ActionEvent
 from siderite.compute.usecases import history
 from siderite.compute.usecases.history import Recorded
+from siderite.compute.web import checks
 from siderite.compute.web import views
-from siderite.compute.web.server_list import limit_of
-from siderite.compute.web.server_list import moment
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
-from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -91,7 +89,7 @@ async def index(service: "Service", request: Request) -> Response:
     server = await history.server(
         service.ctx, request.params[0], request.who, deleted=version >= _DELETED
     )
-    ask = history.Ask(server.uuid, limit_of(request, service.ctx.settings.max_limit))
+    ask = history.Ask(server.uuid, checks.limit_of(request, service.ctx.settings.max_limit))
     if version >= _PAGED:
         ask = _paged(request, ask)
     else:
@@ -108,18 +106,14 @@ async def index(service: "Service", request: Request) -> Response:
 def _paged(request: Request, ask: history.Ask) -> history.Ask:
     for key, value in request.query:
         if key not in _QUERY or (key == "changes-before" and request.version < _BEFORE):
-            raise Invalid(
-                "Invalid input for query parameters. Additional properties are not allowed"
-                f" ('{key[:80]}' was unexpected)"
-            )
+            raise checks.unexpected(key)
         if key == "marker":
             ask.marker = value
         elif key == "changes-since":
-            ask.since = moment(key, value)
+            ask.since = checks.moment(key, value)
         elif key == "changes-before":
-            ask.before = moment(key, value)
-    if ask.since is not None and ask.before is not None and ask.before < ask.since:
-        raise Invalid("The value of changes-since must be less than or equal to changes-before.")
+            ask.before = checks.moment(key, value)
+    checks.check_span(ask.since, ask.before)
     return ask
 
 

@@ -7,11 +7,10 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.usecases import find
 from siderite.compute.usecases import migrations
+from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
-from siderite.compute.web.server_list import limit_of
-from siderite.compute.web.server_list import moment
 from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -93,7 +92,7 @@ async def index(service: "Service", request: Request) -> Response:
     """GET /v2.1/os-migrations"""
     version = request.version
     most = service.ctx.settings.max_limit
-    limit = limit_of(request, most) if version >= _PAGED else most
+    limit = checks.limit_of(request, most) if version >= _PAGED else most
     where, args = ["1 = 1"], list[Any]()
     since = before = None
     for key, value in request.query:
@@ -105,22 +104,18 @@ async def index(service: "Service", request: Request) -> Response:
             args += [value, value]
         elif key == "changes-since" and version >= _PAGED:
             where.append("updated_at >= ?")
-            args.append(since := moment(key, value))
+            args.append(since := checks.moment(key, value))
         elif key == "changes-before" and version >= _BEFORE:
             where.append("updated_at <= ?")
-            args.append(before := moment(key, value))
+            args.append(before := checks.moment(key, value))
         elif key == "marker" and version >= _PAGED:
             where.append("id < (SELECT id FROM server_migrations WHERE uuid = ?)")
             args.append(value)
             if not await migrations.page(service.ctx, "uuid = ?", [value], limit=1):
                 raise Invalid(f"marker [{value[:80]}] not found")
         elif key not in ("limit", "hidden") and version >= _STRICT:
-            raise Invalid(
-                "Invalid input for query parameters. Additional properties are not allowed"
-                f" ('{key[:80]}' was unexpected)"
-            )
-    if since is not None and before is not None and before < since:
-        raise Invalid("The value of changes-since must be less than or equal to changes-before.")
+            raise checks.unexpected(key)
+    checks.check_span(since, before)
     rows = await migrations.page(service.ctx, " AND ".join(where), args, limit=limit)
     body: dict[str, Any] = {"migrations": [_shown(row, version) for row in rows]}
     if version >= _PAGED and rows and len(rows) == limit:
