@@ -21,6 +21,7 @@ from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
 from siderite.baremetal.usecases.records import Records
+from siderite.baremetal.usecases.refusals import protected
 from siderite.core import eventlog
 from siderite.core import work
 from siderite.core.errors import Busy
@@ -176,10 +177,7 @@ async def _why_not_without_children(ctx: Context, node: Node) -> Conflict | None
 
 def _why_not_removable(ctx: Context, node: Node) -> Conflict | Forbidden | None:
     if node.protected:
-        return Forbidden(
-            f"Node {node.uuid} is protected and cannot be undeployed, rebuilt or deleted;"
-            " clear `protected` first."
-        )
+        return protected(node)
     if node.maintenance:
         return None
     if node.instance_uuid is not None:

@@ -15,6 +15,7 @@ from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.hardware import check_reach
 from siderite.baremetal.usecases.hardware import lacking
 from siderite.baremetal.usecases.hardware import unsupported
+from siderite.baremetal.usecases.refusals import busy
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import NotFound
@@ -75,11 +76,8 @@ async def ask(
 
 async def _check_free(ctx: Context, node: Node) -> None:
     if NODE.states[node.provision_state].moves_by_itself:
-        raise Busy(
-            f"Node {node.uuid} is {node.provision_state}, on its way to"
-            f" {node.target_provision_state}; please retry after the current operation is"
-            " completed."
-        )
+        where = f"is {node.provision_state}, on its way to {node.target_provision_state}"
+        raise busy(node, where)
     for item in await work.of_machine(ctx.door.store, node.uuid):
         if item.lane == LANE:
             raise Busy(f"Node {node.uuid} is being changed already: {item.reason}.")

@@ -49,11 +49,16 @@ def unsupported(node: Node, ability: str) -> Unsupported:
     return Unsupported(lacking(node, INTERFACE[ability], ability.replace("_", " ")))
 
 
+def gone(node: Node) -> Unsupported:
+    """The refusal of anything of a node whose driver there is none of."""
+    return Unsupported(f"Driver {node.driver} of node {node.uuid} is not there (any more).")
+
+
 def card_of(cards: Mapping[str, DriverCard], node: Node) -> DriverCard:
     """The card of the node's driver."""
     card = cards.get(node.driver)
     if card is None:
-        raise Unsupported(f"Driver {node.driver} of node {node.uuid} is not there (any more).")
+        raise gone(node)
     return card
 
 

@@ -13,24 +13,13 @@ from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Medium
 from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.domain.node import Node
-from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.find import Guard
-from siderite.core.errors import Busy
+from siderite.baremetal.usecases.refusals import check_idle
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
-from siderite.core.machine import Kind
 from siderite.core.who import Who
-
-
-def idle(node: Node) -> None:
-    """Refuse to interfere with work that drives the machine just now."""
-    if NODE.states[node.provision_state].kind is Kind.ACTIVE:
-        raise Busy(
-            f"Node {node.uuid} is busy {node.provision_state};"
-            " please retry after the current operation is completed."
-        )
 
 
 async def boot_devices(ctx: Context, ident: str, who: Who, guard: Guard) -> Sequence[BootDevice]:
@@ -48,7 +37,7 @@ async def set_boot_device(
 ) -> None:
     """Have the machine start from something else."""
     node = await find.node(ctx, ident, who, guard)
-    idle(node)
+    check_idle(node)
     supported = await ctx.hardware.boot_devices(node)
     if device not in supported:
         raise Invalid(
@@ -61,7 +50,7 @@ async def set_boot_device(
 async def inject_nmi(ctx: Context, ident: str, who: Who, guard: Guard) -> None:
     """Have the operating system dump its core."""
     node = await find.node(ctx, ident, who, guard)
-    idle(node)
+    check_idle(node)
     await ctx.hardware.inject_nmi(node)
 
 
@@ -117,7 +106,7 @@ async def insert(
 ) -> None:
     """Put an image into the machine."""
     node = await find.node(ctx, ident, who, guard)
-    idle(node)
+    check_idle(node)
     await ctx.hardware.insert(node, device, image_url)
 
 
@@ -126,6 +115,6 @@ async def eject(
 ) -> None:
     """Take images out of the machine: of these kinds, or all."""
     node = await find.node(ctx, ident, who, guard)
-    idle(node)
+    check_idle(node)
     for device in devices or [medium.device_type for medium in await ctx.hardware.media(node)]:
         await ctx.hardware.eject(node, device)

@@ -15,7 +15,6 @@ from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.power_truth import with_power
-from siderite.baremetal.domain.steps import serves_its_parent
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases import power_schedule
@@ -25,8 +24,10 @@ from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
 from siderite.baremetal.usecases.hardware import check_reach
 from siderite.baremetal.usecases.progress import remembered
+from siderite.baremetal.usecases.refusals import busy
+from siderite.baremetal.usecases.refusals import check_idle
+from siderite.baremetal.usecases.refusals import check_own_master
 from siderite.core import work
-from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import IllegalVerb
 from siderite.core.ids import new_uuid
@@ -110,11 +111,7 @@ def _patience(ctx: Context, target: PowerTarget, timeout_s: float | None) -> flo
 
 
 def _check(node: Node, target: PowerTarget) -> None:
-    if serves_its_parent(node.driver_internal_info):
-        raise Busy(
-            f"Node {node.uuid} runs a step for its parent {node.parent_node};"
-            " please retry after the current operation is completed."
-        )
+    check_own_master(node)
     if node.provision_state in (P.CLEANING, P.CLEANWAIT):
         raise IllegalVerb(
             f'The requested action "{target}" can not be performed on node "{node.uuid}"'
@@ -122,15 +119,8 @@ def _check(node: Node, target: PowerTarget) -> None:
             f' in state "{node.provision_state}"; wait until cleaning is done, or abort it.'
         )
     if node.target_power_state is not None:
-        raise Busy(
-            f"Node {node.uuid} is already on its way to {node.target_power_state!r};"
-            " please retry after the current operation is completed."
-        )
-    if NODE.states[node.provision_state].kind is Kind.ACTIVE:
-        raise Busy(
-            f"Node {node.uuid} is busy {node.provision_state};"
-            " please retry after the current operation is completed."
-        )
+        raise busy(node, f"is already on its way to {node.target_power_state!r}")
+    check_idle(node)
     if node.disable_power_off and target.leads_to is PowerState.OFF:
         raise Conflict(
             f"Failed to set node power state to {target}: power off is disabled for node"

@@ -18,7 +18,6 @@ from siderite.baremetal.domain.node_machine import legal_verbs
 from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.domain.steps import job_text
-from siderite.baremetal.domain.steps import serves_its_parent
 from siderite.baremetal.usecases import abort
 from siderite.baremetal.usecases import children
 from siderite.baremetal.usecases import find
@@ -28,9 +27,11 @@ from siderite.baremetal.usecases.find import Guard
 from siderite.baremetal.usecases.find import allow
 from siderite.baremetal.usecases.hardware import card_of
 from siderite.baremetal.usecases.hardware import lacking
+from siderite.baremetal.usecases.refusals import busy
+from siderite.baremetal.usecases.refusals import check_own_master
+from siderite.baremetal.usecases.refusals import protected
 from siderite.core import work
 from siderite.core.errors import Busy
-from siderite.core.errors import Forbidden
 from siderite.core.errors import IllegalVerb
 from siderite.core.errors import Invalid
 from siderite.core.errors import Unsupported
@@ -109,10 +110,7 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
             " maintenance mode. Clear maintenance first."
         )
     if node.protected and event in (Event.DELETE, Event.REBUILD):
-        raise Forbidden(
-            f"Node {node.uuid} is protected and cannot be undeployed, rebuilt or deleted;"
-            " clear `protected` first."
-        )
+        raise protected(node)
     if not is_legal(state, event):
         raise _refusal(node, wish.verb)
     if node.retired and event is Event.PROVIDE:
@@ -120,15 +118,8 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
             f"Node {node.uuid} is retired and cannot be made available; clear `retired` first."
         )
     if node.target_power_state is not None:
-        raise Busy(
-            f"Node {node.uuid} is on its way to {node.target_power_state!r};"
-            " please retry after the current operation is completed."
-        )
-    if serves_its_parent(node.driver_internal_info):
-        raise Busy(
-            f"Node {node.uuid} runs a step for its parent {node.parent_node};"
-            " please retry after the current operation is completed."
-        )
+        raise busy(node, f"is on its way to {node.target_power_state!r}")
+    check_own_master(node)
     card = card_of(ctx.cards, node)
     kind = _NEEDS.get(event)
     if kind is not None:

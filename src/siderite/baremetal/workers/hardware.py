@@ -20,10 +20,10 @@ from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.usecases.hardware import INTERFACE
+from siderite.baremetal.usecases.hardware import gone
 from siderite.baremetal.usecases.hardware import unsupported
 from siderite.core.errors import Invalid
 from siderite.core.errors import SideriteError
-from siderite.core.errors import Unsupported
 from siderite.core.log import get_logger
 
 log = get_logger("hardware")
@@ -117,7 +117,7 @@ class DrivenHardware:
         """What does this for the node, or why nothing does."""
         driver = self._drivers.get(node.driver)
         if driver is None:
-            raise Unsupported(f"Driver {node.driver} of node {node.uuid} is not there (any more).")
+            raise gone(node)
         problem = driver.card.problem(node)
         if problem is not None:
             raise Invalid(problem)
