@@ -57,11 +57,17 @@ def unknown_migrations(done: Iterable[str]) -> list[str]:
     return sorted(set(done) - known)
 
 
+def _embedded(config: Config) -> Path:
+    """The embedded database, which must be there."""
+    found = Path(config.data) / DATABASE
+    if not found.exists():
+        raise CannotCopy(f"there is no siderite.db in {config.data}; name its place with --data.")
+    return found
+
+
 async def copy_to(config: Config, url: str, progress: Progress) -> dict[str, int]:
     """Copy the embedded database of a stopped service into a PostgreSQL database without users."""
-    source = Path(config.data) / DATABASE
-    if not source.exists():
-        raise CannotCopy(f"there is no siderite.db in {config.data}; name its place with --data.")
+    source = _embedded(config)
     if not url.startswith(("postgresql://", "postgres://")):
         kind = _kind(url)
         raise CannotCopy(f"{kind} is no PostgreSQL URL: postgresql://user@host/name.")
@@ -84,8 +90,8 @@ async def new_admin_password(config: Config) -> Path:
     """Give the user admin a new password, and keep it where clients look: that place. All who are
     logged in as admin must log in again.
     """
-    if not config.db and not (Path(config.data) / DATABASE).exists():
-        raise CannotCopy(f"there is no siderite.db in {config.data}; name its place with --data.")
+    if not config.db:
+        _embedded(config)
     store = await open_store(config.database)
     try:
         await migrate(store)

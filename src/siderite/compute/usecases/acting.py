@@ -117,10 +117,7 @@ async def hurry(
             change, ctx.rules, server, Event.HURRY, kind=item.kind, reason=why, job=job_text(job),
             changes={**(changes or {}), "wait_reason": why},
         ).value  # fmt: skip
-    raise Busy(
-        f"Cannot '{kind.word or kind.action}' instance {server.uuid} while it is in task_state"
-        f" {server.task_state}"
-    )
+    raise busy(server, kind.word or kind.action)
 
 
 def _is_still_asked(job: Job, kind: Kind, wish: Ask) -> bool:
@@ -139,17 +136,25 @@ def check_lock(server: Server, who: Who) -> None:
         raise Conflict(f"Instance {server.uuid} is locked")
 
 
+def busy(server: Server, word: str) -> Busy:
+    """The refusal while something else is done to a server, in the words that clients know."""
+    state = f"task_state {server.task_state}"
+    return Busy(f"Cannot '{word}' instance {server.uuid} while it is in {state}")
+
+
+def not_in_state(server: Server, word: str) -> Conflict:
+    """The refusal of what a server's state does not allow, in the words that clients know."""
+    state = f"vm_state {server.vm_state}"
+    return Conflict(f"Cannot '{word}' instance {server.uuid} while it is in {state}")
+
+
 def check_state(server: Server, event: str, word: str) -> None:
-    """Refuse what the machine's table does not allow, in the words that clients know."""
+    """Refuse what the machine's table does not allow."""
     if SERVER.can(server.state, event):
         return
     if server.task_state is not None and SERVER.can(joined(server.vm_state, None), event):
-        raise Busy(
-            f"Cannot '{word}' instance {server.uuid} while it is in task_state {server.task_state}"
-        )
-    raise Conflict(
-        f"Cannot '{word}' instance {server.uuid} while it is in vm_state {server.vm_state}"
-    )
+        raise busy(server, word)
+    raise not_in_state(server, word)
 
 
 def check_place(ctx: Context, server: Server, kind: Kind) -> None:

@@ -16,7 +16,6 @@ from siderite.compute.usecases import addresses
 from siderite.compute.usecases import find
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.kinds import Kind
-from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -52,15 +51,10 @@ def port_of(server: Server, ident: str) -> Port:
 
 def _check(ctx: Context, server: Server, who: Who, kind: Kind) -> None:
     acting.check_lock(server, who)
-    word = kind.action
     if server.vm_state not in _ALLOWED:
-        raise Conflict(
-            f"Cannot '{word}' instance {server.uuid} while it is in vm_state {server.vm_state}"
-        )
+        raise acting.not_in_state(server, kind.action)
     if server.task_state is not None:
-        raise Busy(
-            f"Cannot '{word}' instance {server.uuid} while it is in task_state {server.task_state}"
-        )
+        raise acting.busy(server, kind.action)
     acting.check_place(ctx, server, kind)
 
 

@@ -23,7 +23,11 @@ def _limit(value: int) -> int:
 
 async def check_metadata(ctx: Context, project: str, metadata: Mapping[str, str]) -> None:
     """Refuse more metadata than a server of the project may have."""
-    limits = await limits_of(ctx, project)
+    check_items(await limits_of(ctx, project), metadata)
+
+
+def check_items(limits: Limits, metadata: Mapping[str, str]) -> None:
+    """The same, where the limits are known."""
     if 0 <= limits.metadata_items < len(metadata):
         raise Forbidden(f"Maximum number of metadata items exceeds {limits.metadata_items}")
 

@@ -25,7 +25,6 @@ from siderite.compute.web import policy
 from siderite.compute.web import servers
 from siderite.compute.web import shutdown_type
 from siderite.compute.web import views
-from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -307,15 +306,9 @@ async def crash_dump(service: "Service", request: Request, value: Any) -> Respon
     server = await find.server(service.ctx, request.params[0], request.who)
     acting.check_lock(server, request.who)
     if server.task_state is not None:
-        raise Busy(
-            f"Cannot 'trigger_crash_dump' instance {server.uuid} while it is in task_state"
-            f" {server.task_state}"
-        )
+        raise acting.busy(server, "trigger_crash_dump")
     if server.vm_state not in ("active", "paused", "rescued", "resized", "error"):
-        raise Conflict(
-            f"Cannot 'trigger_crash_dump' instance {server.uuid} while it is in vm_state"
-            f" {server.vm_state}"
-        )
+        raise acting.not_in_state(server, "trigger_crash_dump")
     await service.talk.crash_dump(server)
     await update.noted(
         service.ctx, server.uuid, "trigger_crash_dump", who=request.who,

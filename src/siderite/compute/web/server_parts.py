@@ -7,15 +7,15 @@ from typing import Any
 from siderite.compute.domain import wire
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
+from siderite.compute.usecases import quota
 from siderite.compute.usecases import update
 from siderite.compute.usecases.quotas import limits_of
 from siderite.compute.web import forms
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
 from siderite.core import shape
-from siderite.core.errors import Conflict
-from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -37,10 +37,7 @@ async def _server(service: "Service", request: Request) -> Server:
 
 def _writable(server: Server) -> None:
     if server.vm_state not in _WRITABLE:
-        raise Conflict(
-            f"Cannot 'update metadata' instance {server.uuid} while it is in vm_state"
-            f" {server.vm_state}"
-        )
+        raise acting.not_in_state(server, "update metadata")
 
 
 async def _meta(service: "Service", request: Request, changed: Any) -> Mapping[str, str]:
@@ -48,8 +45,8 @@ async def _meta(service: "Service", request: Request, changed: Any) -> Mapping[s
 
     def changes(server: Server) -> dict[str, Any]:
         after = changed(server.metadata)
-        if len(after) > len(server.metadata) and 0 <= limits.metadata_items < len(after):
-            raise Forbidden(f"Maximum number of metadata items exceeds {limits.metadata_items}")
+        if len(after) > len(server.metadata):
+            quota.check_items(limits, after)
         return {"metadata": after}
 
     server = await update.change(

@@ -18,6 +18,8 @@ from siderite.identity.usecases.changes import Changes
 from siderite.identity.usecases.last_admin import ADMIN
 from siderite.identity.usecases.last_admin import spare
 from siderite.identity.usecases.projects import changed_meanwhile
+from siderite.identity.usecases.projects import find_project
+from siderite.identity.usecases.users import find_user
 
 log = get_logger("identity")
 
@@ -83,19 +85,13 @@ class Grants:
         )
 
     async def _check(self, user_id: str, scope: Scope) -> User:
-        user = await rows.USERS.get(self._store, user_id)
-        if user is None:
-            raise NotFound(f"There is no user {user_id[:64]!r}; list them at /v3/users.")
+        user = await find_user(self._store, user_id)
         if scope.kind is ScopeKind.DOMAIN and scope.target_id != DEFAULT.id:
             raise NotFound(
                 f"There is no domain {scope.target_id[:64]!r}; list them at /v3/domains."
             )
         if scope.kind is ScopeKind.PROJECT:
-            found = await rows.PROJECTS.get(self._store, scope.target_id)
-            if found is None:
-                raise NotFound(
-                    f"There is no project {scope.target_id[:64]!r}; list them at /v3/projects."
-                )
+            await find_project(self._store, scope.target_id)
         return user
 
 

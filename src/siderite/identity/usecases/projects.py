@@ -53,10 +53,7 @@ class Projects:
 
     async def get(self, project_id: str) -> Project:
         """One project."""
-        project = await rows.PROJECTS.get(self._store, project_id)
-        if project is None:
-            raise NotFound(f"There is no project {project_id[:64]!r}; list them at /v3/projects.")
-        return project
+        return await find_project(self._store, project_id)
 
     async def create(self, fields: ProjectFields, extra: Mapping[str, Any]) -> Project:
         """Make a project; its name must be new."""
@@ -107,6 +104,14 @@ class Projects:
             raise changed_meanwhile("project") from why
         self._changes.note()
         log.info("project deleted", project_id=project_id)
+
+
+async def find_project(store: Store, project_id: str) -> Project:
+    """A project that must be there."""
+    project = await rows.PROJECTS.get(store, project_id)
+    if project is None:
+        raise NotFound(f"There is no project {project_id[:64]!r}; list them at /v3/projects.")
+    return project
 
 
 def changed_meanwhile(what: str) -> Conflict:

@@ -58,10 +58,7 @@ class Users:
 
     async def get(self, user_id: str) -> User:
         """One user."""
-        user = await rows.USERS.get(self._store, user_id)
-        if user is None:
-            raise NotFound(f"There is no user {user_id[:64]!r}; list them at /v3/users.")
-        return user
+        return await find_user(self._store, user_id)
 
     async def create(self, fields: UserFields, extra: Mapping[str, Any]) -> User:
         """Make a user; the name must be new. Without a password the user cannot log in."""
@@ -140,6 +137,14 @@ class Users:
         if is_ending:
             log.info("user's tokens revoked", user_id=before.uuid)
         return after
+
+
+async def find_user(store: Store, user_id: str) -> User:
+    """A user that must be there."""
+    user = await rows.USERS.get(store, user_id)
+    if user is None:
+        raise NotFound(f"There is no user {user_id[:64]!r}; list them at /v3/users.")
+    return user
 
 
 def _taken(name: str) -> Conflict:

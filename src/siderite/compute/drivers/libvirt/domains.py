@@ -47,6 +47,11 @@ def must_find(connection: Any, host: Host, guest: Guest) -> Any:
     return domain
 
 
+def not_running(host: Host, guest: Guest) -> Refused:
+    """The refusal of what only a guest that runs can do."""
+    return Refused(f"the guest of server {guest.uuid} does not run on host {host.name}")
+
+
 def mark(domain: Any) -> Mark | None:
     """Our note in the domain's lasting description."""
     return mark_of(domain.XMLDesc(library().VIR_DOMAIN_XML_INACTIVE))

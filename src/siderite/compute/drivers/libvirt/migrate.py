@@ -88,7 +88,7 @@ def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
     arrived = domains.find(road.arrival, guest.uuid)
     if domain is None or not domain.isActive():
         if arrived is None or not arrived.isActive():
-            raise Refused(f"the guest of server {guest.uuid} does not run on host {host.name}")
+            raise domains.not_running(host, guest)
     else:
         to = _address(target)
         if domain.jobInfo()[0] != library().VIR_DOMAIN_JOB_NONE:

@@ -15,7 +15,6 @@ from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.names import Mark
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
-from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import code
 from siderite.compute.drivers.libvirt.volumes import Pool
 
@@ -146,5 +145,5 @@ def _interrupt(connection: Any, host: Host, guest: Guest, token: str) -> None:
 def _running(connection: Any, host: Host, guest: Guest) -> Any:
     domain = domains.must_find(connection, host, guest)
     if not domain.isActive():
-        raise Refused(f"the guest of server {guest.uuid} does not run on host {host.name}")
+        raise domains.not_running(host, guest)
     return domain
