@@ -24,7 +24,8 @@ from siderite.baremetal.domain.node_machine import legal_verbs
 from siderite.baremetal.domain.wire import CHASSIS_FIELDS
 from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.baremetal.domain.wire import PORT_FIELDS
-from siderite.baremetal.drivers.simulated import SimulatorService
+from siderite.baremetal.drivers.simulated import Machines
+from siderite.baremetal.drivers.simulated import simulator_service
 from siderite.baremetal.web import versions
 from siderite.baremetal.web.policy import RULES
 from siderite.baremetal.web.policy import Rule
@@ -258,7 +259,7 @@ def _routes() -> str:
         _route_table(EVENTS_ROUTES),
         "## Simulated machines: `/simulator`",
         "See [script the simulator](../how-to/script-the-simulator.md).",
-        _route_table(SimulatorService(nobody, nobody).routes.routes, policy="admin"),
+        _route_table(simulator_service(Machines(), nobody).routes.routes, policy="admin"),
         "## The process: `/`",
         _route_table(HealthService(nobody).routes.routes),
     )  # fmt: skip

@@ -88,7 +88,7 @@ class Scripts(Generic[B]):
 
     def __init__(self, db: sqlite3.Connection, script: type[B]) -> None:
         self._db = db
-        self._type = script
+        self.type = script
         self._plain = script()
         db.execute("CREATE TABLE IF NOT EXISTS scripts (scope TEXT PRIMARY KEY, script TEXT)")
         self._known: dict[str, B] = {}
@@ -97,7 +97,7 @@ class Scripts(Generic[B]):
     def load(self) -> None:
         """See what other processes have set."""
         rows = self._db.execute("SELECT scope, script FROM scripts")
-        self._known = {scope: msgspec.json.decode(text, type=self._type) for scope, text in rows}
+        self._known = {scope: msgspec.json.decode(text, type=self.type) for scope, text in rows}
 
     def of(self, *scopes: str) -> B:
         """The script that holds in all of the scopes, the widest first."""

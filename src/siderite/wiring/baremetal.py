@@ -9,7 +9,7 @@ from siderite.baremetal.domain.power_truth import Limits
 from siderite.baremetal.domain.power_truth import Policy
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.simulated import Machines
-from siderite.baremetal.drivers.simulated import SimulatorService
+from siderite.baremetal.drivers.simulated import simulator_service
 from siderite.baremetal.usecases import allocate
 from siderite.baremetal.usecases import allocations
 from siderite.baremetal.usecases import callback
@@ -130,7 +130,7 @@ def baremetal(base: Base, images: Images | None = None) -> Baremetal:
         services={
             "baremetal": BaremetalService(ctx, authenticated),
             "boot": BootService(ctx, fleet.boot_folder, ramdisk_url(config)),
-            "simulator": SimulatorService(machines, base.identity),
+            "simulator": simulator_service(machines, base.identity),
         },
         catalog=(CatalogEntry("baremetal", "siderite-baremetal", "/baremetal"),),
         measures=(Census("node", partial(census.count, ctx)).measure,),

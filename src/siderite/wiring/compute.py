@@ -15,8 +15,8 @@ from siderite.compute.drivers.contract import Drivers
 from siderite.compute.drivers.contract import ImageFiles
 from siderite.compute.drivers.libvirt import libvirt_driver
 from siderite.compute.drivers.simulated import Guests
-from siderite.compute.drivers.simulated import SimulatedHostsService
 from siderite.compute.drivers.simulated import simulated_driver
+from siderite.compute.drivers.simulated import simulated_hosts_service
 from siderite.compute.usecases import asking
 from siderite.compute.usecases import census
 from siderite.compute.usecases.context import Context
@@ -122,7 +122,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
             "compute": ComputeService(ctx, base.identity, images, Relay(hands, talk), consoles),
             "consoles": proxy,
             "network": NetworkService(ctx, base.identity),
-            "simulated-hosts": SimulatedHostsService(guests, base.identity),
+            "simulated-hosts": simulated_hosts_service(guests, base.identity),
         },
         catalog=(
             CatalogEntry("compute", "siderite-compute", "/compute/v2.1"),

@@ -7,8 +7,13 @@ import pytest
 
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.simulated.machines import Machines
-from siderite.baremetal.drivers.simulated.scripts import parse
+from siderite.baremetal.drivers.simulated.scripts import Script
+from siderite.core import simulation
 from siderite.core.errors import Invalid
+
+
+def parse(document):
+    return simulation.parse(document, Script, "machines")
 
 
 def at(node="n", rack="r1"):

@@ -2,8 +2,9 @@
 
 import asyncio
 
-from siderite.baremetal.drivers.simulated.scripts import parse
+from siderite.baremetal.drivers.simulated.scripts import Script
 from siderite.core import eventlog
+from siderite.core.simulation import parse
 
 PATIENCE_S = 30.0
 
@@ -52,7 +53,7 @@ async def lead(app, uuid, *verbs):
 
 def script(app, scope, **what):
     """Have simulated machines behave so."""
-    app.program.machines.scripts.set(scope, parse(what))
+    app.program.machines.scripts.set(scope, parse(what, Script, "machines"))
 
 
 async def facts(app, uuid, kind="provision_set"):

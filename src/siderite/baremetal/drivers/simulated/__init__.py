@@ -6,8 +6,8 @@ do. `scripts` says how it behaves: latencies, failures, outages, per node, per r
 """
 
 from siderite.baremetal.drivers.simulated.console import SimulatedConsole
-from siderite.baremetal.drivers.simulated.control import SimulatorService
+from siderite.baremetal.drivers.simulated.control import simulator_service
 from siderite.baremetal.drivers.simulated.driver import simulated_driver
 from siderite.baremetal.drivers.simulated.machines import Machines
 
-__all__ = ["Machines", "SimulatedConsole", "SimulatorService", "simulated_driver"]
+__all__ = ["Machines", "SimulatedConsole", "simulated_driver", "simulator_service"]

@@ -10,8 +10,6 @@ back; a `silent` ramdisk never calls. `unreachable` is the BMC; the machine itse
 has the BMC write down under which lease it was told to do something.
 """
 
-from typing import Any
-
 from siderite.core import simulation
 
 
@@ -21,8 +19,3 @@ class Script(simulation.Behaviour, frozen=True):
     ramdisk: bool | None = None
     silent: bool | None = None
     audit: bool | None = None
-
-
-def parse(document: Any) -> Script:
-    """A script from JSON, or a sentence about what is wrong with it."""
-    return simulation.parse(document, Script, "machines")

@@ -10,7 +10,6 @@ Keys of `latency_s` and `fail` are a driver's call (`spawn`, `destroy`, `on`, `l
 it has been up for `ready_s` are lost. An `unreachable` host does not answer; its guests go on.
 """
 
-from typing import Any
 from typing import Literal
 
 from siderite.core import simulation
@@ -22,8 +21,3 @@ class Script(simulation.Behaviour, frozen=True):
     guest: Literal["obeys", "ignores"] | None = None
     shutdown_s: float | None = None
     ready_s: float | None = None
-
-
-def parse(document: Any) -> Script:
-    """A script from JSON, or a sentence about what is wrong with it."""
-    return simulation.parse(document, Script, "hosts")
