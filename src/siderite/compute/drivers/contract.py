@@ -135,7 +135,7 @@ class Life(Protocol):
 
     async def spawn(self, at: At, guest: Guest, token: str) -> Outcome:
         """Make the guest from its image, and start it unless it should be off. `found` may have
-        `console_type`, `root_device_name`.
+        the server's `root_device_name`.
         """
         ...
 

@@ -5,7 +5,7 @@ const KEPT = "siderite-session";
 export let session = JSON.parse(sessionStorage.getItem(KEPT) || "null");
 export const calls = [];
 
-export class Refused extends Error {
+class Refused extends Error {
   constructor(status, sentence) { super(sentence); this.status = status; }
 }
 
@@ -61,7 +61,7 @@ const VERSIONS = [
   ["/compute/", { "OpenStack-API-Version": "compute 2.901" }],
 ];
 
-export function headers(path) {
+function headers(path) {
   const found = VERSIONS.find(([prefix]) => path.startsWith(prefix));
   return { "X-Auth-Token": session ? session.token : "", ...(found ? found[1] : {}) };
 }
