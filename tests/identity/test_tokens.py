@@ -234,9 +234,6 @@ def _body(change: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-_USER = {"name": "admin", "domain": {"id": "default"}, "password": PASSWORD}
-
-
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [

@@ -44,7 +44,6 @@ class Server:
         self.data = data
         self.password = PASSWORD
         self.log = data.with_name(data.name + ".log")
-        self.started_in_s = 0.0
         self._db = db
         self._flags = tuple(flags)
         self._options = dict(options)
@@ -90,10 +89,8 @@ class Server:
             raise ServerUnavailable("the server runs already")
         first = not self.data.exists()
         for attempt in range(3):
-            began = time.monotonic()
             self._process = self._spawn()
             if self._ready():
-                self.started_in_s = time.monotonic() - began
                 return
             self.kill()
             if not first or attempt == 2 or not _is_taken(self._port):

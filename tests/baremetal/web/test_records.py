@@ -24,8 +24,6 @@ from tests.baremetal.web.told import types
 from tests.support.app import Answer
 from tests.support.app import Standing
 
-READ_ONLY = {"uuid", "created_at", "updated_at", "links"}
-
 
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> Kind:
