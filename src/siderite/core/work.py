@@ -135,32 +135,32 @@ def add(
     return Due(op.sql, op.args, op.rows, at, new)
 
 
-def keep(work: Work, *, kind: str, job: str, deadline: float, reason: str | None = None) -> Op:
-    """The job has moved on; the lease stays."""
+def keep(
+    work: Work, *, job: str, kind: str | None = None, deadline: float | None = None,
+    reason: str | None = None,
+) -> Op:  # fmt: skip
+    """The job has moved on; the lease stays. So do its kind and deadline, unless they are given."""
+    until = work.deadline if deadline is None else deadline
     return Op(
         "UPDATE work SET kind = ?, job = ?, deadline = ?, reason = ?, attempts = 0"
         " WHERE machine = ? AND lane = ? AND fence = ?",
-        (kind, job, deadline, reason, work.machine, work.lane, work.fence),
+        (kind or work.kind, job, until, reason, work.machine, work.lane, work.fence),
         1,
     )
 
 
 def park(
-    work: Work,
-    *,
-    kind: str,
-    job: str,
-    due: float,
-    deadline: float,
-    reason: str | None,
-    attempts: int = 0,
-) -> Due:
-    """Let go of the lease until `due`, for this reason."""
-    at = min(due, deadline)
+    work: Work, *, due: float, reason: str | None, kind: str | None = None,
+    job: str | None = None, deadline: float | None = None,
+) -> Due:  # fmt: skip
+    """Let go of the lease until `due`, for this reason; the rest stays, unless it is given."""
+    until = work.deadline if deadline is None else deadline
+    at = min(due, until)
+    text = work.job if job is None else job
     return Due(
-        "UPDATE work SET kind = ?, job = ?, due = ?, deadline = ?, reason = ?, attempts = ?,"
+        "UPDATE work SET kind = ?, job = ?, due = ?, deadline = ?, reason = ?, attempts = 0,"
         " owner = NULL, lease_until = NULL WHERE machine = ? AND lane = ? AND fence = ?",
-        (kind, job, at, deadline, reason, attempts, work.machine, work.lane, work.fence),
+        (kind or work.kind, text, at, until, reason, work.machine, work.lane, work.fence),
         1,
         at,
     )

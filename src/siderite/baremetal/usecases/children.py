@@ -140,11 +140,7 @@ async def ask(ctx: Context, run: Run, child: Node, begin: Begin) -> None:
         info = {**node.driver_internal_info, MEMORY: memory}
         after = node.changed(change.now, {"driver_internal_info": info})
         change.put(NODES.swap(node, after))
-        change.put(
-            work.keep(
-                run.held, kind=run.held.kind, job=job_text(run.job), deadline=run.held.deadline
-            )
-        )
+        change.put(work.keep(run.held, job=job_text(run.job)))
         return after
 
     await progress.reported(ctx, run, decide)
@@ -154,12 +150,7 @@ async def waits(ctx: Context, held: Work, outcome: Wait) -> None:
     """The step on the child goes on: let go of its job for a while."""
 
     async def decide(change: Change) -> None:
-        change.put(
-            work.park(
-                held, kind=held.kind, job=held.job, due=change.now + outcome.again_in,
-                deadline=held.deadline, reason=outcome.reason,
-            )
-        )  # fmt: skip
+        change.put(work.park(held, due=change.now + outcome.again_in, reason=outcome.reason))
         node = await NODES.get(ctx.door.store, held.machine)
         memory = progress.remembered(node, outcome.remember) if node is not None else {}
         if node is not None and memory:

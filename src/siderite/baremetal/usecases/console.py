@@ -136,10 +136,7 @@ def forget(uuid: str) -> Op:
 async def waits(ctx: Context, held: Work, reason: str, again_in: float) -> None:
     """The machine does not answer: let go of the work for a while."""
     change = ctx.door.change(Cause(held.request_id))
-    change.put(
-        work.park(held, kind=held.kind, job=held.job, due=change.now + again_in,
-                  deadline=held.deadline, reason=reason)
-    )  # fmt: skip
+    change.put(work.park(held, due=change.now + again_in, reason=reason))
     await ctx.door.commit(change)
 
 

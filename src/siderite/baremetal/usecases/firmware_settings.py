@@ -86,10 +86,8 @@ async def _check_free(ctx: Context, node: Node) -> None:
 async def waits(ctx: Context, held: Work, job: SettingJob, reason: str, *, again_in: float) -> None:
     """The machine does not answer, or is at it: let go of the work for a while."""
     change = ctx.door.change(Cause(held.request_id))
-    change.put(
-        work.park(held, kind=held.kind, job=msgspec.json.encode(job).decode(),
-                  due=change.now + again_in, deadline=held.deadline, reason=reason)
-    )  # fmt: skip
+    text = msgspec.json.encode(job).decode()
+    change.put(work.park(held, job=text, due=change.now + again_in, reason=reason))
     await ctx.door.commit(change)
 
 

@@ -86,10 +86,7 @@ async def looked_at(ctx: Context, run: Run) -> Run | None:
     if stop is None or now < stop.until:
         change = ctx.door.change(Cause(run.held.request_id))
         due = work.FAR if stop is None else stop.until
-        change.put(
-            work.park(run.held, kind=run.held.kind, job=run.held.job, due=due, deadline=work.FAR,
-                      reason=run.held.reason)
-        )  # fmt: skip
+        change.put(work.park(run.held, due=due, deadline=work.FAR, reason=run.held.reason))
         await ctx.door.commit(change)
         return None
     reason = f"hook {stop.name} had no answer by {iso(stop.until)}"

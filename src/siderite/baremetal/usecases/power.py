@@ -134,12 +134,7 @@ async def waits(ctx: Context, held: Work, outcome: Wait) -> None:
     reason = outcome.reason
 
     async def decide(change: Change) -> None:
-        change.put(
-            work.park(
-                held, kind=held.kind, job=held.job, due=change.now + outcome.again_in,
-                deadline=held.deadline, reason=reason,
-            )
-        )  # fmt: skip
+        change.put(work.park(held, due=change.now + outcome.again_in, reason=reason))
         node = await NODES.get(ctx.door.store, held.machine)
         if node is None:
             return
@@ -162,7 +157,7 @@ async def harden(ctx: Context, held: Work, job: PowerJob) -> None:
     harder = msgspec.structs.replace(job, hard=True)
     change.put(
         work.park(
-            held, kind=held.kind, job=msgspec.json.encode(harder).decode(), due=change.now,
+            held, job=msgspec.json.encode(harder).decode(), due=change.now,
             deadline=change.now + ctx.settings.power_timeout_s,
             reason="the operating system did not follow in time; now by force",
         )

@@ -130,9 +130,7 @@ async def step_on(ctx: Context, run: Run, job: Job, outcome: Done) -> Run:
             change.put(NODES.swap(node, after))
             change.tell(*watch_facts.settled(node, after))
             tell_compute.note(ctx, change, node, after)
-        change.put(
-            work.keep(run.held, kind=run.held.kind, job=job_text(job), deadline=run.held.deadline)
-        )
+        change.put(work.keep(run.held, job=job_text(job)))
         return after
 
     return Run(run.held, await reported(ctx, run, decide), job)
@@ -190,9 +188,8 @@ async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
             after = node.changed(change.now, shown)
             change.put(NODES.swap(node, after))
         change.put(
-            work.park(run.held, kind=run.held.kind, job=job_text(job),
-                      due=change.now + outcome.again_in, deadline=run.held.deadline, reason=reason)
-        )  # fmt: skip
+            work.park(run.held, job=job_text(job), due=change.now + outcome.again_in, reason=reason)
+        )
         return after
 
     await reported(ctx, run, decide)
@@ -213,9 +210,10 @@ async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
         if outcome.callback:
             deadline = due = change.now + ctx.settings.callback_timeout_s
         change.put(
-            work.park(run.held, kind=run.held.kind, job=job_text(run.job), due=due,
-                      deadline=deadline, reason=outcome.reason)
-        )  # fmt: skip
+            work.park(
+                run.held, job=job_text(run.job), due=due, deadline=deadline, reason=outcome.reason
+            )
+        )
         return after
 
     await reported(ctx, run, decide)
@@ -238,8 +236,5 @@ async def wake(ctx: Context, machine: str) -> None:
 async def cleanup_waits(ctx: Context, held: Work, outcome: Wait) -> None:
     """What an abort left behind cannot be tidied up yet."""
     change = ctx.door.change(Cause(held.request_id))
-    change.put(
-        work.park(held, kind=held.kind, job=held.job, due=change.now + outcome.again_in,
-                  deadline=held.deadline, reason=outcome.reason)
-    )  # fmt: skip
+    change.put(work.park(held, due=change.now + outcome.again_in, reason=outcome.reason))
     await ctx.door.commit(change)

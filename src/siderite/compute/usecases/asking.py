@@ -99,7 +99,7 @@ async def reply(ctx: Context, held: Work, answer: Answer) -> None:
     change.put(
         work.park(
             held, kind=ANSWERED, job=msgspec.json.encode(answer).decode(), due=held.deadline,
-            deadline=held.deadline, reason=held.reason,
+            reason=held.reason,
         )
     )  # fmt: skip
     await ctx.door.commit(change)

@@ -158,10 +158,5 @@ async def pass_on(ctx: Context, held: Work, host: Host) -> None:
 async def later(ctx: Context, held: Work, reason: str, again_in: float) -> None:
     """Work that has no server to show its reason on waits."""
     change = ctx.door.change(Cause())
-    change.put(
-        work.park(
-            held, kind=held.kind, job=held.job, due=change.now + again_in, deadline=held.deadline,
-            reason=reason,
-        )
-    )  # fmt: skip
+    change.put(work.park(held, due=change.now + again_in, reason=reason))
     await ctx.door.commit(change)

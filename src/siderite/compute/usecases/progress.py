@@ -119,11 +119,7 @@ async def report(ctx: Context, run: Run, told: Report) -> Run:
             if changes:
                 after = server.changed(change.now, changes)
                 change.put(SERVERS.swap(server, after))
-            change.put(
-                work.keep(
-                    run.held, kind=run.held.kind, job=job_text(job), deadline=run.held.deadline
-                )
-            )
+            change.put(work.keep(run.held, job=job_text(job)))
         for op in told.ops:
             change.put(op)
         if told.ends and job.request_id is not None:
@@ -188,12 +184,7 @@ async def waits(
         if server.wait_reason != reason:
             after = server.changed(change.now, {"wait_reason": reason})
             change.put(SERVERS.swap(server, after))
-        change.put(
-            work.park(
-                run.held, kind=run.held.kind, job=job_text(job), due=change.now + again_in,
-                deadline=run.held.deadline, reason=reason,
-            )
-        )  # fmt: skip
+        change.put(work.park(run.held, job=job_text(job), due=change.now + again_in, reason=reason))
         change.tell(*facts(after))
         return after
 
@@ -225,12 +216,7 @@ async def goes_on(ctx: Context, run: Run, reason: str) -> Run:
     def decide(change: Change, server: Server) -> Server:
         after = server.changed(change.now, {"wait_reason": reason})
         change.put(SERVERS.swap(server, after))
-        change.put(
-            work.keep(
-                run.held, kind=run.held.kind, job=job_text(run.job), deadline=run.held.deadline,
-                reason=reason,
-            )
-        )  # fmt: skip
+        change.put(work.keep(run.held, job=job_text(run.job), reason=reason))
         return after
 
     server = await _report(ctx, run, decide)

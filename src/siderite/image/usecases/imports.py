@@ -107,10 +107,7 @@ async def tell(ctx: Context, held: Work, job: Job, message: str) -> None:
 async def later(ctx: Context, held: Work, job: Job, *, again_in: float, reason: str) -> None:
     """It goes on from the beginning after a while."""
     due = ctx.door.clock() + again_in
-    text = msgspec.json.encode(job).decode()
-    parked = work.park(
-        held, kind=KIND, job=text, due=due, deadline=held.deadline, reason=reason
-    )  # fmt: skip
+    parked = work.park(held, job=msgspec.json.encode(job).decode(), due=due, reason=reason)
     await _commit(ctx, parked, job, Progress.PENDING, reason)
 
 
