@@ -78,17 +78,28 @@ def current(connection: Any, host: Host, guest: Guest) -> Mark:
 def _on(connection: Any, host: Host, guest: Guest, token: str) -> None:
     domain, known = domains.find(connection, guest.uuid), current(connection, host, guest)
     if domain is None or (known.is_rescued and not domain.isActive()):
-        domain = own_system(connection, host, guest, known.by(token))
+        domain = _own_system(connection, host, guest, known.by(token))
     domains.start(domain)
 
 
-def own_system(connection: Any, host: Host, guest: Guest, known: Mark) -> Any:
+def _own_system(connection: Any, host: Host, guest: Guest, known: Mark) -> Any:
     """The domain that boots the guest's own disk; if it was rescued, that is over."""
     domain = domains.define(connection, host, guest, replace(known, is_rescued=False))
     if known.is_rescued:
         pool = Pool(connection, host.options)
         domains.write_config_drive(pool, guest)  # the rescue system had a password of its own
         pool.delete(names.further_disk(guest.uuid, "rescue"))
+    return domain
+
+
+def back_to_own_system(connection: Any, host: Host, guest: Guest, token: str) -> Any:
+    """The same of a guest that is stopped for it, once for each token."""
+    known = current(connection, host, guest)
+    domain = domains.find(connection, guest.uuid)
+    if domain is None or known.token != token:
+        if domain is not None:
+            domains.stop(domain)
+        domain = _own_system(connection, host, guest, known.by(token))
     return domain
 
 
@@ -110,13 +121,7 @@ def _signal(connection: Any, host: Host, guest: Guest, token: str) -> None:
 
 
 def _reset(connection: Any, host: Host, guest: Guest, token: str) -> None:
-    known = current(connection, host, guest)
-    domain = domains.find(connection, guest.uuid)
-    if domain is None or known.token != token:
-        if domain is not None:
-            domains.stop(domain)
-        domain = own_system(connection, host, guest, known.by(token))
-    domains.start(domain)
+    domains.start(back_to_own_system(connection, host, guest, token))
 
 
 def _pause(connection: Any, host: Host, guest: Guest, token: str) -> None:

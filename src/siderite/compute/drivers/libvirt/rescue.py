@@ -12,8 +12,8 @@ from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.cache import disk_on
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.names import Base
+from siderite.compute.drivers.libvirt.power import back_to_own_system
 from siderite.compute.drivers.libvirt.power import current
-from siderite.compute.drivers.libvirt.power import own_system
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
 from siderite.compute.drivers.libvirt.trouble import Refused
@@ -63,12 +63,7 @@ def _rescue(connection: Any, host: Host, guest: Guest, base: Base, token: str) -
 
 
 def _unrescue(connection: Any, host: Host, guest: Guest, token: str) -> None:
-    known = current(connection, host, guest)
-    domain = domains.find(connection, guest.uuid)
-    if domain is None or known.token != token:
-        if domain is not None:
-            domains.stop(domain)
-        domain = own_system(connection, host, guest, known.by(token))
+    domain = back_to_own_system(connection, host, guest, token)
     Pool(connection, host.options).delete(names.further_disk(guest.uuid, "rescue"))
     if guest.is_running:
         domains.start(domain)
