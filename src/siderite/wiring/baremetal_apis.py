@@ -1,13 +1,13 @@
 """The bare metal APIs that servers on whole machines run on: our own, or an Ironic elsewhere."""
 
-from siderite.baremetal.workers.compute_api import KeystoneTokens
-from siderite.baremetal.workers.compute_api import NoTokens
 from siderite.compute.drivers.baremetal import Apis
 from siderite.compute.drivers.baremetal_api import BaremetalApi
 from siderite.compute.drivers.baremetal_api import Tokens
 from siderite.compute.drivers.contract import At
 from siderite.core.config import Config
 from siderite.wiring.compute_api import own_url
+from siderite.wiring.keystone_tokens import KeystoneTokens
+from siderite.wiring.keystone_tokens import NoTokens
 from siderite.wiring.own_tokens import OwnTokens
 from siderite.wiring.part import Base
 
@@ -44,4 +44,5 @@ def _tokens(config: Config) -> Tokens:
         password=config.baremetal_password,
         project=config.baremetal_project,
         domain=config.baremetal_domain,
+        option="baremetal_username",
     )

@@ -1,9 +1,9 @@
 """The compute service that is told of nodes' power."""
 
 from siderite.baremetal.workers.compute_api import ComputeApi
-from siderite.baremetal.workers.compute_api import KeystoneTokens
-from siderite.baremetal.workers.compute_api import NoTokens
 from siderite.core.config import Config
+from siderite.wiring.keystone_tokens import KeystoneTokens
+from siderite.wiring.keystone_tokens import NoTokens
 from siderite.wiring.own_tokens import OwnTokens
 from siderite.wiring.part import Base
 from siderite.wiring.part import Role
@@ -28,6 +28,7 @@ def compute_api(base: Base) -> ComputeApi | None:
         password=config.compute_password,
         project=config.compute_project,
         domain=config.compute_domain,
+        option="compute_username",
     )
     return ComputeApi(config.compute_endpoint, tokens)
 

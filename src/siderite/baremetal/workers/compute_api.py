@@ -39,16 +39,6 @@ class Tokens(Protocol):
         ...
 
 
-class NoTokens:
-    """For a service that asks for none."""
-
-    async def get(self) -> str:
-        return ""
-
-    def forget(self) -> None:
-        """There is nothing to forget."""
-
-
 class NotNow(Exception):
     """It could not be told now; the text says why."""
 
@@ -138,40 +128,3 @@ _REASONS = {
     404: "the compute service knows no such server",
     422: "the server is not on any host",
 }
-
-
-class KeystoneTokens:
-    """Tokens of another cloud's Keystone, for a user with a password."""
-
-    def __init__(self, auth_url: str, *, user: str, password: str, project: str, domain: str):
-        self._url = auth_url.rstrip("/") + "/auth/tokens"
-        named = {"name": domain}
-        person = {"name": user, "password": password, "domain": named}
-        self._body = {
-            "auth": {
-                "identity": {"methods": ["password"], "password": {"user": person}},
-                "scope": {"project": {"name": project, "domain": named}},
-            }
-        }
-        self._token = ""
-
-    async def get(self) -> str:
-        if not self._token:
-            self._token = await self._log_in()
-        return self._token
-
-    def forget(self) -> None:
-        self._token = ""
-
-    async def _log_in(self) -> str:
-        import httpx  # noqa: PLC0415
-
-        try:
-            async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as client:
-                reply = await client.post(self._url, json=self._body)
-        except httpx.HTTPError as why:
-            raise NotNow(f"{self._url} cannot be reached: {why}") from why
-        token = reply.headers.get("x-subject-token", "")
-        if reply.status_code >= _OK or not token:
-            raise NotNow(f"{self._url} gave no token ({reply.status_code}): check compute_username")
-        return str(token)
