@@ -96,7 +96,7 @@ def rhythm(config: Config) -> Rhythm:
     )
 
 
-def baremetal(base: Base, images: Images | None = None) -> Baremetal:
+def baremetal(base: Base, images: Images | None) -> Baremetal:
     """Nodes, ports, chassis; their API, drivers and workers."""
     config = base.config
     machines = Machines(

@@ -1,5 +1,7 @@
 """The timing of a clean shutdown."""
 
+from dataclasses import replace
+
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.server_machine import SERVER
 from siderite.compute.domain.server_machine import V
@@ -13,7 +15,8 @@ from siderite.compute.domain.shutdown import decide
 from siderite.compute.domain.shutdown import rewound
 from siderite.compute.domain.shutdown import timeout_of
 from siderite.compute.usecases.context import ServerRules
-from siderite.compute.usecases.context import Settings
+from siderite.core.config import Config
+from siderite.wiring.compute import settings
 
 
 def _story(plan: Shutdown) -> tuple[list[float], float]:
@@ -72,5 +75,5 @@ def test_a_clock_that_is_put_back_costs_no_more_than_one_interval() -> None:
 
 def test_a_soft_reboot_has_its_own_timeout_on_top_of_its_time() -> None:
     moved = SERVER.fire(V.ACTIVE, "reboot")
-    rules = ServerRules(Settings(soft_reboot_timeout_s=900))
+    rules = ServerRules(replace(settings(Config()), soft_reboot_timeout_s=900))
     assert rules.deadline(moved, None) == 600.0 + 900.0  # type: ignore[arg-type]  # not looked at

@@ -42,8 +42,8 @@ class Told(StrEnum):
 class Limits:
     """After how many failed readings in a row power is unknown, and the node in maintenance."""
 
-    unknown: int = 3
-    maintenance: int = 6
+    unknown: int
+    maintenance: int
 
 
 @dataclass(frozen=True, slots=True)

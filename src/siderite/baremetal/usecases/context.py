@@ -24,17 +24,17 @@ from siderite.core.transition import Door
 class Settings:
     """The options that decisions depend on."""
 
-    automated_clean: bool = True
-    allow_deleting_available_nodes: bool = True
-    callback_timeout_s: float = 1800.0
-    deadline_scale: float = 1.0
-    soft_power_off_timeout_s: float = 600.0
-    soft_power_off_then_hard: bool = True
-    power_timeout_s: float = 60.0
-    hardware_timeout_s: float = 30.0
-    agent_require_tls: bool = True
-    max_limit: int = 1000
-    tells_compute: bool = False
+    automated_clean: bool
+    allow_deleting_available_nodes: bool
+    callback_timeout_s: float
+    deadline_scale: float
+    soft_power_off_timeout_s: float
+    soft_power_off_then_hard: bool
+    power_timeout_s: float
+    hardware_timeout_s: float
+    agent_require_tls: bool
+    max_limit: int
+    tells_compute: bool
     """Whether a compute service is told of nodes' power."""
 
 

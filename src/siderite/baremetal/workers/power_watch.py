@@ -11,7 +11,6 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from dataclasses import field
 
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.power import PowerState
@@ -52,11 +51,11 @@ _EARLY = 0.25
 class Rhythm:
     """How often, how many at once, how long for one, and what follows from failures."""
 
-    interval_s: float = 60.0
-    in_flight: int = 100
-    timeout_s: float = 15.0
-    limits: Limits = field(default_factory=Limits)
-    policy: Policy = Policy.HARDWARE
+    interval_s: float
+    in_flight: int
+    timeout_s: float
+    limits: Limits
+    policy: Policy
 
 
 class PowerWatch:

@@ -25,9 +25,9 @@ from siderite.core.transition import Door
 class Limits:
     """What a project may have; -1 is without limit."""
 
-    instances: int = 10
-    cores: int = 20
-    ram_mib: int = 51200
+    instances: int
+    cores: int
+    ram_mib: int
     metadata_items: int = 128
     key_pairs: int = 100
     server_groups: int = 10
@@ -38,27 +38,27 @@ class Limits:
 class Settings:
     """The options that decisions depend on."""
 
-    max_limit: int = 1000
-    deadline_scale: float = 1.0
+    max_limit: int
+    deadline_scale: float
+    cpu_allocation_ratio: float
+    ram_allocation_ratio: float
+    disk_allocation_ratio: float
+    shutdown_timeout_s: int
+    shutdown_retry_interval_s: int
+    shelved_offload_time_s: int
+    reclaim_interval_s: int
+    image_cache_keep_s: int
+    use_pending_state: bool
+    pending_timeout_s: float
+    wake_pending: bool
+    power_policy: str
+    console_token_ttl_s: float
+    networks: tuple[Network, ...]
+    limits: Limits
+    """Those of a project for which none were set."""
     host_patience_s: float = 60.0
     build_attempts: int = 3
-    cpu_allocation_ratio: float = 4.0
-    ram_allocation_ratio: float = 1.0
-    disk_allocation_ratio: float = 1.0
-    shutdown_timeout_s: int = 60
-    shutdown_retry_interval_s: int = 10
     soft_reboot_timeout_s: int = 120
-    shelved_offload_time_s: int = 0
-    reclaim_interval_s: int = 0
-    image_cache_keep_s: int = 0
-    use_pending_state: bool = False
-    pending_timeout_s: float = 0.0
-    wake_pending: bool = False
-    power_policy: str = "hardware"
-    console_token_ttl_s: float = 600.0
-    networks: tuple[Network, ...] = ()
-    limits: Limits = Limits()
-    """Those of a project for which none were set."""
 
 
 class Workers(Protocol):

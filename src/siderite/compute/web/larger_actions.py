@@ -349,9 +349,7 @@ async def open_console(service: "Service", request: Request, protocol: str, kind
     server = await find.server(service.ctx, request.params[0], request.who)
     if server.host is None:
         raise Conflict(f"Instance {server.uuid} is not ready")
-    url = None
-    if service.consoles is not None:
-        url = await service.consoles.open(server, protocol, kind, request.base)
+    url = await service.consoles.open(server, protocol, kind, request.base)
     if url is None:
         raise Invalid(f"Unavailable console type {kind}.")
     return url

@@ -66,7 +66,7 @@ class ComputeService:
         who: Authenticator,
         images: ImageSource,
         talk: Talk,
-        consoles: Consoles | None = None,
+        consoles: Consoles,
     ) -> None:
         self.ctx = ctx
         self.images = images

@@ -10,8 +10,8 @@ class Context:
     """The door, and the options that decisions depend on."""
 
     door: Door
-    max_limit: int = 1000
-    quota_gib: int = -1
+    max_limit: int
+    quota_gib: int
     """GiB of data that a project's images may have together; below 0 without limit."""
-    import_methods: tuple[str, ...] = ("glance-direct",)
+    import_methods: tuple[str, ...]
     """The ways by which an image may come by its data other than by an upload."""

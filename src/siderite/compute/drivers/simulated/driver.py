@@ -46,7 +46,7 @@ _LOG = (
 class _Simulated:
     """Every part of the contract, over the same guests."""
 
-    def __init__(self, guests: Guests, files: ImageFiles | None) -> None:
+    def __init__(self, guests: Guests, files: ImageFiles) -> None:
         self._guests = guests
         self._files = files
         self._disks: dict[str, tempfile.TemporaryDirectory[str]] = {}  # by the images they become
@@ -264,7 +264,7 @@ class _Simulated:
 
     async def snapshot(self, at: At, guest: Guest, image: str, token: str) -> Outcome:
         outcome = self._try(at, guest, "snapshot", token, lambda: None)
-        if not isinstance(outcome, Done) or self._files is None:
+        if not isinstance(outcome, Done):
             return outcome
         outcome = await self._files.store(image, self._disk(guest, image), "raw")
         if not isinstance(outcome, Wait):
@@ -325,7 +325,7 @@ def _unreachable(at: At) -> Wait:
     return Wait(f"host {at.host} does not answer", _UNREACHABLE_S)
 
 
-def simulated_driver(guests: Guests, files: ImageFiles | None = None) -> Driver:
+def simulated_driver(guests: Guests, files: ImageFiles) -> Driver:
     """The driver over these guests."""
     part = _Simulated(guests, files)
     return Driver(
