@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from siderite.cli import show
 from siderite.cli.cloud import Cloud
-from siderite.cli.cloud import Refused
+from siderite.cli.pairs import pairs
 
 _HOSTS = "/compute/v2.1/hosts"
 _VERSION = {"OpenStack-API-Version": "compute 2.900"}
@@ -30,7 +30,7 @@ def _ask(cloud: Cloud, method: str, path: str, body: Any = None) -> Any:
 def _add(cloud: Cloud, said: argparse.Namespace) -> int:
     host: dict[str, Any] = {"name": said.name, "uri": said.uri}
     if said.option:
-        host["options"] = dict(_option(text) for text in said.option)
+        host["options"] = pairs(said.option, "--option")
     if said.conductor_group:
         host["conductor_group"] = said.conductor_group
     return _told(_ask(cloud, "POST", _HOSTS, {"host": host})["host"])
@@ -68,13 +68,6 @@ def _remove(cloud: Cloud, said: argparse.Namespace) -> int:
     _ask(cloud, "DELETE", f"{_HOSTS}/{quote(said.name, safe='')}")
     print(f"{said.name} is removed.")
     return 0
-
-
-def _option(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise Refused(f"--option {text!r} must be NAME=VALUE.")
-    return name, value
 
 
 _COLUMNS: tuple[show.Column, ...] = (

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from siderite.cli import show
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
+from siderite.cli.pairs import pairs
 from siderite.cli.wait import Sight
 from siderite.cli.wait import until_over
 
@@ -154,22 +155,12 @@ def _sight(cloud: Cloud, path: str) -> Sight:
 
 def _record(said: argparse.Namespace, name: str, disk_format: str) -> dict[str, Any]:
     return {
-        **_properties(said.property),
+        **pairs(said.property, "--property"),
         "name": said.name or name,
         "disk_format": disk_format,
         "container_format": "bare",
         "visibility": "public" if said.public else "shared",
     }
-
-
-def _properties(given: list[str] | None) -> dict[str, str]:
-    found = {}
-    for text in given or ():
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise Refused(f"--property {text!r} must be NAME=VALUE.")
-        found[name] = value
-    return found
 
 
 def _format(file: BinaryIO) -> str:

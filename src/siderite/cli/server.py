@@ -11,6 +11,7 @@ from siderite.cli import show
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Missing
 from siderite.cli.cloud import Refused
+from siderite.cli.pairs import pairs
 from siderite.cli.wait import Sight
 from siderite.cli.wait import each
 from siderite.cli.wait import until_over
@@ -161,7 +162,7 @@ def _create(cloud: Cloud, said: argparse.Namespace) -> int:
         "flavorRef": flavor(cloud, said.flavor),
         "imageRef": image(cloud, said.image),
         "networks": "auto",
-        "metadata": dict(_property(text) for text in said.property or ()),
+        "metadata": pairs(said.property, "--property"),
     }
     if said.zone:
         body["availability_zone"] = said.zone
@@ -172,13 +173,6 @@ def _create(cloud: Cloud, said: argparse.Namespace) -> int:
         return str(made["server"]["id"])
 
     return _waited(cloud, said, *each(said.names, ask), ends=("ACTIVE",))
-
-
-def _property(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise Refused(f"--property {text!r} must be NAME=VALUE.")
-    return name, value
 
 
 def _act(cloud: Cloud, said: argparse.Namespace) -> int:

@@ -157,10 +157,16 @@ def check_state(server: Server, event: str, word: str) -> None:
     raise not_in_state(server, word)
 
 
+def check_host(server: Server) -> None:
+    """Refuse what takes a host if there is none."""
+    if server.host is None:
+        raise Conflict(f"Instance {server.uuid} is not ready")
+
+
 def check_place(ctx: Context, server: Server, kind: Kind) -> None:
     """Refuse what takes a host if there is none, or one that cannot do it."""
-    if kind.needs_host and server.host is None:
-        raise Conflict(f"Instance {server.uuid} is not ready")
+    if kind.needs_host:
+        check_host(server)
     card = ctx.cards.get(server.driver or "")
     if kind.ability is not None and card is not None and not card.can(kind.ability):
         raise Unsupported(

@@ -91,6 +91,14 @@ async def named(ctx: Context, name: str) -> Host | None:
     return found[0] if found else None
 
 
+async def known(ctx: Context, name: str) -> Host:
+    """The same, which must be there."""
+    host = await named(ctx, name)
+    if host is None:
+        raise NotFound(f"Compute host {name[:80]} could not be found.")
+    return host
+
+
 # Whose workers act on it
 
 _ITS_WORK = "machine IN (SELECT server FROM claims WHERE host = ?) OR machine LIKE ? ESCAPE '!'"
@@ -100,9 +108,7 @@ async def regroup(ctx: Context, name: str, group: str, *, cause: Cause) -> Host:
     """A host is another conductor group's from now on, and so is the work that waits for it."""
 
     async def decide(change: Change) -> Host:
-        host = await named(ctx, name)
-        if host is None:
-            raise NotFound(f"Compute host {name[:80]} could not be found.")
+        host = await known(ctx, name)
         if host.conductor_group == group:
             return host
         after = host.changed(change.now, {"conductor_group": group})
@@ -139,9 +145,7 @@ async def remove(ctx: Context, name: str) -> None:
     """Forget a host that carries nothing, nor is given anything at this moment."""
 
     async def decide(change: Change) -> None:
-        host = await named(ctx, name)
-        if host is None:
-            raise NotFound(f"Compute host {name[:80]} could not be found.")
+        host = await known(ctx, name)
         counts = (await ctx.door.store.fetch(_CARRIED, (name, name)))[0]
         nodes, carried = int(counts[0] or 0), int(counts[1] or 0)
         if carried:

@@ -9,7 +9,6 @@ from siderite.compute.usecases import listing
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
 from siderite.core import shape
-from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -101,16 +100,9 @@ async def add(service: "Service", request: Request) -> Response:
     return reply({"host": {**_shown(host, statuses), "problem": problem}}, 201)
 
 
-async def _host(service: "Service", request: Request) -> Host:
-    host = await hosts.named(service.ctx, request.params[0])
-    if host is None:
-        raise NotFound(f"Compute host {request.params[0][:80]} could not be found.")
-    return host
-
-
 async def show(service: "Service", request: Request) -> Response:
     """GET /v2.1/hosts/{name}"""
-    host = await _host(service, request)
+    host = await hosts.known(service.ctx, request.params[0])
     return reply({"host": _shown(host, await listing.host_statuses(service.ctx))})
 
 
@@ -126,7 +118,7 @@ async def change(service: "Service", request: Request) -> Response:
 
 async def check(service: "Service", request: Request) -> Response:
     """POST /v2.1/hosts/{name}/check"""
-    host = await _host(service, request)
+    host = await hosts.known(service.ctx, request.params[0])
     problem = await service.talk.check_host(host)
     statuses = await listing.host_statuses(service.ctx)
     return reply({"host": {**_shown(host, statuses), "problem": problem}})

@@ -326,8 +326,7 @@ async def console_output(service: "Service", request: Request, value: Any) -> Re
         request.version,
     )
     server = await find.server(service.ctx, request.params[0], request.who)
-    if server.host is None:
-        raise Conflict(f"Instance {server.uuid} is not ready")
+    acting.check_host(server)
     length = asked.get("length")
     text = await service.talk.console_log(server, None if length == -1 else length)
     return reply({"output": text})
@@ -347,8 +346,7 @@ def old_console(protocol: str) -> Callable[["Service", Request, Any], Awaitable[
 async def open_console(service: "Service", request: Request, protocol: str, kind: str) -> str:
     """The URL of a way to a server's console."""
     server = await find.server(service.ctx, request.params[0], request.who)
-    if server.host is None:
-        raise Conflict(f"Instance {server.uuid} is not ready")
+    acting.check_host(server)
     url = await service.consoles.open(server, protocol, kind, request.base)
     if url is None:
         raise Invalid(f"Unavailable console type {kind}.")
