@@ -371,5 +371,5 @@ def test_a_file_server_that_has_trouble_is_asked_again(tmp_path, status, passing
     with listening() as (server, url):
         server.answers = status, ""
         with pytest.raises(NoRamdisk, match=f"HTTP {status}") as why:
-            asyncio.run(ramdisks(tmp_path)._fetch(node(), f"{url}/kernel", tmp_path / "k"))
+            asyncio.run(ramdisks(tmp_path)._fetch(f"{url}/kernel", tmp_path / "k"))
     assert why.value.passing is passing

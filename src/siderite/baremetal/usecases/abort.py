@@ -79,11 +79,11 @@ async def abort(ctx: Context, change: Change, node: Node) -> Node:
     if held is not None and job is not None and step is not None:
         visible = held.kind in STEP_FIELDS
         if waits and visible and job.waiting and not step.abortable:
-            return _later(ctx, change, node, held, job)
-    return _now(ctx, change, node, held, job)
+            return _later(change, node, held, job)
+    return _now(ctx, change, node, job)
 
 
-def _later(ctx: Context, change: Change, node: Node, held: Work, job: Job) -> Node:
+def _later(change: Change, node: Node, held: Work, job: Job) -> Node:
     field = STEP_FIELDS[Family(held.kind)]
     after = node.changed(change.now, {field: {**getattr(node, field), "abort_after": True}})
     change.put(NODES.swap(node, after))
@@ -116,7 +116,7 @@ def without_password(node: Node) -> dict[str, Any]:
     return {"instance_info": kept}
 
 
-def _now(ctx: Context, change: Change, node: Node, held: Work | None, job: Job | None) -> Node:
+def _now(ctx: Context, change: Change, node: Node, job: Job | None) -> Node:
     step = job.current if job is not None and job.waiting else None
     doing = f" during step {step.interface}.{step.step}" if step is not None else ""
     what = node.provision_state

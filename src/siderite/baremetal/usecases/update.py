@@ -116,7 +116,7 @@ async def _decided(
     changes = {field: value for field, value in asked.items() if value != getattr(node, field)}
     if asked.get("maintenance") and node.fault == POWER_FAILURE:
         changes["fault"] = None  # the power watch no longer ends what a user sets
-    _check(ctx, node, changes, ask, who)
+    _check(node, changes, ask, who)
     changes = _consequences(ctx, node, changes, ask)
     if changes.get("chassis_uuid") is not None:
         await chassis.put_node_into(ctx, change, changes["chassis_uuid"])
@@ -149,7 +149,7 @@ async def _check_allocated(
     return {"allocation_uuid": None, **left}
 
 
-def _check(ctx: Context, node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
+def _check(node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
     state = node.provision_state
     harmless = set(changes) <= HARMLESS
     freed = ask.only_removes_instance and node.maintenance

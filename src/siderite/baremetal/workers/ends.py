@@ -106,14 +106,14 @@ async def finished(ctx: Context, run: Run, last: Done) -> Run | None:
             **judged,
             **memory,
             **progress.cleared_step(run.family, known),
-            **_memories(run.family, node, ctx.door.clock()),
+            **_memories(run.family, ctx.door.clock()),
         }
 
     await progress.moved(ctx, run, event, run.job, changes=fields)
     return None
 
 
-def _memories(family: Family, node: Node, now: float) -> dict[str, Any]:
+def _memories(family: Family, now: float) -> dict[str, Any]:
     """What the node remembers of work that went well."""
     if family is Family.INSPECT:
         return {"inspection_finished_at": iso(now)}

@@ -111,7 +111,7 @@ async def hurry(
             break
         hard = msgspec.structs.replace(job.shutdown or Shutdown(), timeout_s=0.0)
         why = "a hard shutdown was asked for meanwhile"
-        change.put(note(ctx, change, server, kind.action))
+        change.put(note(change, server, kind.action))
         job = msgspec.structs.replace(job, shutdown=hard).with_args(**wish.args)
         return apply(
             change, ctx.rules, server, Event.HURRY, kind=item.kind, reason=why, job=job_text(job),
@@ -222,7 +222,7 @@ def shutdown_of(ctx: Context, server: Server, wish: Ask) -> Shutdown | None:
     return Shutdown(timeout_s=timeout, interval_s=interval)
 
 
-def note(ctx: Context, change: Change, server: Server, action: str, event: str | None = None) -> Op:
+def note(change: Change, server: Server, action: str, event: str | None = None) -> Op:
     """An action that is over in its own commit, for the list of actions."""
     at = iso(change.now)
     events = [] if event is None else [ActionEvent(event, at, at, "Success", server.host)]

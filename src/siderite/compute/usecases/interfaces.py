@@ -76,7 +76,7 @@ async def attach(
             after = before.changed(change.now, {"ports": [*before.ports, port]})
             change.put(SERVERS.swap(before, after))
             change.put(rows.take_address(port, before.uuid))
-            change.put(acting.note(ctx, change, before, "attach_interface", _EVENT))
+            change.put(acting.note(change, before, "attach_interface", _EVENT))
             change.tell(facts.phase("interface_attach", "start", before))
             change.tell(facts.phase("interface_attach", "end", after))
             return after
@@ -136,7 +136,7 @@ async def detach(
         after = before.changed(change.now, {"ports": ports})
         change.put(SERVERS.swap(before, after))
         change.put(rows.give_address(port.network, port.address, before.uuid))
-        change.put(acting.note(ctx, change, before, "detach_interface", "compute_detach_interface"))
+        change.put(acting.note(change, before, "detach_interface", "compute_detach_interface"))
         change.tell(facts.phase("interface_detach", "start", before))
         change.tell(facts.phase("interface_detach", "end", after))
 

@@ -159,7 +159,7 @@ def _told(ctx: Context, change: Change, server: Server, item: Work, what: str) -
     job = job_of(item.job)
     action, event = _ACTIONS[what]
     why = "its end was asked for" if what == ABORT else "it was asked to end soon"
-    change.put(acting.note(ctx, change, server, action, event))
+    change.put(acting.note(change, server, action, event))
     after = apply(
         change, ctx.rules, server, Event.HURRY, kind=item.kind, reason=why,
         job=job_text(job.with_args(**{ASKED: what})), changes={"wait_reason": why},

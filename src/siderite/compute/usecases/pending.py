@@ -111,6 +111,6 @@ async def give_up_late(ctx: Context, uuid: str) -> None:
         fault = Fault(500, why, iso(change.now))
         changes = {"by": Actor(), "fault": fault}
         apply(change, ctx.rules, server, Event.RESET_ERROR, changes=changes)
-        change.put(acting.note(ctx, change, server, "resetState"))
+        change.put(acting.note(change, server, "resetState"))
 
     await ctx.door.attempt(Cause(), uuid, decide)

@@ -36,7 +36,7 @@ async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) 
         change.put(*quota.count_again(server))
         if server.counted is not None:
             change.put(quota.becomes(server, server.flavor))
-        change.put(acting.note(ctx, change, server, "resetState"))
+        change.put(acting.note(change, server, "resetState"))
         return await interrupting.give_up(ctx, change, server, for_action="resetState")
 
     return await ctx.door.attempt(cause, uuid, decide)

@@ -58,7 +58,7 @@ async def lock(
         )
         change.put(SERVERS.swap(before, after))
         name = "lock" if on else "unlock"
-        change.put(acting.note(ctx, change, before, name))
+        change.put(acting.note(change, before, name))
         change.tell(facts.said(name, after))
 
     await ctx.door.attempt(cause, uuid, decide)
@@ -70,6 +70,6 @@ async def noted(ctx: Context, uuid: str, action: str, *, who: Who, cause: Cause)
     async def decide(change: Change) -> None:
         server = await find.server(ctx, uuid, who)
         acting.check_lock(server, who)
-        change.put(acting.note(ctx, change, server, action))
+        change.put(acting.note(change, server, action))
 
     await ctx.door.attempt(cause, uuid, decide)

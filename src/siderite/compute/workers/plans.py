@@ -267,8 +267,8 @@ PLANS: dict[str, Plan] = {
     "revert_resize": moving.REVERT,
     "live_migrate": live.LIVE_MIGRATE,
     "evacuate": moving.EVACUATE,
-    "create_image": Plan((on_to_next(), asking(_snapshot)), end=_stored, fail=_not_stored),
-    "create_backup": Plan((on_to_next(), asking(_snapshot)), end=_backed_up, fail=_not_stored),
+    "create_image": Plan((on_to_next, asking(_snapshot)), end=_stored, fail=_not_stored),
+    "create_backup": Plan((on_to_next, asking(_snapshot)), end=_backed_up, fail=_not_stored),
     "shelve": Plan(
         (then_next(shut_down), _shelve_disk, building.destroy_everywhere),
         end=_shelved, fail=_not_shelved,

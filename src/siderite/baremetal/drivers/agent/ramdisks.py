@@ -109,7 +109,7 @@ class Ramdisks:
         if source.startswith(("http://", "https://")):
             return source
         folder = self._folder(at, secret)
-        await self._fetch(at, source, folder / "boot.iso")
+        await self._fetch(source, folder / "boot.iso")
         return self._address(self._settings.media_url, at, secret, "boot.iso")
 
     async def pair(self, at: Endpoint, secret: str, *, inspects: bool = False) -> dict[str, str]:
@@ -149,9 +149,9 @@ class Ramdisks:
             source = self._chosen(at, key, default)
             if not source:
                 raise NoRamdisk(self.lacks(at.driver_info, media=False) or f"{key} is missing")
-            await self._fetch(at, source, folder / name)
+            await self._fetch(source, folder / name)
 
-    async def _fetch(self, at: Endpoint, source: str, to: Path) -> None:
+    async def _fetch(self, source: str, to: Path) -> None:
         """Have the file at `to`, whole or not at all."""
         if await asyncio.to_thread(to.exists):
             return
