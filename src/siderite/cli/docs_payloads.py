@@ -35,7 +35,7 @@ def _of_servers() -> Iterator[Fact]:
     yield record_facts.keypair("create", shape.made_up(Keypair, bare=True))[1]
     yield record_facts.aggregate("create", shape.made_up(Aggregate, bare=True), 1)[1]
     yield record_facts.server_group("create", shape.made_up(ServerGroup, bare=True), [_ID])
-    yield record_facts.service("update", shape.made_up(Host, bare=True))
+    yield record_facts.service(shape.made_up(Host, bare=True))
 
 
 def page_of_payloads() -> str:

@@ -24,13 +24,12 @@ def full_cloud(cloud: Cloud, said: argparse.Namespace) -> None:
     """Room for two, three come: the third pays."""
     with _small_host(cloud):
         cheap = [
-            _boot(cloud, f"cheap-{number}", "m1.tiny", zone=_FULL, preemptible="true")
-            for number in (1, 2)
+            _boot(cloud, f"cheap-{number}", zone=_FULL, preemptible="true") for number in (1, 2)
         ]
         for ident in cheap:
             _until(cloud, ident, "ACTIVE")
         _tell("cheap-1 and cheap-2 are ACTIVE. They are preemptible, and their host is full.")
-        paying = _boot(cloud, "paying", "m1.tiny", zone=_FULL)
+        paying = _boot(cloud, "paying", zone=_FULL)
         state = _until(cloud, paying, "PENDING", "ERROR")
         if state["status"] != "PENDING":
             raise Refused(
@@ -47,7 +46,7 @@ def full_cloud(cloud: Cloud, said: argparse.Namespace) -> None:
 
 def lost_signal(cloud: Cloud, said: argparse.Namespace) -> None:
     """A signal that nobody hears, and one that somebody does."""
-    ident = _boot(cloud, "drowsy", "m1.tiny")
+    ident = _boot(cloud, "drowsy")
     scope = f"/simulated-hosts/v1/scripts/server:{ident}"
     try:
         cloud.ask("PUT", scope, {"ready_s": said.deaf_for, "shutdown_s": 0.5})
@@ -99,9 +98,9 @@ def _add(cloud: Cloud, aggregate: int) -> None:
     cloud.compute("POST", f"/os-aggregates/{aggregate}/action", body)
 
 
-def _boot(cloud: Cloud, name: str, flavor: str, *, zone: str = "", **metadata: str) -> str:
+def _boot(cloud: Cloud, name: str, *, zone: str = "", **metadata: str) -> str:
     body: dict[str, Any] = {
-        "name": name, "flavorRef": servers.flavor(cloud, flavor),
+        "name": name, "flavorRef": servers.flavor(cloud, "m1.tiny"),
         "imageRef": servers.image(cloud, "tiny"), "networks": "none", "metadata": metadata,
     }  # fmt: skip
     if zone:

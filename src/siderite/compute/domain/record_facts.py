@@ -82,8 +82,8 @@ def server_group(action: str, group: ServerGroup, members: Sequence[str]) -> Fac
     return _fact(f"server_group.{action}", kind, data, uuid=group.uuid, project=group.project_id)
 
 
-def service(action: str, host: Host) -> Fact:
-    """`service.create`, `service.update` or `service.delete`."""
+def service(host: Host) -> Fact:
+    """`service.update`: whether a host is enabled, forced down, and so on."""
     data = {
         "host": host.name,
         "binary": "nova-compute",
@@ -98,4 +98,4 @@ def service(action: str, host: Host) -> Fact:
         "uuid": host.uuid,
     }
     kind = ("ServiceStatusPayload", "1.1", "service")
-    return _fact(f"service.{action}", kind, data, uuid=host.uuid)
+    return _fact("service.update", kind, data, uuid=host.uuid)

@@ -113,7 +113,7 @@ async def regroup(ctx: Context, name: str, group: str, *, cause: Cause) -> Host:
             return host
         after = host.changed(change.now, {"conductor_group": group})
         change.put(HOSTS.swap(host, after))
-        change.tell(record_facts.service("update", after))
+        change.tell(record_facts.service(after))
         if host.conductor_group:
             left_there = "%@" + name.replace("_", "!_")
             change.work(

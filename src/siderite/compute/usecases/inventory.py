@@ -94,7 +94,7 @@ async def change(ctx: Context, uuid: str, changes: Mapping[str, Any], *, cause: 
             raise NotFound(f"Service {uuid} not found.")
         after = before.changed(change.now, changes)
         change.put(HOSTS.swap(before, after))
-        change.tell(facts.service("update", after))
+        change.tell(facts.service(after))
 
     await ctx.door.attempt(cause, "host:" + uuid, decide)
     return await service(ctx, uuid)
