@@ -10,7 +10,6 @@ from siderite.compute.domain.network import DEFAULT_GROUP
 from siderite.compute.domain.network import is_group
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import delete
-from siderite.compute.usecases import find
 from siderite.compute.usecases import interrupting
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import resetting
@@ -164,7 +163,7 @@ def _security_group(*, add: bool) -> Does:
 
     async def does(service: "Service", request: Request, value: Any) -> Response:
         asked = forms.take(value, "securityGroup", action_keys.SECURITY_GROUP, request.version)
-        server = await find.server(service.ctx, request.params[0], request.who)
+        server = await service.server(request)
         acting.check_lock(server, request.who)
         if not is_group(server.project_id, asked["name"]):
             raise NotFound(

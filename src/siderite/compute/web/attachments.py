@@ -9,8 +9,6 @@ from siderite.compute.domain.network import DEFAULT_GROUP
 from siderite.compute.domain.network import Network
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.network import group_id
-from siderite.compute.domain.server import Server
-from siderite.compute.usecases import find
 from siderite.compute.usecases import interfaces
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
 _TAG = 70
-
-
-async def _server(service: "Service", request: Request) -> Server:
-    return await find.server(service.ctx, request.params[0], request.who)
 
 
 # Interfaces
@@ -65,14 +59,14 @@ def _form() -> shape.Json:
 
 async def interface_list(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/os-interface"""
-    server = await _server(service, request)
+    server = await service.server(request)
     shown = [_shown(service, port, request.version) for port in server.ports]
     return reply({"interfaceAttachments": shown})
 
 
 async def interface(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/os-interface/{port}"""
-    server = await _server(service, request)
+    server = await service.server(request)
     port = interfaces.port_of(server, request.params[1])
     return reply({"interfaceAttachment": _shown(service, port, request.version)})
 
@@ -134,13 +128,13 @@ async def detach_interface(service: "Service", request: Request) -> Response:
 
 async def volumes(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/os-volume_attachments"""
-    await _server(service, request)
+    await service.server(request)
     return reply({"volumeAttachments": []})
 
 
 async def no_volume(service: "Service", request: Request) -> Response:
     """GET, PUT, DELETE /v2.1/servers/{id}/os-volume_attachments/{volume}"""
-    server = await _server(service, request)
+    server = await service.server(request)
     raise NotFound(
         f"Volume {request.params[1][:80]} is not attached to instance {server.uuid}: there is no"
         " volume service here."
@@ -149,7 +143,7 @@ async def no_volume(service: "Service", request: Request) -> Response:
 
 async def attach_volume(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers/{id}/os-volume_attachments"""
-    await _server(service, request)
+    await service.server(request)
     keys = {"volumeAttachment": Key(forms.anything, required=True)}
     forms.take(await forms.document(request), "body", keys, request.version)
     raise NotFound("Volume could not be found: there is no volume service here.")
@@ -160,19 +154,19 @@ async def attach_volume(service: "Service", request: Request) -> Response:
 
 async def password(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/os-server-password"""
-    await _server(service, request)
+    await service.server(request)
     return reply({"password": ""})
 
 
 async def clear_password(service: "Service", request: Request) -> Response:
     """DELETE /v2.1/servers/{id}/os-server-password"""
-    await _server(service, request)
+    await service.server(request)
     return Response(status=204)
 
 
 async def security_groups(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/os-security-groups"""
-    server = await _server(service, request)
+    server = await service.server(request)
     groups = [_group(server.project_id)] if server.ports else []
     return reply({"security_groups": groups})
 
@@ -203,7 +197,7 @@ def _group(project: str) -> dict[str, Any]:
 
 async def topology(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/topology"""
-    await _server(service, request)
+    await service.server(request)
     return reply({"nodes": [], "pagesize_kb": None})
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from siderite.compute.domain.usage import NicUsage
 from siderite.compute.domain.usage import Usage
-from siderite.compute.usecases import find
 from siderite.compute.usecases.acting import check_place
 from siderite.compute.usecases.kinds import Kind
 from siderite.core import shape
@@ -24,7 +23,7 @@ _WORDS = ("octets", "packets", "errors", "drop")
 
 async def show(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/diagnostics"""
-    server = await find.server(service.ctx, request.params[0], request.who)
+    server = await service.server(request)
     check_place(service.ctx, server, _COUNTED)
     used = await service.talk.diagnostics(server)
     if request.version < _STANDARD:

@@ -13,7 +13,6 @@ from siderite.compute.domain.image import usable
 from siderite.compute.domain.server import Server
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import create
-from siderite.compute.usecases import find
 from siderite.compute.usecases import rebuilding
 from siderite.compute.usecases import resizing
 from siderite.compute.usecases import update
@@ -167,7 +166,7 @@ async def evacuate(service: "Service", request: Request, value: Any) -> Response
     asked = forms.take({} if value is None else value, "evacuate", action_keys.EVACUATE, version)
     host = asked.get("host")
     await resizing.check_host(service.ctx, host, missing=NotFound)
-    server = await find.server(service.ctx, request.params[0], request.who)
+    server = await service.server(request)
     await resizing.check_is_down(service.ctx, server)
     if host is not None and host == server.host:
         raise Invalid("The target host can't be the same one.")
@@ -199,7 +198,7 @@ async def _snapshot(
     ctx = service.ctx
     if len(asked.get("metadata", {})) > _IMAGE_METADATA:
         raise Invalid(f"An image has at most {_IMAGE_METADATA} items of metadata; give fewer.")
-    server = await find.server(ctx, request.params[0], request.who)
+    server = await service.server(request)
     acting.check_state(server, kind, KINDS[kind].action)
     acting.check_place(ctx, server, KINDS[kind])
     base = {} if server.image is None else server.image.properties
@@ -245,7 +244,7 @@ async def shelve(service: "Service", request: Request, value: Any) -> Response:
     """shelve"""
     is_hard = shutdown_type.of_any(value, request.version)
     ctx = service.ctx
-    server = await find.server(ctx, request.params[0], request.who)
+    server = await service.server(request)
     acting.check_lock(server, request.who)
     hurried = Ask("shelve", is_hard=is_hard, check=lambda now: _must_hurry(now, hurried))
     if acting.hurries(server, hurried):
@@ -303,7 +302,7 @@ async def crash_dump(service: "Service", request: Request, value: Any) -> Respon
     """trigger_crash_dump"""
     if value is not None:
         raise forms.wrong("trigger_crash_dump", value, "it must be null")
-    server = await find.server(service.ctx, request.params[0], request.who)
+    server = await service.server(request)
     acting.check_lock(server, request.who)
     if server.task_state is not None:
         raise acting.busy(server, "trigger_crash_dump")
@@ -325,7 +324,7 @@ async def console_output(service: "Service", request: Request, value: Any) -> Re
         action_keys.CONSOLE_OUTPUT,
         request.version,
     )
-    server = await find.server(service.ctx, request.params[0], request.who)
+    server = await service.server(request)
     acting.check_host(server)
     length = asked.get("length")
     text = await service.talk.console_log(server, None if length == -1 else length)
@@ -345,7 +344,7 @@ def old_console(protocol: str) -> Callable[["Service", Request, Any], Awaitable[
 
 async def open_console(service: "Service", request: Request, protocol: str, kind: str) -> str:
     """The URL of a way to a server's console."""
-    server = await find.server(service.ctx, request.params[0], request.who)
+    server = await service.server(request)
     acting.check_host(server)
     url = await service.consoles.open(server, protocol, kind, request.base)
     if url is None:

@@ -5,7 +5,6 @@ from typing import Any
 
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.talk import MigrationProgress
-from siderite.compute.usecases import find
 from siderite.compute.usecases import migrations
 from siderite.compute.web import checks
 from siderite.compute.web import forms
@@ -146,7 +145,7 @@ async def _progress(service: "Service", server: Server) -> MigrationProgress | N
 
 async def of_server(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/migrations: live ones under way"""
-    server = await find.server(service.ctx, request.params[0], request.who)
+    server = await service.server(request)
     rows = await migrations.page(
         service.ctx, "server = ? AND kind = 'live-migration' AND status IN (?, ?, ?, ?, ?)",
         [server.uuid, *_RUNNING], limit=service.ctx.settings.max_limit,
@@ -157,7 +156,7 @@ async def of_server(service: "Service", request: Request) -> Response:
 
 async def one_of_server(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/migrations/{migration}"""
-    server = await find.server(service.ctx, request.params[0], request.who)
+    server = await service.server(request)
     ident = request.params[1]
     row = await migrations.of_server(service.ctx, server, _ident(ident))
     if row is None or _field(row, "status") not in _RUNNING:

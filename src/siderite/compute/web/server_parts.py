@@ -8,7 +8,6 @@ from siderite.compute.domain import wire
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases import acting
-from siderite.compute.usecases import find
 from siderite.compute.usecases import quota
 from siderite.compute.usecases import update
 from siderite.compute.usecases.quotas import limits_of
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
 _MOST_TAGS = 50
 _TAGS = 26
 _WRITABLE = (V.ACTIVE, V.PAUSED, V.SUSPENDED, V.STOPPED)
-
-
-async def _server(service: "Service", request: Request) -> Server:
-    return await find.server(service.ctx, request.params[0], request.who)
 
 
 def _writable(server: Server) -> None:
@@ -78,7 +73,7 @@ def tags_form() -> shape.Json:
 
 async def metadata(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/metadata"""
-    return reply({"metadata": (await _server(service, request)).metadata})
+    return reply({"metadata": (await service.server(request)).metadata})
 
 
 async def _asked(request: Request) -> dict[str, str]:
@@ -104,7 +99,7 @@ def _no_item(key: str) -> NotFound:
 
 async def meta(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/metadata/{key}"""
-    found, key = (await _server(service, request)).metadata, request.params[1]
+    found, key = (await service.server(request)).metadata, request.params[1]
     if key not in found:
         raise _no_item(key)
     return reply({"meta": {key: found[key]}})
@@ -144,7 +139,7 @@ async def _set_tags(service: "Service", request: Request, changed: Any) -> Serve
 
 async def tags(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/tags"""
-    return reply({"tags": (await _server(service, request)).tags})
+    return reply({"tags": (await service.server(request)).tags})
 
 
 async def put_tags(service: "Service", request: Request) -> Response:
@@ -166,7 +161,7 @@ def _no_tag(uuid: str, tag: str) -> NotFound:
 
 async def tag(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/tags/{tag}"""
-    server, name = await _server(service, request), request.params[1]
+    server, name = await service.server(request), request.params[1]
     if name not in server.tags:
         raise _no_tag(server.uuid, name)
     return Response(status=204)
@@ -175,7 +170,7 @@ async def tag(service: "Service", request: Request) -> Response:
 async def put_tag(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}/tags/{tag}"""
     name = forms.tag("tag", request.params[1])
-    if name in (await _server(service, request)).tags:
+    if name in (await service.server(request)).tags:
         return Response(status=204)
 
     def added(old: list[str]) -> list[str]:
@@ -216,12 +211,12 @@ def addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
 
 async def ips(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/ips"""
-    return reply({"addresses": addresses(await _server(service, request))})
+    return reply({"addresses": addresses(await service.server(request))})
 
 
 async def ips_of(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/ips/{label}"""
-    found, label = addresses(await _server(service, request)), request.params[1]
+    found, label = addresses(await service.server(request)), request.params[1]
     if label not in found:
         raise NotFound("Instance is not a member of specified network")
     return reply({label: found[label]})

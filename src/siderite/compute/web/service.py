@@ -7,9 +7,11 @@ from typing import Any
 
 from siderite.compute.domain.discreet import discreet
 from siderite.compute.domain.image import ImageSource
+from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.domain.talk import Consoles
 from siderite.compute.domain.talk import Talk
+from siderite.compute.usecases import find
 from siderite.compute.usecases import listing
 from siderite.compute.usecases.context import Context
 from siderite.compute.web import policy
@@ -92,6 +94,10 @@ class ComputeService:
     def base(self, request: Request) -> str:
         """The URL that the API is at."""
         return request.base + "/compute/"
+
+    async def server(self, request: Request) -> Server:
+        """The server that a request's path names, as its caller may see it."""
+        return await find.server(self.ctx, request.params[0], request.who)
 
     def cause(self, request: Request) -> Cause:
         """The request as the cause of what follows from it."""
