@@ -46,10 +46,6 @@ class Block:
     x: float = 0.0
 
     @property
-    def boxes(self) -> list[Box]:
-        return [] if self.head is None else [self.head, *self.slots.values()]
-
-    @property
     def gaps(self) -> range:
         return range(min(self.first, self.gap), max(self.last, self.gap + 1))
 

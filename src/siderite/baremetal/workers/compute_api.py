@@ -46,10 +46,9 @@ class NotNow(Exception):
 class ComputeApi:
     """One compute service at an address. httpx is imported when there is something to tell."""
 
-    def __init__(self, endpoint: str, tokens: Tokens, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, endpoint: str, tokens: Tokens) -> None:
         self._url = endpoint.rstrip("/") + "/os-server-external-events"
         self._tokens = tokens
-        self._timeout_s = timeout_s
         self._http: httpx.AsyncClient | None = None
 
     async def tell(self, update: Update) -> Answer:
@@ -64,7 +63,7 @@ class ComputeApi:
                 headers=await self._headers(update),
             )
         except httpx.TimeoutException:
-            raise NotNow(f"{self._url} did not answer within {self._timeout_s:g} s") from None
+            raise NotNow(f"{self._url} did not answer within {TIMEOUT_S:g} s") from None
         except httpx.HTTPError as why:
             raise NotNow(f"{self._url} cannot be reached: {why}") from why
         if reply.status_code < _OK:
@@ -89,7 +88,7 @@ class ComputeApi:
         import httpx  # noqa: PLC0415
 
         if self._http is None:
-            self._http = httpx.AsyncClient(timeout=self._timeout_s, trust_env=False)
+            self._http = httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False)
         return self._http
 
     async def _headers(self, update: Update) -> dict[str, str]:

@@ -35,10 +35,9 @@ class Refused(Exception):
 class BaremetalApi:
     """One API at an address."""
 
-    def __init__(self, endpoint: str, tokens: Tokens, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, endpoint: str, tokens: Tokens) -> None:
         self.endpoint = endpoint.rstrip("/")
         self._tokens = tokens
-        self._timeout_s = timeout_s
         self._http: httpx.AsyncClient | None = None
 
     async def node(self, ident: str) -> dict[str, Any] | None:
@@ -85,7 +84,7 @@ class BaremetalApi:
         import httpx  # noqa: PLC0415 - only clouds with bare metal servers need it
 
         if self._http is None:
-            self._http = httpx.AsyncClient(timeout=self._timeout_s, trust_env=False)
+            self._http = httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False)
         try:
             token = await self._tokens.get()
             headers = {"X-OpenStack-Ironic-API-Version": VERSION}

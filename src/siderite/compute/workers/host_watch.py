@@ -24,10 +24,9 @@ _SOON_S = 5.0
 class HostWatch:
     """One round asks all hosts, or those of a conductor group, at once, so many at a time."""
 
-    def __init__(self, hands: Hands, group: str | None = None, *, every_s: float = EVERY_S) -> None:
+    def __init__(self, hands: Hands, group: str | None = None) -> None:
         self._hands = hands
         self._group = group
-        self._every_s = every_s
         self._again = asyncio.Event()
         self._known: dict[str, tuple[float, list[Offer]]] = {}
         """What hosts offered when they were last heard of, by their UUID: written down only when it
@@ -48,7 +47,7 @@ class HostWatch:
             except Exception as why:
                 log.error("cannot look at hosts", error=repr(why))
             try:
-                async with asyncio.timeout(self._every_s):
+                async with asyncio.timeout(EVERY_S):
                     await self._again.wait()
             except TimeoutError:
                 continue

@@ -28,6 +28,8 @@ SETTLE_S = 1.0
 """Between a host's word and our look: a guest that reboots is off for a moment."""
 FORGET_S = 15.0
 """For so long a guest is looked at after its host's last word."""
+_NEW_HOSTS_S = 10.0
+"""How often hosts that came or went are looked for."""
 
 
 class PowerSync:
@@ -100,10 +102,9 @@ def _differs(one: Recorded, seen: Power) -> bool:
 class Lifecycle:
     """Listens to hosts that tell of their guests, those that `sync` looks at: one task per host."""
 
-    def __init__(self, hands: Hands, sync: PowerSync, *, every_s: float = 10.0) -> None:
+    def __init__(self, hands: Hands, sync: PowerSync) -> None:
         self._hands = hands
         self._sync = sync
-        self._every_s = every_s
         self._listening: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -111,7 +112,7 @@ class Lifecycle:
         try:
             while True:
                 await self._listen_to_all()
-                await asyncio.sleep(self._every_s)
+                await asyncio.sleep(_NEW_HOSTS_S)
         finally:
             for task in self._listening.values():
                 task.cancel()
