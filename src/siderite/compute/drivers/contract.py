@@ -215,7 +215,7 @@ class Resize(Protocol):
         ...
 
     async def confirm(self, at: At, guest: Guest, token: str) -> Outcome:
-        """Delete what was kept on the source."""
+        """Delete what was kept on the source; `guest` as it is from now on."""
         ...
 
     async def revert(self, at: At, guest: Guest, leaving: At, token: str) -> Outcome:

@@ -95,11 +95,12 @@ class LeftWork:
             return Done()
         if source.driver.resize is None:
             return missing("resize")
+        is_confirmed = left.how == "confirm"
         guest = guest_of(
-            self._hands, server, flavor=move.old_flavor, node=move.source_node,
-            is_running=server.vm_state == V.ACTIVE,
+            self._hands, server, node=move.source_node, is_running=server.vm_state == V.ACTIVE,
+            flavor=move.new_flavor if is_confirmed else move.old_flavor,
         )  # fmt: skip
-        if left.how == "confirm":
+        if is_confirmed:
             return await source.driver.resize.confirm(source.at, guest, token)
         other = await place_of(self._hands, left.host)
         leaving_at = source.at if isinstance(other, Failed) else other.at

@@ -186,7 +186,7 @@ async def _confirm(hands: Hands, run: Run) -> Told:
         return Report()  # a host that was removed keeps nothing of ours
     if source.driver.resize is None:
         return missing("resize")
-    guest = guest_of(hands, run.server, flavor=move.old_flavor, node=move.source_node)
+    guest = guest_of(hands, run.server, flavor=move.new_flavor, node=move.source_node)
     outcome = await source.driver.resize.confirm(source.at, guest, run.job.token)
     return Report() if isinstance(outcome, Done) else outcome
 

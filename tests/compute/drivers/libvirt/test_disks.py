@@ -118,7 +118,9 @@ def test_a_resize_gives_the_disks_of_the_new_flavor_and_a_revert_takes_them(
         world.done(world.driver.power.off, at, old)
         world.done(resize.prepare, at, old, at)
         world.done(resize.finish, at, larger, at)
-        world.done(resize.confirm, at, old)
+        assert (_pool(lab) / f"{uuid}.swap.qcow2").exists() == (larger is new), "for the way back"
+        world.done(resize.confirm, at, larger)
+        assert not (_pool(lab) / f"{uuid}.swap.qcow2").exists()
     domain = lab.connection().lookupByUUIDString(uuid)
     assert domain.blockInfo("vdb")[0] == 2 << 30
     world.done(world.driver.life.destroy, at, old)

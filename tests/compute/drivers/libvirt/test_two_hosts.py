@@ -108,6 +108,54 @@ def test_a_cold_migration_is_confirmed_and_leaves_the_source_empty(
     world.done(world.driver.life.destroy, to, guest)
 
 
+def test_a_resize_to_another_host_leaves_no_disk_that_the_new_flavor_lacks(
+    lab: LabHost, far: LabHost, at: At, to: At, world: World
+) -> None:
+    resize: Any = world.driver.resize
+    old = world.spawn(at, swap_mib=16, ephemeral_gib=1)
+    new = replace(old, swap_mib=0)
+    world.done(world.driver.power.off, at, old)
+    world.done(resize.prepare, at, old, to)
+    world.done(resize.finish, to, new, at)
+    assert _further(far.folder / "lib" / "siderite", old.uuid) == ["ephemeral"]
+    assert _further(lab.folder / "lib" / "siderite", old.uuid) == ["ephemeral", "swap"]
+    world.done(resize.confirm, at, new)
+    assert _files(lab, old.uuid) == []
+    world.done(world.driver.life.destroy, to, new)
+
+
+def test_a_resize_on_storage_that_both_hosts_share_has_its_way_back(
+    far: LabHost, at: At, to: At, world: World, tmp_path: Path
+) -> None:
+    """The guest writes to a disk of its own there, though that host did not see it being made."""
+    resize: Any = world.driver.resize
+    shared = {"pool": "shared", "pool_path": str(tmp_path / "pool")}
+    here, there = (replace(one, options={**one.options, **shared}) for one in (at, to))
+    old = world.spawn(here, swap_mib=16)
+    new = replace(old, swap_mib=0, ephemeral_gib=1)
+    assert world.state(there, old) is None
+    for last, left in (("revert", ["swap"]), ("confirm", ["ephemeral"])):
+        world.done(world.driver.power.off, here, old)
+        world.done(resize.prepare, here, old, there)
+        world.done(resize.finish, there, new, here)
+        domain = far.connection().lookupByUUIDString(old.uuid)
+        assert f"{old.uuid}.disk-2.qcow2" in domain.XMLDesc()
+        assert _further(tmp_path / "pool", old.uuid) == ["ephemeral", "swap"]
+        if last == "revert":
+            world.done(resize.revert, here, old, there)
+        else:
+            world.done(resize.confirm, here, new)
+        assert _further(tmp_path / "pool", old.uuid) == left
+    world.done(world.driver.life.destroy, there, new)
+    assert list((tmp_path / "pool").glob(f"{old.uuid}*")) == []
+
+
+def _further(pool: Path, uuid: str) -> list[str]:
+    """The disks beside the first."""
+    found = (path.name.split(".")[1] for path in pool.glob(f"{uuid}*.qcow2"))
+    return sorted(what for what in found if not what.startswith("disk"))
+
+
 def test_a_guest_migrates_live_with_its_disk(
     lab: LabHost, far: LabHost, at: At, to: At, world: World
 ) -> None:

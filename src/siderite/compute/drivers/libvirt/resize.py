@@ -134,19 +134,30 @@ def _move(connection: Any, road: Road, guest: Guest, run: Run) -> None:
 
 
 def _finish(connection: Any, host: Host, guest: Guest, token: str) -> None:
+    pool = Pool(connection, host.options)
+    pool.refresh()  # on shared storage the other host has just put files there
     known = current(connection, host, guest)
     domain = domains.find(connection, guest.uuid)
+    back = names.way_back_of(guest.uuid, _own(pool, guest))
     if domain is None or known.token != token:
-        pool = Pool(connection, host.options)
-        back = names.way_back_of(guest.uuid, _own(pool, guest))
         here = known.disk if back is None else back + 1
         pool.grow(names.disk(guest.uuid, here), guest.disk_gib * domains.GIB)
         for name, size in domains.further_disks(guest).items():
             pool.create_disk(name, size)
             pool.grow(name, size)
         domain = domains.define(connection, host, guest, replace(known, token=token, disk=here))
+    if back is None:  # these are copies; else the way back needs them
+        _drop(pool, guest)
     if guest.is_running:
         domains.start(domain)
+
+
+def _drop(pool: Pool, guest: Guest) -> None:
+    """Delete the further disks that the flavor does not have."""
+    for what in names.FURTHER:
+        name = names.further_disk(guest.uuid, what)
+        if name not in domains.further_disks(guest):
+            pool.delete(name)
 
 
 def _confirm(connection: Any, host: Host, guest: Guest) -> None:
@@ -159,14 +170,16 @@ def _confirm(connection: Any, host: Host, guest: Guest) -> None:
         return
     back = names.way_back_of(guest.uuid, volumes)
     if back is not None:
+        _drop(pool, guest)
         pool.delete(names.way_back(guest.uuid, back))
 
 
 def _revert(connection: Any, host: Host, guest: Guest, token: str) -> None:
     pool = Pool(connection, host.options)
+    pool.refresh()  # on shared storage the other host may have put files there
     volumes = _own(pool, guest)
     back = names.way_back_of(guest.uuid, volumes)
-    known, own = current(connection, host, guest), domains.further_disks(guest)
+    known = current(connection, host, guest)
     domain = domains.find(connection, guest.uuid)
     if domain is None or back not in (None, known.disk):
         if domain is not None:
@@ -174,10 +187,10 @@ def _revert(connection: Any, host: Host, guest: Guest, token: str) -> None:
         marked = replace(known, token=token, disk=back or known.disk)
         domain = domains.define(connection, host, guest, marked)
     if back is not None:
-        further = {names.further_disk(guest.uuid, what) for what in names.FURTHER}
         for name in volumes:
-            if names.generation_of(name) > back or name in further - set(own):
+            if names.generation_of(name) > back:
                 pool.delete(name)
+        _drop(pool, guest)
         pool.delete(names.way_back(guest.uuid, back))
     pool.delete(names.moved(guest.uuid))
     if guest.is_running:
