@@ -17,6 +17,7 @@ from typing import Any
 
 from siderite.compute.domain.power import Power
 from siderite.compute.usecases import power_truth
+from siderite.compute.usecases.power_truth import Reading
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 
@@ -127,7 +128,7 @@ class Race:
         version, *_ = await self._row()
         seen = self._power()
         await asyncio.sleep(self._rng.random() * 0.05)
-        await power_truth.found(self._context, self._uuid, version, seen)
+        await power_truth.found(self._context, self._uuid, version, Reading(seen))
 
     async def _hand(self) -> None:
         """Somebody at the machine; the other service tells of it, in the order it happened."""
@@ -152,7 +153,9 @@ class Race:
             while True:
                 version, _, task, _ = await self._row()
                 if task is None:
-                    await power_truth.found(self._context, self._uuid, version, self._power())
+                    await power_truth.found(
+                        self._context, self._uuid, version, Reading(self._power())
+                    )
                     after, _, task, _ = await self._row()
                     if task is None and after == version:
                         return

@@ -14,6 +14,7 @@ from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.power_truth import Verdict
 from siderite.compute.usecases import power_truth
+from siderite.compute.usecases.power_truth import Reading
 from tests.compute.cloud import Cloud
 from tests.crash.power_race import race
 
@@ -287,7 +288,7 @@ def test_a_power_that_cannot_be_read_changes_nothing(lite: Cloud) -> None:
     uuid = lite.boot()
     before = lite.app.run(_version(lite, uuid))
     context = lite.app.app.program.compute.context
-    verdict = lite.app.run(power_truth.found(context, uuid, before, Power.NOSTATE))
+    verdict = lite.app.run(power_truth.found(context, uuid, before, Reading(Power.NOSTATE)))
     assert verdict is Verdict.NOTHING
     assert lite.app.run(_version(lite, uuid)) == before
 
@@ -317,7 +318,7 @@ def test_sync_event_and_requests_in_any_order_leave_the_last_truth(both: Cloud) 
 
         async def late() -> None:
             await asyncio.sleep(rng.random() * 0.015)  # before, during or after the event
-            await power_truth.found(context, uuid, version, seen)
+            await power_truth.found(context, uuid, version, Reading(seen))
 
         await asyncio.gather(told, late())  # … and the reading arrives
         state = await context.door.store.fetch(

@@ -112,6 +112,39 @@ def test_what_happens_to_a_guest_from_outside_is_noticed(cloud: RealCloud) -> No
     cloud.delete(gone)
 
 
+def test_a_guest_that_somebody_undefined_is_off_and_comes_again_with_the_next_start(
+    cloud: RealCloud,
+) -> None:
+    server = cloud.boot()
+    cloud.wait_for_words(server, "armed")
+    _undefine(cloud, server)
+    cloud.api.until(server, "SHUTOFF")
+    told = cloud.api.actions(server)[0]
+    assert (told["action"], told["events"][0]["details"]) == (
+        "stop", "its machine was found gone from its host",
+    )  # fmt: skip
+    cloud.do(server, "os-start", then="ACTIVE")
+    cloud.wait_for_words(server, "armed", times=2)
+    cloud.delete(server)
+
+
+def test_a_guest_that_somebody_undefined_is_put_back_where_the_record_is_right(
+    cloud: RealCloud,
+) -> None:
+    server = cloud.boot(metadata={"power_policy": "record"})
+    cloud.wait_for_words(server, "armed")
+    _undefine(cloud, server)
+    cloud.wait_for_words(server, "armed", times=2)
+    assert cloud.api.settled(server)["status"] == "ACTIVE"
+    cloud.delete(server)
+
+
+def _undefine(cloud: RealCloud, server: str) -> None:
+    domain: Any = cloud.domain(server)
+    domain.destroy()
+    domain.undefine()
+
+
 def shut_down(cloud: RealCloud, server: str) -> str:
     """How the shutdown of the last action went."""
     return str(cloud.api.actions(server)[0]["events"][-1]["details"])

@@ -4,12 +4,16 @@ import pytest
 
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
+from siderite.compute.domain.power_truth import Verdict
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.simulated import driver
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import due
+from siderite.compute.usecases import power_truth
+from siderite.compute.usecases.power_truth import Reading
 from tests.compute.cloud import Cloud
 from tests.compute.workers.moves import CLAIMS
 from tests.compute.workers.moves import LEFT
@@ -114,6 +118,47 @@ def test_a_live_migration_that_fails_leaves_the_server_in_one_place(
     (where,) = lite.guests.where(uuid)
     assert (where == home) is not has_arrived
     in_one_place(lite, uuid, where)
+
+
+def test_a_guest_that_is_gone_counts_as_off_only_where_no_move_is_open(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have arrived at the other end, though its migration failed."""
+    uuid = lite.boot()
+
+    async def fails(_: object, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        return Failed("the connection broke")
+
+    async def aborts(_: object, at: At, guest: Guest, to: At, token: str) -> Outcome:
+        return Wait("the other host is away", 3600.0)
+
+    async def unknown(_: object, at: At, guest: Guest) -> Power:
+        return Power.NOSTATE
+
+    for name, deed in (("live_migrate", fails), ("abort", aborts), ("state", unknown)):
+        monkeypatch.setattr(driver._Simulated, name, deed)
+    wish = {"host": None, "block_migration": "auto"}
+    assert lite.act(uuid, "os-migrateLive", wish).status == 202
+    assert "the connection broke" in str(lite.settled(uuid)["fault"])
+    assert _gone(lite, uuid) is Verdict.NOTHING
+    assert lite.show(uuid)["status"] == "ACTIVE"
+    other = lite.boot()
+    assert _gone(lite, other) is Verdict.POWERED_OFF
+    assert lite.show(other)["status"] == "SHUTOFF"
+
+
+def _gone(cloud: Cloud, uuid: str) -> Verdict:
+    """Its host says that it has no such guest."""
+    program = cloud.app.app.program
+
+    async def look() -> Verdict:
+        ((version,),) = await program.store.fetch(
+            "SELECT version FROM servers WHERE uuid = ?", (uuid,)
+        )
+        gone = Reading(Power.SHUTDOWN, is_gone=True)
+        return await power_truth.found(program.compute.context, uuid, version, gone)
+
+    return cloud.app.run(look())
 
 
 def test_what_is_asked_after_a_reset_waits_until_the_move_is_settled(lite: Cloud) -> None:

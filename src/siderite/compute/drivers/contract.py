@@ -343,6 +343,8 @@ class Driver:
     cache: Cache | None = None
     watch: Watch | None = None
     close: Callable[[], None] | None = None
+    knows_all: bool = False
+    """Whether a guest that is missing from a host's `states` is certainly not there."""
 
 
 Drivers = Mapping[str, Driver]

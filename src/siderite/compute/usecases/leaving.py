@@ -103,12 +103,24 @@ async def check(ctx: Context, server: Server) -> None:
     """`NotYet` while the end of an earlier move is not settled: where the guest is, and which of
     its disks counts, is only known then. For the first step of those that wait for it.
     """
-    for item in await work.of_machine(ctx.door.store, server.uuid):
-        if item.kind == KIND and msgspec.json.decode(item.job, type=Left).how != "leave":
-            raise NotYet(f"an earlier move is not settled: {item.reason}")
+    reason = await _open(ctx, server)
+    if reason is not None:
+        raise NotYet(f"an earlier move is not settled: {reason}")
     now = await SERVERS.get(ctx.door.store, server.uuid)
     if now is not None and now.version != server.version:
         raise NotYet("an earlier move was settled just now")
+
+
+async def is_open(ctx: Context, server: Server) -> bool:
+    """Whether the server's guest may be elsewhere, as an earlier move is not settled."""
+    return await _open(ctx, server) is not None
+
+
+async def _open(ctx: Context, server: Server) -> str | None:
+    for item in await work.of_machine(ctx.door.store, server.uuid):
+        if item.kind == KIND and msgspec.json.decode(item.job, type=Left).how != "leave":
+            return item.reason
+    return None
 
 
 async def is_waited_for(ctx: Context, server: Server) -> bool:

@@ -22,6 +22,7 @@ from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import acting
+from siderite.compute.usecases import leaving
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.core.ids import new_request_id
@@ -93,6 +94,20 @@ class Recorded:
     power_state: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a host says of a server."""
+
+    power: Power
+    is_gone: bool = False
+    """The host has no such guest: somebody took its definition away too."""
+
+    @property
+    def words(self) -> str:
+        """As a person reads it."""
+        return "gone from its host" if self.is_gone else self.power.word
+
+
 async def on_host(ctx: Context, host: str, only: Sequence[str] | None = None) -> list[Recorded]:
     """The servers of a host, or some of them."""
     sql = "SELECT uuid, version, vm_state, task_state, power_state FROM servers"
@@ -104,13 +119,16 @@ async def on_host(ctx: Context, host: str, only: Sequence[str] | None = None) ->
     return [Recorded(*row) for row in await ctx.door.store.fetch(sql, args)]  # type: ignore[arg-type]
 
 
-async def found(ctx: Context, uuid: str, version: int, seen: Power) -> Verdict:
+async def found(ctx: Context, uuid: str, version: int, reading: Reading) -> Verdict:
     """A server's machine was seen in a power state, when its row had this version."""
+    seen = reading.power
 
     async def decide(change: Change) -> Verdict:
         server = await SERVERS.get(ctx.door.store, uuid)
         if server is None or server.deleted or server.version != version:
             return Verdict.NOTHING  # it changed since: the reading is old
+        if reading.is_gone and await leaving.is_open(ctx, server):
+            return Verdict.NOTHING  # it may be at the other end of a move that failed
         policy = policy_of(server.metadata, ctx.settings.power_policy)
         verdict = settle(server.vm_state, server.task_state, server.power, seen, policy)
         match verdict:
@@ -120,7 +138,7 @@ async def found(ctx: Context, uuid: str, version: int, seen: Power) -> Verdict:
                 change.tell(facts.update(server, after))
             case Verdict.POWERED_ON | Verdict.POWERED_OFF:
                 to = Power.RUNNING if verdict is Verdict.POWERED_ON else Power.SHUTDOWN
-                why = f"its machine was found {seen.word}"
+                why = f"its machine was found {reading.words}"
                 _follow(ctx, change, server, to, event=_SYNC, why=why)
             case Verdict.START | Verdict.STOP:
                 kind = "reboot_hard" if verdict is Verdict.START else "force_stop"

@@ -6,6 +6,7 @@ A reading counts only if the server has not changed since before it was taken.
 """
 
 import asyncio
+from collections.abc import Mapping
 from collections.abc import Sequence
 
 from siderite.compute.domain.host import Host
@@ -13,9 +14,11 @@ from siderite.compute.domain.power import Power
 from siderite.compute.domain.power_truth import Policy
 from siderite.compute.domain.power_truth import Verdict
 from siderite.compute.domain.power_truth import settle
+from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import At
 from siderite.compute.usecases import hosts
 from siderite.compute.usecases import power_truth
+from siderite.compute.usecases.power_truth import Reading
 from siderite.compute.usecases.power_truth import Recorded
 from siderite.compute.workers.hands import Hands
 from siderite.core.errors import SideriteError
@@ -73,15 +76,12 @@ class PowerSync:
             return 0
         if states is None:
             return 0
-        differ = [
-            (one, states.get(one.uuid, Power.NOSTATE))
-            for one in recorded
-            if _differs(one, states.get(one.uuid, Power.NOSTATE))
-        ]
-        await asyncio.gather(*(self._settle(one, seen) for one, seen in differ))
+        readings = [(one, _reading(one, states, knows_all=driver.knows_all)) for one in recorded]
+        differ = [(one, reading) for one, reading in readings if _differs(one, reading.power)]
+        await asyncio.gather(*(self._settle(one, reading) for one, reading in differ))
         return len(differ)
 
-    async def _settle(self, one: Recorded, seen: Power) -> None:
+    async def _settle(self, one: Recorded, seen: Reading) -> None:
         async with self._turns:
             try:
                 verdict = await power_truth.found(self._hands.ctx, one.uuid, one.version, seen)
@@ -89,7 +89,17 @@ class PowerSync:
                 log.info("not now", server=one.uuid, why=why.sentence)
                 return
         if verdict is not Verdict.NOTHING:
-            log.info("power was not as recorded", server=one.uuid, seen=seen.word, then=verdict)
+            log.info("power was not as recorded", server=one.uuid, seen=seen.words, then=verdict)
+
+
+def _reading(one: Recorded, states: Mapping[str, Power], *, knows_all: bool) -> Reading:
+    seen = states.get(one.uuid)
+    if seen is not None:
+        return Reading(seen)
+    # One that never came to be is no news.
+    was_there = one.vm_state == V.ACTIVE or Power(one.power_state) is not Power.NOSTATE
+    is_gone = knows_all and was_there
+    return Reading(Power.SHUTDOWN if is_gone else Power.NOSTATE, is_gone=is_gone)
 
 
 def _differs(one: Recorded, seen: Power) -> bool:

@@ -74,6 +74,7 @@ def libvirt_driver(images: ImageFiles, scratch: Path) -> Driver:
         cache=LibvirtCache(site),
         watch=LibvirtWatch(site),
         close=site.close,
+        knows_all=True,
     )
 
 
