@@ -7,6 +7,7 @@ that too should the tests themselves be killed. Start it from a thread that live
 import os
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -97,6 +98,28 @@ class LabHost:
         if not self._open:
             self._open.append(libvirt.open(self.uri))
         return self._open[0]
+
+    def kill_libvirtd(self) -> None:
+        """As a crash of it: its guests run on, and it stays away until it is started."""
+        (self.folder / "down").touch()
+        for pid in _descendants(self.pid):
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "libvirtd":
+                os.kill(pid, signal.SIGKILL)
+        while self._open:
+            _close(self._open.pop())
+
+    def start_libvirtd(self) -> None:
+        """After such a crash; at once, whether it answers yet or not."""
+        (self.folder / "down").unlink()
+
+
+def _descendants(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    try:
+        found = [int(child) for child in children.read_text().split()]
+    except FileNotFoundError:  # it ended while we looked
+        return []
+    return found + [below for child in found for below in _descendants(child)]
 
 
 @contextmanager

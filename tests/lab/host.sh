@@ -16,5 +16,10 @@ if [ -d "$1/doors" ]; then # over ssh and TLS too
     "$(command -v sshd)" -f "$1/doors/sshd_config" -E "$1/doors/sshd.log"
     listen=--listen
 fi
-# tini reaps QEMU at once; without that every stop of a guest takes two seconds.
-exec tini -s -- libvirtd $listen --pid-file /run/libvirtd.pid
+# tini reaps QEMU at once; without that every stop of a guest takes two seconds. A libvirtd that is
+# killed comes again, as systemd would have it, once nothing says that it shall stay down.
+exec tini -s -- bash -c 'while true; do
+    rc=0; libvirtd $1 --pid-file /run/libvirtd.pid || rc=$?
+    [ $rc = 137 ] || exit $rc
+    while [ -e "$0/down" ]; do sleep 0.05; done
+done' "$1" "$listen"

@@ -4,20 +4,27 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from typing import TypeVar
 
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.cache import must_stand
 from siderite.compute.drivers.libvirt.hosts import Host
+from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.names import Base
 from siderite.compute.drivers.libvirt.trouble import Refused
+from siderite.compute.drivers.libvirt.trouble import Unreachable
+from siderite.compute.drivers.libvirt.trouble import cannot_connect
+from siderite.compute.drivers.libvirt.trouble import is_lost
 from siderite.compute.drivers.libvirt.volumes import Changed
 from siderite.compute.drivers.libvirt.volumes import Pool
 from siderite.compute.drivers.libvirt.volumes import told
 
 Told = Callable[[str], None]
 """Says what is being done; Refused if that is to end."""
+T = TypeVar("T")
+_LOST_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,23 @@ class Road:
     source: Host
     target: Host
     arrival: Any
+
+
+def along(road: Road, work: Callable[..., T]) -> Callable[..., T]:
+    """The same work of the source's threads on this road. Should the other end be lost, it is the
+    one that must be waited for: the source has done nothing wrong.
+    """
+
+    def guarded(connection: Any, *args: object) -> T:
+        try:
+            return work(connection, road, *args)
+        except library().libvirtError as why:
+            if is_lost(why, connection) or not is_lost(why, road.arrival):
+                raise
+            end = road.target
+            raise Unreachable(cannot_connect(end.name, end.uri, why), _LOST_AGAIN_S) from why
+
+    return guarded
 
 
 class Pair:

@@ -19,6 +19,7 @@ from siderite.compute.drivers.libvirt.cache import must_stand
 from siderite.compute.drivers.libvirt.capacity import inventory
 from siderite.compute.drivers.libvirt.copying import Pair
 from siderite.compute.drivers.libvirt.copying import Road
+from siderite.compute.drivers.libvirt.copying import along
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.names import Base
@@ -84,7 +85,7 @@ class LibvirtLife:
         async def work(host: Host, run: Run) -> Outcome:
             other = self._site.host(to)
             road = Road(host, other, await other.connection())
-            await host.call(_leave, road, guest)
+            await host.call(along(road, _leave), guest)
             return Done()
 
         return await self._site.outcome(at, token, f"removing domain {guest.name}", work)

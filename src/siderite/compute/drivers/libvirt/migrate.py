@@ -21,6 +21,7 @@ from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.copying import Pair
 from siderite.compute.drivers.libvirt.copying import Road
 from siderite.compute.drivers.libvirt.copying import Told
+from siderite.compute.drivers.libvirt.copying import along
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.power import current
@@ -45,7 +46,7 @@ class LibvirtLiveMigrate:
             target = self._site.host(to)
             road = Road(host, target, await target.connection())
             run.interrupt = partial(host.call, _abort, guest)
-            await host.transfer(_migrate, road, guest, run)
+            await host.transfer(along(road, _migrate), guest, run)
             return Done()
 
         return await self._site.outcome(at, token, _doing(guest), work)
@@ -56,7 +57,7 @@ class LibvirtLiveMigrate:
             await host.call(_abort, guest)  # of another process, if that is cut off
             target = self._site.host(to)
             road = Road(host, target, await target.connection())
-            return Done({"arrived": await host.call(_settle, road, guest)})
+            return Done({"arrived": await host.call(along(road, _settle), guest)})
 
         ending = f"ending the migration of {guest.name}"
         return await self._site.outcome(at, f"{token}/abort", ending, work)

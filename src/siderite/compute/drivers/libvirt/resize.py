@@ -19,6 +19,7 @@ from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.copying import Pair
 from siderite.compute.drivers.libvirt.copying import Road
+from siderite.compute.drivers.libvirt.copying import along
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.power import current
 from siderite.compute.drivers.libvirt.runs import Run
@@ -39,7 +40,7 @@ class LibvirtResize:
                 await host.call(_branch, host, guest)
             else:
                 road = Road(host, target, await target.connection())
-                await host.transfer(_move, road, guest, run)
+                await host.transfer(along(road, _move), guest, run)
             return Done()
 
         return await self._run(at, guest, token, "preparing to resize", work)

@@ -1,0 +1,207 @@
+"""libvirtd is killed in the middle of what it was asked for, and comes again: guests run on, and
+none ends up in two places, or in none.
+"""
+
+import random
+import subprocess
+import time
+import uuid
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.libvirt import copying
+from siderite.compute.drivers.libvirt.volumes import Progress
+from siderite.compute.drivers.libvirt.volumes import told
+from tests.compute.drivers.libvirt.world import World
+from tests.compute.drivers.libvirt.world import at_lab
+from tests.compute.drivers.libvirt.world import new_guest
+from tests.lab import LabHost
+from tests.lab import Mode
+from tests.lab import tiny_disk
+from tests.lab.guest import PATIENCE_S
+
+_MIB = 1 << 20
+_WRITTEN_MIB = 16
+
+
+@pytest.fixture
+def impatient(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """One that can be asked how far it is, every moment."""
+    snapshot: Any = world.driver.snapshot
+    monkeypatch.setattr(snapshot._site._runs, "_patience_s", 0.05)
+    return world
+
+
+def _pool(host: LabHost) -> Path:
+    return host.folder / "lib" / "siderite"
+
+
+def _files(host: LabHost, uuid: str) -> list[str]:
+    return sorted(path.name for path in _pool(host).glob(f"{uuid}*"))
+
+
+def _killed(
+    world: World, victim: LabHost, when: Callable[[], bool], call: Callable[..., Awaitable[Outcome]]
+) -> Outcome:
+    """Ask as a worker does; kill libvirtd at this moment, and have it come again."""
+    deadline = time.monotonic() + PATIENCE_S
+    token, is_killed, is_missed = str(uuid.uuid4()), False, False
+    while isinstance(answer := world.run(call(token)), Wait):
+        assert time.monotonic() < deadline, answer.reason
+        if not is_killed and when():
+            is_killed = True
+            victim.kill_libvirtd()
+        elif is_killed and not is_missed and "cannot be reached" in answer.reason:
+            is_missed = True
+            victim.start_libvirtd()
+    assert is_missed, answer
+    return answer
+
+
+def _slowly(chunks: Iterator[bytes], progress: Progress) -> Iterator[bytes]:
+    for chunk in told(chunks, progress):
+        time.sleep(0.02)
+        yield chunk
+
+
+def _large(world: World, at: At, lab: LabHost) -> Guest:
+    """A guest whose ephemeral disk takes a moment to copy."""
+    guest = world.spawn(at, ephemeral_gib=1, is_running=False)
+    disk = _pool(lab) / f"{guest.uuid}.ephemeral.qcow2"
+    write = ["qemu-io", "-c", f"write -P 7 1M {_WRITTEN_MIB}M", str(disk)]
+    subprocess.run(write, check=True, capture_output=True)
+    return guest
+
+
+def _has_bytes(path: Path) -> bool:
+    return path.exists() and path.stat().st_blocks * 512 > _MIB
+
+
+@pytest.mark.parametrize("who", ["source", "target"])
+def test_a_cold_migration_waits_for_either_host(
+    lab: LabHost, far: LabHost, impatient: World, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    monkeypatch.setattr(copying, "told", _slowly)
+    resize: Any = impatient.driver.resize
+    at, to = at_lab(lab), at_lab(far)
+    guest = _large(impatient, at, lab)
+    copy = _pool(far) / f"{guest.uuid}.ephemeral.qcow2"
+    victim = lab if who == "source" else far
+    moved = _killed(
+        impatient, victim, lambda: _has_bytes(copy), lambda t: resize.prepare(at, guest, to, t)
+    )
+    assert isinstance(moved, Done), moved
+    impatient.done(resize.finish, to, guest, at)
+    impatient.done(resize.confirm, at, guest)
+    assert impatient.state(to, guest) is Power.SHUTDOWN
+    assert _files(lab, guest.uuid) == []
+    read = ["qemu-io", "-c", f"read -P 7 1M {_WRITTEN_MIB}M", str(copy)]
+    told = subprocess.run(read, check=False, capture_output=True, text=True)
+    assert told.returncode == 0, told
+    impatient.done(impatient.driver.life.destroy, to, guest)
+
+
+@pytest.mark.parametrize("who", ["source", "target"])
+def test_a_guest_whose_host_is_lost_in_a_live_migration_runs_on_in_one_place(
+    lab: LabHost, far: LabHost, impatient: World, who: str
+) -> None:
+    live: Any = impatient.driver.live_migrate
+    at, to = at_lab(lab), at_lab(far)
+    guest = replace(_large(impatient, at, lab), is_running=True)
+    impatient.done(impatient.driver.power.on, at, guest)
+    impatient.wait_for_words(at, guest, "armed")
+    lab.connection().lookupByUUIDString(guest.uuid).migrateSetMaxSpeed(4)  # MiB/s
+    copy = _pool(far) / f"{guest.uuid}.ephemeral.qcow2"
+
+    def migrate(token: str) -> Awaitable[Outcome]:
+        outcome: Awaitable[Outcome] = live.live_migrate(at, guest, to, token)
+        return outcome
+
+    if who == "source":
+        assert isinstance(_killed(impatient, lab, lambda: _has_bytes(copy), migrate), Done)
+        here, there = (to, far), (at, lab)
+    else:
+        impatient.outcome(_with_restart(far, lambda: _has_bytes(copy), migrate))
+        ended = impatient.done(live.abort, at, guest, to)
+        has_arrived = ended.found["arrived"]
+        here, there = ((to, far), (at, lab)) if has_arrived else ((at, lab), (to, far))
+    assert impatient.state(here[0], guest) is Power.RUNNING
+    assert impatient.state(there[0], guest) is None
+    assert _files(there[1], guest.uuid) == []
+    assert impatient.log(here[0], guest).count("TINY GUEST ready") == 1, "it never stopped"
+    impatient.done(impatient.driver.life.destroy, here[0], guest)
+
+
+def _with_restart(
+    victim: LabHost, when: Callable[[], bool], call: Callable[[str], Awaitable[Outcome]]
+) -> Callable[[str], Awaitable[Outcome]]:
+    """The same call; libvirtd there is killed at this moment, and comes again at once."""
+    kills = iter([True])
+
+    async def asked(token: str) -> Outcome:
+        answer = await call(token)
+        if when() and next(kills, False):
+            victim.kill_libvirtd()
+            victim.start_libvirtd()
+        return answer
+
+    return asked
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_snapshot_goes_on_when_libvirtd_is_back(
+    lab: LabHost, at: At, impatient: World, tmp_path: Path, *, is_on: bool
+) -> None:
+    snapshot: Any = impatient.driver.snapshot
+    image = _random_image(impatient, tmp_path)
+    guest = new_guest(image, is_running=is_on)
+    impatient.done(impatient.driver.life.spawn, at, guest)
+    copy, made = _pool(lab) / f"{guest.uuid}.snapshot.qcow2", str(uuid.uuid4())
+    call = _with_restart(
+        lab, lambda: _has_bytes(copy), lambda token: snapshot.snapshot(at, guest, made, token)
+    )
+    impatient.done(call)
+    assert not copy.exists()
+    assert impatient.state(at, guest) is (Power.RUNNING if is_on else Power.SHUTDOWN)
+    stored, source = impatient.images.stored[made], impatient.images.folder / image
+    same = ["qemu-img", "compare", "-f", "qcow2", "-F", "raw", str(stored), str(source)]
+    told = subprocess.run(same, check=False, capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout
+    impatient.done(impatient.driver.life.destroy, at, guest)
+
+
+def _random_image(world: World, folder: Path) -> str:
+    """The tiny guest, with bytes behind it that take a moment to copy."""
+    disk = tiny_disk(folder / "large.raw", Mode.GRACEFUL, size_mib=65)
+    with disk.open("r+b") as file:
+        file.seek(_MIB)
+        file.write(random.Random(1).randbytes(64 * _MIB))
+    return world.images.add(disk)
+
+
+def test_a_server_boots_though_libvirtd_was_lost_while_its_image_was_sent(
+    lab: LabHost, at: At, impatient: World, tmp_path: Path
+) -> None:
+    guest = new_guest(_random_image(impatient, tmp_path))
+    spawn = impatient.driver.life.spawn
+
+    def is_being_sent() -> bool:
+        return any(map(_has_bytes, _pool(lab).glob(f"base-{guest.image}*")))
+
+    made = _killed(impatient, lab, is_being_sent, lambda token: spawn(at, guest, token))
+    assert isinstance(made, Done), made
+    impatient.wait_for_words(at, guest, "TINY GUEST ready")
+    impatient.done(impatient.driver.life.destroy, at, guest)
+    assert _files(lab, guest.uuid) == []
