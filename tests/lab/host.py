@@ -27,6 +27,7 @@ from tests.lab.cache import cache_folder
 from tests.lab.doors import Doors
 from tests.lab.doors import prepare_doors
 
+SMALL = "/var/lib/libvirt/small"
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 _PAUSE_S = 0.02
@@ -92,6 +93,11 @@ class LabHost:
     def keys(self) -> Path:
         """A folder for the certificates that its guests migrate with; there are none."""
         return self.folder / "keys"
+
+    @property
+    def small(self) -> Path:
+        """Its disk of 24 MiB, as seen from here; the host has it at `SMALL`."""
+        return Path(f"/proc/{_descendants(self.pid)[0]}/root{SMALL}")
 
     def connection(self) -> Any:
         """A libvirt connection, the same at each call; for the test's own looks and deeds."""

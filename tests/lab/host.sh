@@ -7,6 +7,9 @@ for pair in run:/run/libvirt etc:/etc/libvirt lib:/var/lib/libvirt cache:/var/ca
     mkdir -p "${pair#*:}"
     mount --bind "$1/${pair%%:*}" "${pair#*:}"
 done
+# A disk that is soon full, for a pool of its own (LabHost.small).
+mkdir -p /var/lib/libvirt/small
+mount -t tmpfs -o size=24m tmpfs /var/lib/libvirt/small
 hostname "$2"
 ip link set lo up 2>/dev/null || true # matters only in a network namespace of its own
 virtlogd --daemon --pid-file /run/virtlogd.pid

@@ -72,6 +72,7 @@ def test_a_build_that_fails_everywhere_is_an_error(lite: Cloud) -> None:
     finally:
         lite.guests.scripts.set("all", None)
     assert "Exceeded maximum number of retries" in seen["fault"]["message"]
+    assert "no such image format" in seen["fault"]["message"]
     lite.ask("DELETE", f"/servers/{uuid}")
     lite.wait(uuid, lambda seen: seen["status"] == "GONE")
     assert lite.claimed() == before

@@ -94,7 +94,7 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
     pends = hands.ctx.settings.use_pending_state and not server.tried
     sentence = found.sentence
     if server.tried:
-        sentence = f"Exceeded maximum number of retries. {sentence}"
+        sentence = f"Exceeded maximum number of retries. {sentence}{_last_word(run)}"
     at = iso(hands.ctx.door.clock())
     job = run.job
     event = ActionEvent("conductor_schedule_and_build_instances", job.events[-1].start_time)
@@ -121,6 +121,12 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
         details=details,
         facts=told,
     )
+
+
+def _last_word(run: Run) -> str:
+    """Why it could not be made on the host that was tried last."""
+    said = [event.details for event in run.job.events if event.result == "Error" and event.details]
+    return f" The last one that was tried said: {said[-1]}" if said else ""
 
 
 BUILD = Plan((place_new, _spawn), end=_made, fail=_not_made, no_host=_nowhere)

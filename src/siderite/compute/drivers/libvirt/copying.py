@@ -131,7 +131,7 @@ class Pair:
             tell(f"copying {name}, {done >> 20} of {size >> 20} MiB")
 
         progress(0)
-        self.target.create(name, size, mode=mode)
+        self.target.reserve(name, size, mode=mode)
         # No more than that: a guest that runs may be printing to its log.
         chunks = self.source.chunks(name, size=size) if size else ()
         self.target.receive(name, size, told(chunks, progress))

@@ -23,6 +23,7 @@ from siderite.compute.drivers.libvirt.power import current
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
 from siderite.compute.drivers.libvirt.site import told
+from siderite.compute.drivers.libvirt.trouble import MAKE_ROOM
 from siderite.compute.drivers.libvirt.trouble import HostError
 from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import Unreachable
@@ -30,6 +31,8 @@ from siderite.compute.drivers.libvirt.volumes import Pool
 from siderite.compute.drivers.libvirt.volumes import Progress
 
 _PAUSE_S = 0.05
+_NO_ROOM = 16 << 20
+"""Bytes; a disk with less is full, as far as disks of guests go."""
 
 
 class LibvirtSnapshot:
@@ -109,7 +112,7 @@ def _mirror(domain: Any, pool: Pool, disk: str, copy: str, run: Run) -> None:
             libvirt.VIR_DOMAIN_BLOCK_COPY_REUSE_EXT | libvirt.VIR_DOMAIN_BLOCK_COPY_TRANSIENT_JOB
         )
         domain.blockCopy(target, Xml.tostring(to, encoding="unicode"), {}, flags)
-    while not _is_level(domain, target):
+    while not _is_level(domain, target, pool):
         if run.is_called_off:
             domain.blockJobAbort(target, 0)
         run.check()
@@ -142,14 +145,22 @@ def _job(domain: Any, path: str) -> tuple[str, str | None]:
     raise Refused(f"domain {domain.name()} has no disk {path}; reboot the server hard")
 
 
-def _is_level(domain: Any, target: str) -> bool:
+def _is_level(domain: Any, target: str, pool: Pool) -> bool:
     for disk in Xml.fromstring(domain.XMLDesc(0)).findall("devices/disk"):  # noqa: S314
         name, mirror = disk.find("target"), disk.find("mirror")
         if name is not None and name.get("dev") == target:
             if mirror is None:
-                raise Refused(f"copying the disk of domain {domain.name()} was ended by somebody")
+                raise Refused(f"copying the disk of domain {domain.name()} {_why_ended(pool)}")
             return mirror.get("ready") == "yes"
     return False
+
+
+def _why_ended(pool: Pool) -> str:
+    """QEMU gives up a copy that it cannot write; libvirt tells nobody why."""
+    pool.refresh()
+    if pool.info()[1] < _NO_ROOM:
+        return f"ended, with no space left for it; {MAKE_ROOM}"
+    return "was ended by somebody, or could not be written; libvirt's log on the host says more"
 
 
 def _fetch(connection: Any, host: Host, guest: Guest, file: Path, progress: Progress) -> None:

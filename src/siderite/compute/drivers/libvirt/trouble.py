@@ -14,9 +14,10 @@ _CONNECTION = (
     "VIR_ERR_AUTH_FAILED", "VIR_ERR_AUTH_CANCELLED", "VIR_ERR_INTERNAL_ERROR",
 )  # fmt: skip
 _BUSY = ("VIR_ERR_OPERATION_TIMEOUT", "VIR_ERR_RESOURCE_BUSY", "VIR_ERR_AGENT_UNRESPONSIVE")
+MAKE_ROOM = "free space in the host's storage pool, or add a larger disk to it"
 # Words of a message, and what the operator can do about it.
 _REMEDIES = (
-    ("no space left", "free space in the host's storage pool, or add a larger disk to it"),
+    ("no space left", MAKE_ROOM),
     ("cannot allocate memory", "the host's memory is used by others: move guests away"),
     ("cannot set up guest memory", "the host's memory is used by others: move guests away"),
     ("network not found", "define and start that network on the host, or name another"),
@@ -100,7 +101,7 @@ def is_lost(error: BaseException, connection: Any) -> bool:
 
 def explain(host: str, uri: str, error: BaseException) -> Wait | Failed:
     """What a worker is told of a libvirt error."""
-    said = str(error).rstrip(".")
+    said = " ".join(str(error).split()).rstrip(".")  # with line ends, if a program said it
     text = f"host {host} ({uri}): {said}"
     if code(error, *_BUSY):
         return Wait(f"{text}; waiting for it", _BUSY_AGAIN_IN_S)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from typing import BinaryIO
@@ -19,14 +20,29 @@ from siderite.compute.domain.outcome import Wait
 from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.names import POOL
 from siderite.compute.drivers.libvirt.names import POOL_PATH
+from siderite.compute.drivers.libvirt.trouble import MAKE_ROOM
 from siderite.compute.drivers.libvirt.trouble import HostError
+from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import code
 
 _CHUNK = 256 * 1024
+_MIB = 1 << 20
+_BLOCK = 512  # what st_blocks counts
 _BUSY_PATIENCE_S = 60.0
 _BUSY_AGAIN_S = 5.0
 Progress = Callable[[int], None]
 T = TypeVar("T", bytes, bytes | int)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a volume is to be: bytes that it can hold, and those that it takes at once."""
+
+    size: int
+    form: str
+    backing: tuple[str, str] | None = None
+    mode: str = "0600"
+    allocation: int = 0
 
 
 class Changed(OSError):
@@ -95,29 +111,39 @@ class Pool:
 
     def create(self, name: str, size: int, *, mode: str = "0600") -> Any:
         """An empty raw volume, or the one that is there."""
-        return self._create(name, size, "raw", mode=mode)
+        return self._create(name, _Shape(size, "raw", mode=mode))
+
+    def reserve(self, name: str, size: int, *, mode: str = "0600") -> Any:
+        """The same with room for all its bytes. To run out of it later would be worse: libvirt may
+        neither take nor refuse the rest of a stream that it cannot write, and lose the connection.
+        """
+        return self._create(name, _Shape(size, "raw", mode=mode, allocation=size))
 
     def create_disk(self, name: str, size: int, backing: tuple[str, str] | None = None) -> Any:
         """A qcow2 disk, empty or on top of a backing file (path and format)."""
-        return self._create(name, size, "qcow2", backing=backing)
+        return self._create(name, _Shape(size, "qcow2", backing))
 
     def clone(self, name: str, source: str) -> Any:
         """A flat qcow2 copy of a disk that nobody writes to."""
         self.delete(name)
         original = self._must_find(source)
-        text = _volume_xml(name, original.info()[1], "qcow2", None, "0600")
+        text = _volume_xml(name, _Shape(original.info()[1], "qcow2"))
         return self._pool.createXMLFrom(text, original, 0)
 
     def upload(self, name: str, data: bytes) -> None:
         """A raw volume with these bytes; an older one is replaced."""
         self.delete(name)
-        self.create(name, len(data))
+        self.reserve(name, len(data))
         self.receive(name, len(data), [data])
 
     def upload_file(self, name: str, source: Path, progress: Progress) -> None:
         """A raw volume with a file's bytes, readable by all guests."""
-        size = source.stat().st_size
-        self.create(name, size, mode="0644")
+        size, used = source.stat().st_size, source.stat().st_blocks * _BLOCK
+        if used < size:  # its holes take no room there either
+            self._must_have_room(name, used)
+            self.create(name, size, mode="0644")
+        else:
+            self.reserve(name, size, mode="0644")
         with source.open("rb") as file:
             self.receive(name, size, told(_extents(file, size), progress))
 
@@ -204,20 +230,21 @@ class Pool:
             if not code(why, "VIR_ERR_NO_STORAGE_VOL"):
                 raise
 
-    def _create(
-        self,
-        name: str,
-        size: int,
-        form: str,
-        *,
-        backing: tuple[str, str] | None = None,
-        mode: str = "0600",
-    ) -> Any:
+    def _must_have_room(self, name: str, size: int) -> None:
+        self.refresh()
+        _, free = self.info()
+        if free < size:
+            raise Refused(
+                f"there is no room for {name}, which takes {-(-size // _MIB)} MiB where"
+                f" {free // _MIB} are left; {MAKE_ROOM}"
+            )
+
+    def _create(self, name: str, shape: "_Shape") -> Any:
         existing = self.find(name)
         if existing is not None:
             return existing
         try:
-            return self._pool.createXML(_volume_xml(name, size, form, backing, mode), 0)
+            return self._pool.createXML(_volume_xml(name, shape), 0)
         except library().libvirtError as why:
             # Its file may be there without the pool knowing: others put files there too.
             is_file = code(why, "VIR_ERR_OPERATION_INVALID") and "already exists" in str(why)
@@ -317,16 +344,16 @@ def _make(connection: Any, name: str, path: str) -> Any:
     return pool
 
 
-def _volume_xml(name: str, size: int, form: str, backing: tuple[str, str] | None, mode: str) -> str:
+def _volume_xml(name: str, shape: _Shape) -> str:
     root = Xml.Element("volume")
     Xml.SubElement(root, "name").text = name
-    Xml.SubElement(root, "capacity", unit="bytes").text = str(size)
-    Xml.SubElement(root, "allocation", unit="bytes").text = "0"
+    Xml.SubElement(root, "capacity", unit="bytes").text = str(shape.size)
+    Xml.SubElement(root, "allocation", unit="bytes").text = str(shape.allocation)
     target = Xml.SubElement(root, "target")
-    Xml.SubElement(target, "format", type=form)
-    Xml.SubElement(Xml.SubElement(target, "permissions"), "mode").text = mode
-    if backing is not None:
+    Xml.SubElement(target, "format", type=shape.form)
+    Xml.SubElement(Xml.SubElement(target, "permissions"), "mode").text = shape.mode
+    if shape.backing is not None:
         store = Xml.SubElement(root, "backingStore")
-        Xml.SubElement(store, "path").text = backing[0]
-        Xml.SubElement(store, "format", type=backing[1])
+        Xml.SubElement(store, "path").text = shape.backing[0]
+        Xml.SubElement(store, "format", type=shape.backing[1])
     return Xml.tostring(root, encoding="unicode")
