@@ -60,6 +60,29 @@ def test_a_rescued_guest_runs_another_image_with_its_own_disk_second(
     world.done(world.driver.life.destroy, at, guest)
 
 
+def test_a_guest_on_ide_is_rescued_with_all_disks_and_its_config_drive(
+    lab: LabHost, at: At, world: World
+) -> None:
+    """Five drives, one more than the controller has room for."""
+    rescue: Any = world.driver.rescue
+    ide = {"hw_disk_bus": "ide"}
+    every = {"ephemeral_gib": 1, "swap_mib": 16}
+    guest = world.spawn(at, image_properties=ide, **every)
+    world.done(rescue.rescue, at, guest, world.tiny_image(tag="rescue system"))
+    world.wait_for_words(at, guest, "TINY GUEST ready rescue system")
+    description = Xml.fromstring(lab.connection().lookupByUUIDString(guest.uuid).XMLDesc())
+    targets = [str(found.get("dev")) for found in description.findall("devices/disk/target")]
+    assert sorted(targets) == ["hda", "hdb", "hdc", "hdd", "sda"]
+    assert len(_disks(lab, guest.uuid)) == 4
+    world.done(rescue.unrescue, at, guest)
+    world.done(world.driver.life.destroy, at, guest)
+    newer = new_guest(guest.image or "", image_properties={**ide, "hw_machine_type": "q35"})
+    refused = world.outcome(world.driver.life.spawn, at, newer)
+    assert isinstance(refused, Failed)
+    assert "change the image's hw_disk_bus" in refused.reason
+    world.done(world.driver.life.destroy, at, newer)
+
+
 def _has_its_own_system(lab: LabHost, uuid: str) -> None:
     assert _disks(lab, uuid) == [f"{uuid}.disk-1.qcow2"]
     assert not (_pool(lab) / f"{uuid}.rescue.qcow2").exists()

@@ -13,6 +13,7 @@ from siderite.compute.drivers.libvirt.names import Mark
 
 AGENT = "org.qemu.guest_agent.0"
 _BUSES = {"virtio": "vd", "scsi": "sd", "sata": "sd", "ide": "hd", "usb": "sd"}
+_IDE_ROOM = 4
 _MODELS = {"virtio", "e1000", "e1000e", "rtl8139", "ne2k_pci", "pcnet", "vmxnet3"}
 _DEFAULT_MACHINE = {
     "x86_64": "pc",
@@ -108,7 +109,7 @@ def _devices(shape: Shape) -> Xml.Element:
     bus = guest.image_properties.get("hw_disk_bus", "virtio")
     bus = bus if bus in _BUSES else "virtio"
     for number, path in enumerate(files.disks):
-        devices.append(_disk(path, bus, number))
+        devices.append(_disk(path, *_slot(bus, number, has_cd=files.config is not None)))
     if files.config:
         devices.append(_cd(files.config, shape))
     for nic in guest.nics:
@@ -127,6 +128,14 @@ def _devices(shape: Shape) -> Xml.Element:
     random = _add(devices, "rng", model="virtio")
     _add(random, "backend", "/dev/urandom", model="random")
     return devices
+
+
+def _slot(bus: str, number: int, *, has_cd: bool) -> tuple[str, int]:
+    """Bus and place of a disk. An IDE controller has room for four; a rescue with all disks that a
+    flavor can give, and the config drive's CD in the last place, needs one more.
+    """
+    room = _IDE_ROOM - has_cd
+    return ("sata", number - room) if bus == "ide" and number >= room else (bus, number)
 
 
 def _disk(path: str, bus: str, number: int) -> Xml.Element:

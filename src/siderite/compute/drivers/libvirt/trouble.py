@@ -24,6 +24,7 @@ _REMEDIES = (
     ("is not active", "start it on the host (virsh net-start, virsh pool-start)"),
     ("cannot get interface mtu", "make that bridge on the host, or name another"),
     ("permission denied", "check owner and mode of the path for the user that QEMU runs as"),
+    ("ide controllers are unsupported", "change the image's hw_disk_bus, say to sata"),
     ("unsupported machine type", "change the image's hw_machine_type"),
     ("unable to find any firmware", "install UEFI firmware on the host (Debian: ovmf)"),
     ("unable to resolve address", "give the host the option migration_address, an IP address"),
