@@ -60,6 +60,21 @@ def test_a_rescued_guest_runs_another_image_with_its_own_disk_second(
     world.done(world.driver.life.destroy, at, guest)
 
 
+def test_a_rescue_that_failed_half_way_is_over_with_the_next_start(
+    lab: LabHost, at: At, world: World
+) -> None:
+    guest = world.spawn(at)
+    drive = _pool(lab) / f"{guest.uuid}.config.iso"
+    before = drive.read_bytes()
+    odd = replace(guest, hostname="rescued", image_properties={"hw_machine_type": "odd"})
+    rescue: Any = world.driver.rescue
+    assert isinstance(world.outcome(rescue.rescue, at, odd, guest.image), Failed)
+    world.done(world.driver.power.reset, at, guest)
+    _has_its_own_system(lab, guest.uuid)
+    assert drive.read_bytes() == before
+    world.done(world.driver.life.destroy, at, guest)
+
+
 def test_a_guest_on_ide_is_rescued_with_all_disks_and_its_config_drive(
     lab: LabHost, at: At, world: World
 ) -> None:

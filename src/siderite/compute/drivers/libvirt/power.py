@@ -83,12 +83,14 @@ def _on(connection: Any, host: Host, guest: Guest, token: str) -> None:
 
 
 def _own_system(connection: Any, host: Host, guest: Guest, known: Mark) -> Any:
-    """The domain that boots the guest's own disk; if it was rescued, that is over."""
+    """The domain that boots the guest's own disk; if it was rescued, or should have been, that is
+    over.
+    """
     domain = domains.define(connection, host, guest, replace(known, is_rescued=False))
-    if known.is_rescued:
-        pool = Pool(connection, host.options)
+    pool, rescue = Pool(connection, host.options), names.further_disk(guest.uuid, "rescue")
+    if known.is_rescued or pool.find(rescue) is not None:
         domains.write_config_drive(pool, guest)  # the rescue system had a password of its own
-        pool.delete(names.further_disk(guest.uuid, "rescue"))
+        pool.delete(rescue)
     return domain
 
 
