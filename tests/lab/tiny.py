@@ -28,6 +28,7 @@ class Mode(IntEnum):
     SELFOFF = 3  # powers itself off after some seconds
     SELFREBOOT = 4  # resets itself after some seconds
     CHATTY = 5  # prints its tag for ever
+    STUBBORN = 6  # starts anew when the power button is pressed
 
 
 def tiny_disk(

@@ -159,6 +159,30 @@ def test_a_guest_that_ignores_signals_is_powered_off_in_the_end(cloud: RealCloud
     cloud.delete(server)
 
 
+def test_a_guest_that_starts_anew_at_each_signal_is_powered_off_in_the_end(
+    cloud: RealCloud,
+) -> None:
+    image = cloud.tiny_image(Mode.STUBBORN, tag="stubborn", os_shutdown_timeout="4")
+    server = cloud.boot(image)
+    cloud.wait_for_words(server, "armed")
+    cloud.do(server, "os-stop", then="SHUTOFF")
+    assert shut_down(cloud, server).startswith("powered off after")
+    assert cloud.log(server).count("ready") > 1
+    cloud.delete(server)
+
+
+def test_a_guest_that_somebody_pauses_is_not_waited_for(cloud: RealCloud) -> None:
+    image = cloud.tiny_image(Mode.IGNORE, tag="deaf and paused", os_shutdown_timeout="500")
+    server = cloud.boot(image)
+    cloud.wait_for_words(server, "ready")
+    assert cloud.api.act(server, "os-stop").status == 202
+    cloud.api.wait(server, lambda seen: "asked to shut down" in str(seen["wait_reason"]))
+    cloud.domain(server).suspend()  # type: ignore[union-attr]
+    cloud.api.until(server, "SHUTOFF")
+    assert shut_down(cloud, server).endswith("as it was paused and could not hear them")
+    cloud.delete(server)
+
+
 def test_a_hard_request_ends_a_soft_shutdown_at_once(cloud: RealCloud) -> None:
     image = cloud.tiny_image(Mode.IGNORE, tag="deaf for long", os_shutdown_timeout="500")
     server = cloud.boot(image)

@@ -2,7 +2,7 @@
 # through ACPI S5 (ports of QEMU's PIIX4, machine "pc"). tests/lab/tiny.py fills in the last bytes.
 # mode 0 graceful: obeys the button; 1 ignore: does not; 2 late: arms it after `delay` seconds;
 # 3 selfoff: powers itself off after them; 4 selfreboot: resets itself after them; 5 chatty: prints
-# its tag for ever.
+# its tag for ever; 6 stubborn: resets itself when the button is pressed.
 .code16
 .globl _start
 _start:
@@ -17,6 +17,8 @@ _start:
   cmp $1,%al
   je idle
   cmp $0,%al
+  je arm
+  cmp $6,%al
   je arm
   cmp $5,%al
   je chat
@@ -41,6 +43,8 @@ arm:
   jz 3b
   mov $bye,%si
   call puts
+  cmpb $6,mode
+  je reset
 off:
   mov $0x604,%dx; mov $0x2000,%ax; outw %ax,%dx     # PM1_CNT: sleep enable, S5
 idle: hlt

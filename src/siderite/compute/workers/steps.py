@@ -129,9 +129,8 @@ def _begun(server: Server) -> list[Fact]:
 
 def _down(run: Run, plan: Shutdown, now: float) -> Report:
     took = 0.0 if plan.began is None else now - plan.began
-    after = (
-        f"after {plan.signals} signals, as was asked for" if plan.signals else "without a signal"
-    )
+    why = "as was asked for" if plan.timeout_s <= 0 else "as it was paused and could not hear them"
+    after = f"after {plan.signals} signals, {why}" if plan.signals else "without a signal"
     details = {
         "clean": f"the guest shut down after {plan.signals} signals, in {took:.1f} s",
         "forced": f"powered off after {plan.signals} signals and {took:.1f} s",
