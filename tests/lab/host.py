@@ -97,7 +97,7 @@ class LabHost:
     @property
     def small(self) -> Path:
         """Its disk of 24 MiB, as seen from here; the host has it at `SMALL`."""
-        return Path(f"/proc/{_descendants(self.pid)[0]}/root{SMALL}")
+        return Path(f"/proc/{_below(self.pid)[0]}/root{SMALL}")
 
     def connection(self) -> Any:
         """A libvirt connection, the same at each call; for the test's own looks and deeds."""
@@ -105,12 +105,17 @@ class LabHost:
             self._open.append(libvirt.open(self.uri))
         return self._open[0]
 
-    def kill_libvirtd(self) -> None:
-        """As a crash of it: its guests run on, and it stays away until it is started."""
+    def libvirtd(self) -> int:
+        """Its process."""
+        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in _below(self.pid)}
+        return next(pid for pid, name in names.items() if name == "libvirtd")
+
+    def kill_libvirtd(self, pid: int | None = None) -> None:
+        """As a crash of it: its guests run on, and it stays away until it is started. Whoever has
+        looked for its process before is faster.
+        """
         (self.folder / "down").touch()
-        for pid in _descendants(self.pid):
-            if Path(f"/proc/{pid}/comm").read_text().strip() == "libvirtd":
-                os.kill(pid, signal.SIGKILL)
+        os.kill(pid or self.libvirtd(), signal.SIGKILL)
         while self._open:
             _close(self._open.pop())
 
@@ -119,13 +124,13 @@ class LabHost:
         (self.folder / "down").unlink()
 
 
-def _descendants(pid: int) -> list[int]:
+def _below(pid: int) -> list[int]:
     children = Path(f"/proc/{pid}/task/{pid}/children")
     try:
         found = [int(child) for child in children.read_text().split()]
     except FileNotFoundError:  # it ended while we looked
         return []
-    return found + [below for child in found for below in _descendants(child)]
+    return found + [below for child in found for below in _below(child)]
 
 
 @contextmanager

@@ -4,15 +4,18 @@ none ends up in two places, or in none.
 
 import random
 import subprocess
+import threading
 import time
 import uuid
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import libvirt
 import pytest
 
 from siderite.compute.domain.outcome import Done
@@ -142,6 +145,46 @@ def test_a_guest_whose_host_is_lost_in_a_live_migration_runs_on_in_one_place(
     assert _files(there[1], guest.uuid) == []
     assert impatient.log(here[0], guest).count("TINY GUEST ready") == 1, "it never stopped"
     impatient.done(impatient.driver.life.destroy, here[0], guest)
+
+
+@pytest.mark.parametrize("who", ["source", "target"])
+@pytest.mark.parametrize("then", ["live_migrate", "abort"])
+def test_a_guest_whose_host_is_lost_at_the_end_of_a_live_migration_runs_once(
+    lab: LabHost, far: LabHost, world: World, who: str, then: str
+) -> None:
+    """When it has just begun to run there: libvirt leaves one here too, or has that go on."""
+    live: Any = world.driver.live_migrate
+    at, to = at_lab(lab), at_lab(far)
+    guest = world.spawn(at, disk_gib=1)
+    world.wait_for_words(at, guest, "armed")
+    victim = lab if who == "source" else far
+    killing = threading.Thread(target=_kill_as_it_arrives, args=(victim, far, guest.uuid))
+    killing.start()
+    world.run(live.live_migrate(at, guest, to, "first"))
+    killing.join()
+    victim.start_libvirtd()
+    ended = world.done(getattr(live, then), at, guest, to)
+    has_arrived = then == "live_migrate" or ended.found["arrived"]
+    (here, there), left = ((to, at), lab) if has_arrived else ((at, to), far)
+    assert world.state(here, guest) is Power.RUNNING
+    assert world.state(there, guest) is None
+    assert _files(left, guest.uuid) == []
+    assert world.log(here, guest).count("TINY GUEST ready") == 1, "it never stopped"
+    world.done(world.driver.power.reset, here, guest)
+    world.wait_for_words(here, guest, "TINY GUEST ready", times=2)  # its disk is whole
+    world.done(world.driver.life.destroy, here, guest)
+
+
+def _kill_as_it_arrives(victim: LabHost, far: LabHost, uuid: str) -> None:
+    pid, looking = victim.libvirtd(), libvirt.open(far.uri)
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        with suppress(libvirt.libvirtError):
+            if looking.lookupByUUIDString(uuid).state()[0] == libvirt.VIR_DOMAIN_RUNNING:
+                break
+    victim.kill_libvirtd(pid)
+    with suppress(libvirt.libvirtError):
+        looking.close()
 
 
 def _with_restart(

@@ -31,6 +31,7 @@ from siderite.compute.drivers.libvirt.trouble import HostError
 from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import Unreachable
 from siderite.compute.drivers.libvirt.trouble import code
+from siderite.compute.drivers.libvirt.volumes import Pool
 
 _BUSY_AGAIN_S = 2.0
 
@@ -86,29 +87,62 @@ def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
     pair = Pair(connection, road)
     is_shared = pair.is_shared()
     domain = domains.find(connection, guest.uuid)
-    arrived = domains.find(road.arrival, guest.uuid)
-    if domain is None or not domain.isActive():
-        if arrived is None or not arrived.isActive():
+    is_here = domain is not None and domain.isActive()
+    if domain is not None and is_here and domain.jobInfo()[0] != library().VIR_DOMAIN_JOB_NONE:
+        why = f"host {host.name} is busy with domain {guest.name}"
+        raise HostError(Wait(why, _BUSY_AGAIN_S))
+    if not _has_taken_over(road, domain, guest):
+        if not is_here:
             raise domains.not_running(host, guest)
-    else:
         to = _address(target)
-        if domain.jobInfo()[0] != library().VIR_DOMAIN_JOB_NONE:
-            why = f"host {host.name} is busy with domain {guest.name}"
-            raise HostError(Wait(why, _BUSY_AGAIN_S))
         try:
+            if domains.find(road.arrival, guest.uuid) is not None:
+                _clear(road, guest, keep_disks=is_shared)
             if not is_shared:
                 top = current(connection, host, guest).disk
                 _prepare(pair, guest, top, lambda doing: _tell(run, doing, target))
             _tell(run, f"domain {guest.name} is moving", target)
             _send(domain, road, to, is_shared=is_shared)
         except BaseException:
-            _clear(road, guest, keep_disks=is_shared)
-            _go_on(domain, guest)
+            _stay(road, domain, guest, keep_disks=is_shared)
             raise
+    _arrive(connection, road, guest, keep_disks=is_shared)
+
+
+def _has_taken_over(road: Road, domain: Any | None, guest: Guest) -> bool:
+    """Whether the guest is at the other end. If whoever was to end the migration was killed at its
+    very end, one is left here too, stopped: it must never go on, nor the other lose its disks.
+    """
+    libvirt = library()
+    arrived = domains.find(road.arrival, guest.uuid)
+    if arrived is None or not arrived.isActive():
+        return False
+    if domain is None or not domain.isActive():
+        return True
+    coming = (libvirt.VIR_DOMAIN_PAUSED_MIGRATION, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP)
+    state, reason = arrived.state()
+    is_coming = state == libvirt.VIR_DOMAIN_PAUSED and reason in coming
+    return not is_coming and domain.state()[0] != libvirt.VIR_DOMAIN_RUNNING
+
+
+def _arrive(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> None:
+    """It is there now; what is left here is in nobody's use."""
     _go_on(domains.find(road.arrival, guest.uuid), guest)
-    # It runs there now; what is left here is in nobody's use.
-    domains.remove(connection, host, guest.uuid, keep_disks=is_shared)
-    pair.target.refresh()
+    domains.remove(connection, road.source, guest.uuid, keep_disks=keep_disks)
+    Pool(road.arrival, road.target.options).refresh()
+
+
+def _stay(road: Road, domain: Any, guest: Guest, *, keep_disks: bool) -> None:
+    """It did not get there, unless it did all the same, or nobody can tell."""
+    with suppress(library().libvirtError):
+        try:
+            if _has_taken_over(road, domain, guest):
+                return
+            _clear(road, guest, keep_disks=keep_disks)
+        except library().libvirtError:  # the other end is lost
+            if domain.state()[1] == library().VIR_DOMAIN_PAUSED_MIGRATION:
+                return
+        _go_on(domain, guest)
 
 
 def _prepare(pair: Pair, guest: Guest, top: int, tell: Told) -> None:
@@ -135,11 +169,10 @@ def _tell(run: Run, doing: str, target: Host) -> None:
 
 
 def _clear(road: Road, guest: Guest, *, keep_disks: bool) -> None:
-    """Leave nothing on a host that the guest did not reach."""
-    with suppress(library().libvirtError):
-        arrived = domains.find(road.arrival, guest.uuid)
-        if arrived is None or not arrived.isActive():
-            domains.remove(road.arrival, road.target, guest.uuid, keep_disks=keep_disks)
+    """Leave nothing on a host that the guest did not reach; also not one that runs there. libvirt
+    has it go on here, should the other host be lost when it has just begun to run there.
+    """
+    domains.remove(road.arrival, road.target, guest.uuid, keep_disks=keep_disks)
 
 
 def _send(domain: Any, road: Road, to: str, *, is_shared: bool) -> None:
@@ -188,13 +221,13 @@ def _go_on(domain: Any | None, guest: Guest) -> None:
 
 def _settle(connection: Any, road: Road, guest: Guest) -> bool:
     """Whether a guest whose migration ended is at the other end; else nothing of it is there."""
+    is_shared = Pair(connection, road).is_shared()
     domain = domains.find(connection, guest.uuid)
-    if domain is None or not domain.isActive():
-        arrived = domains.find(road.arrival, guest.uuid)
-        if arrived is not None and arrived.isActive():
-            return True
+    if _has_taken_over(road, domain, guest):
+        _arrive(connection, road, guest, keep_disks=is_shared)
+        return True
+    _clear(road, guest, keep_disks=is_shared)
     _go_on(domain, guest)
-    _clear(road, guest, keep_disks=Pair(connection, road).is_shared())
     return False
 
 
