@@ -18,7 +18,9 @@ from siderite.reaper import Api
 from siderite.reaper import Reaper
 from siderite.reaper import Refused
 from siderite.reaper import Rules
+from siderite.reaper import limit
 from siderite.reaper import reaper as reaping
+from siderite.reaper.shown import mark_of
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 
@@ -118,6 +120,27 @@ def test_one_for_which_others_go_is_not_given_up_though_its_time_ends_meanwhile(
     assert full.status(uuid) == "ACTIVE"
     assert sorted(full.status(one) for one in cheap) == ["ACTIVE"] * 3 + ["GONE"]
     assert api.seen.count("forceDelete") == 1
+
+
+class Fickle(Direct):
+    """A user deletes their PENDING server as soon as somebody has been asked to go for it."""
+
+    def __init__(self, made: Cloud, uuid: str) -> None:
+        super().__init__(made)
+        self._uuid = uuid
+
+    async def act(self, server: str, action: str, value: Any = None) -> Any:
+        answer = await super().act(server, action, value)
+        if action == "forceDelete":
+            await self.ask("DELETE", f"/servers/{self._uuid}")
+        return answer
+
+
+def test_nobody_else_goes_for_one_that_its_user_deletes_meanwhile(full: Full) -> None:
+    cheap, uuid = full.fill(), full.pends(flavorRef=full.make_flavor(ram=1536))
+    full.run(Reaper(Fickle(full, uuid), Rules(name="one")).round())
+    full.wait(uuid, lambda server: server["status"] == "GONE")
+    assert sorted(full.status(one) for one in cheap) == ["ACTIVE"] * 3 + ["GONE"]
 
 
 def test_one_that_may_not_be_built_is_given_up_before_anybody_goes_and_holds_nobody_up(
@@ -317,10 +340,10 @@ def test_a_mark_that_a_dead_reaper_left_on_one_that_stays_does_not_count_for_lon
     full: Full, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cheap, uuid = full.fill(), full.pends()
-    mark = {"preempted_for": reaping.mark_of(full.show(uuid)["tenant_id"])}
+    mark = {"preempted_for": mark_of(full.show(uuid)["tenant_id"])}
     for one in cheap:
         assert full.ask("POST", f"/servers/{one}/metadata", {"metadata": mark}).status == 200
-    monkeypatch.setattr(reaping, "PATIENCE_S", -1.0)  # that was long ago
+    monkeypatch.setattr(limit, "NEW_S", -1.0)  # that was long ago
     reaper, pending = full.reaper(per_project_and_hour=1), full.show(uuid, version=PENDING)
     choice, _ = full.run(reaper._choose(pending))
     assert full.run(reaper._may_free(pending, choice)) is True
@@ -332,7 +355,7 @@ def test_a_mark_of_another_reaper_counts_while_it_is_new(full: Full) -> None:
     reaper, pending = full.reaper(per_project_and_hour=1), full.show(uuid, version=PENDING)
     choice, _ = full.run(reaper._choose(pending))
     other = next(one for one in cheap if one != choice.victims[0].uuid)
-    mark = {"preempted_for": reaping.mark_of(full.show(uuid)["tenant_id"])}
+    mark = {"preempted_for": mark_of(full.show(uuid)["tenant_id"])}
     assert full.ask("POST", f"/servers/{other}/metadata", {"metadata": mark}).status == 200
     assert full.run(reaper._may_free(pending, choice)) is False
 

@@ -16,9 +16,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
-from datetime import UTC
-from datetime import datetime
-from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -32,6 +29,7 @@ from siderite.reaper.choose import Place
 from siderite.reaper.choose import Room
 from siderite.reaper.choose import Victim
 from siderite.reaper.choose import strict
+from siderite.reaper.limit import may_free
 from siderite.reaper.shown import CARRIES
 from siderite.reaper.shown import FULL
 from siderite.reaper.shown import IN_USE
@@ -39,7 +37,6 @@ from siderite.reaper.shown import NODE
 from siderite.reaper.shown import is_bare_metal
 from siderite.reaper.shown import is_preemptible
 from siderite.reaper.shown import left
-from siderite.reaper.shown import mark_of
 from siderite.reaper.shown import size_of
 from siderite.reaper.shown import told
 from siderite.reaper.shown import wanted
@@ -56,13 +53,11 @@ PATIENCE_S = 120.0
 TRIES = 3
 LOST = 30
 """How often others may take the room that was freed before a server is given up."""
-HOUR_S = 3600.0
 NOT_FOUND, CONFLICT = 404, 409
 NEVER = (400, 403)
 """A rebuild that is refused so (its image is gone, the quota is exceeded) is refused again."""
 IN_ORDER = "/servers/detail?all_tenants=1&sort_key=created_at&sort_dir=asc"
 """Servers in the order they came; what they show of it is only the second."""
-GOES_FOR = "preempted_for"
 GOES_FOR_SERVER = "preempted_for_server"
 
 
@@ -195,7 +190,7 @@ class Reaper:
                     return  # somebody before it is about to be built: it has its turn afterwards
             elif choice is None:
                 break
-            elif not await self._may_free_now(server, choice):
+            elif not await self._may_free(server, choice):
                 log.warning("the limit of this hour is reached", project=server["tenant_id"])
                 self._later[server["id"]] = time.monotonic() + LOOK_S
                 return
@@ -292,42 +287,17 @@ class Reaper:
                 found.setdefault(node, []).append(one)
         return found
 
-    async def _may_free_now(self, server: dict[str, Any], choice: Choice) -> bool:
-        async with self._counting:
-            return await self._may_free(server, choice)
-
     async def _may_free(self, server: dict[str, Any], choice: Choice) -> bool:
-        """Whether so many more may go for this project. Those to go are marked first and counted
-        then: of two reapers that do so at the same time at least one counts both.
-        """
-        limit = self.rules.per_project_and_hour
-        if not limit or not choice.victims:
-            return True
-        mark = mark_of(server["tenant_id"])
-        mine = {victim.uuid for victim in choice.victims}
-        for uuid in mine:
-            # One that can not be marked in its state counts now, and not later.
-            with contextlib.suppress(Refused):
-                body = {"metadata": {GOES_FOR: mark}}
-                await self.api.ask("POST", f"/servers/{uuid}/metadata", body)
-        since = datetime.now(UTC) - timedelta(seconds=HOUR_S)
-        path = f"/servers/detail?all_tenants=1&changes-since={since:%Y-%m-%dT%H:%M:%SZ}"
-        recent = await self.api.pages(path, "servers")
-        others = [one for one in recent if one["id"] not in mine and _goes(one, mark)]
-        if len(others) + len(mine) <= limit:
-            return True
-        for uuid in mine:
-            with contextlib.suppress(Refused):
-                await self.api.ask("DELETE", f"/servers/{uuid}/metadata/{GOES_FOR}")
-        return False
+        async with self._counting:
+            return await may_free(self.api, self.rules.per_project_and_hour, server, choice)
 
     async def _free(self, server: dict[str, Any], choice: Choice, going: Collection[str]) -> bool:
         """Have them deleted, and wait for that; False if one of them may stay after all. That it
-        begins is said first: nobody goes for a server that was just given up, and it is not given
-        up from the first one on.
+        begins is said first, and again before each: nobody goes for a server that was just given up
+        or deleted, and it is not given up from the first one on.
         """
-        await self._care(server, making_room=True)
         for victim in choice.victims:
+            await self._care(server, making_room=True)
             found = await self._found(victim.uuid)
             if found is not None and not self._may_go_for(found, server):
                 return False
@@ -340,6 +310,7 @@ class Reaper:
             except Refused as why:
                 if why.status not in (NOT_FOUND, CONFLICT):
                     raise
+        await self._care(server, making_room=True)
         deadline = time.monotonic() + PATIENCE_S
         with self._turns.waiting(server, self.wake.set):
             for uuid in (*(victim.uuid for victim in choice.victims), *going):
@@ -384,15 +355,3 @@ class Reaper:
             status = str(shown["status"])
         log.info("was built again", server=server["id"], status=status)
         return status
-
-
-def _goes(one: dict[str, Any], mark: str) -> bool:
-    """Whether a server went for the project of this mark, or is about to. A reaper that died in
-    between may have left a mark on one that stays.
-    """
-    is_marked = one["metadata"].get(GOES_FOR) == mark
-    now = datetime.now(UTC)
-    is_new = now - datetime.fromisoformat(one["updated"]) < timedelta(seconds=PATIENCE_S)
-    return is_marked and (
-        is_new or one["status"] == "DELETED" or one["OS-EXT-STS:task_state"] == "deleting"
-    )
