@@ -120,6 +120,23 @@ def test_there_are_only_so_many_at_once_and_those_that_wait_do_not_count(
     story(told)
 
 
+def test_one_that_has_its_host_keeps_off_nobody_and_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(turning, "AT_ONCE", 1)
+
+    async def told(served: Served) -> None:
+        assert served.begin(shown("a", "1")) == []
+        served.turns.taken["a"].chosen = "1"
+        assert served.begin(shown("b", "1")) == ["b"]
+        served.turns.taken["a"].is_placed = True
+        assert served.begin(shown("b", "1")) == []
+        assert served.turns.chosen_by_others(served.turns.taken["b"]) == frozenset()
+        assert not served.turns.is_early(served.turns.taken["b"])
+
+    story(told)
+
+
 @pytest.fixture
 def gold(full: Full) -> Iterator[Full]:
     """Two nodes, each with a preemptible server."""
@@ -203,6 +220,21 @@ def test_who_wants_the_same_room_waits_and_is_not_built_before(full: Full) -> No
     assert tries.count("rebuild") == 2, (
         "once to see whether it may be, and once when there was room"
     )
+
+
+def test_who_wants_the_same_room_does_not_wait_until_another_is_made_where_it_is(
+    full: Full,
+) -> None:
+    full.fill()
+    first, second = full.pends(), full.pends()
+    full.script("all", latency_s={"spawn": 120.0})
+
+    async def has_host(reaper: Reaper) -> bool:
+        found = await reaper._found(second)
+        return found is not None and found["OS-EXT-SRV-ATTR:host"] is not None
+
+    reap_until(full, has_host)
+    assert (full.status(first), full.status(second)) == ("BUILD", "BUILD")
 
 
 def test_who_began_too_early_is_not_tried_before_the_one_that_is_about_to_be_built(

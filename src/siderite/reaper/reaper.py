@@ -348,10 +348,13 @@ class Reaper:
             await self._give_up(server, f"it cannot be built: {why}")
             return "ERROR"
         deadline = time.monotonic() + PATIENCE_S
-        status = "BUILD"
+        turn, status = self._turns.of(server), "BUILD"
         while status == "BUILD" and time.monotonic() < deadline:
             await asyncio.sleep(POLL_S)
             shown = (await self.api.ask("GET", f"/servers/{server['id']}"))["server"]
             status = str(shown["status"])
+            if shown["OS-EXT-SRV-ATTR:host"] is not None and not turn.is_placed:
+                turn.is_placed = True  # its room is its own from now on
+                self.wake.set()
         log.info("was built again", server=server["id"], status=status)
         return status

@@ -1,7 +1,8 @@
 """Whose turn it is: several PENDING servers are looked after at once where they do not compete.
 
-Two compete if the same hosts would do for both. The later one then waits until the earlier one is
-built or given up, so that it takes neither the room that is freed for the other nor its turn. Bare
+Two compete if the same hosts would do for both. The later one then waits until the earlier one has
+its host or is given up, so that it takes neither the room that is freed for the other nor its turn;
+that one is made on its host, which may take long, is not waited for. Bare
 metal is given out whole, which makes one node as good as another of its kind: as long as the
 earlier one only waits for its node, to be cleaned for instance, the later one is looked after too,
 and on other nodes.
@@ -38,6 +39,8 @@ class Turn:
     chosen: str | None = None
     is_waiting: bool = False
     """Whether all that is left is that others go."""
+    is_placed: bool = False
+    """Whether it has its host: what is left there is for others."""
 
     @property
     def held(self) -> frozenset[str]:
@@ -46,7 +49,7 @@ class Turn:
 
     def keeps_off(self, other: "Turn") -> bool:
         """Whether another one must wait for it."""
-        if self.is_waiting and self.is_whole and other.is_whole:
+        if self.is_placed or (self.is_waiting and self.is_whole and other.is_whole):
             return False
         return not self.held.isdisjoint(other.hosts)
 
@@ -88,7 +91,7 @@ class Turns:
         return left
 
     def _is_busy(self) -> bool:
-        busy = sum(not turn.is_waiting for turn in self.taken.values())
+        busy = sum(not (turn.is_waiting or turn.is_placed) for turn in self.taken.values())
         return busy >= AT_ONCE or len(self.taken) >= MOST
 
     def _is_kept(self, turn: Turn, before: Iterable[Turn]) -> bool:
@@ -117,8 +120,9 @@ class Turns:
         return False
 
     def chosen_by_others(self, turn: Turn) -> frozenset[str]:
-        """The hosts that were chosen for others."""
-        chosen = (other.chosen for other in self.taken.values() if other is not turn)
+        """The hosts that were chosen for others, which are not there yet."""
+        others = (other for other in self.taken.values() if other is not turn)
+        chosen = (other.chosen for other in others if not other.is_placed)
         return frozenset(node for node in chosen if node is not None)
 
     @contextmanager
