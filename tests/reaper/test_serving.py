@@ -143,6 +143,23 @@ def test_nobody_else_goes_for_one_that_its_user_deletes_meanwhile(full: Full) ->
     assert sorted(full.status(one) for one in cheap) == ["ACTIVE"] * 3 + ["GONE"]
 
 
+@pytest.mark.parametrize(
+    "script", [{"fail": {"destroy": "it is stuck"}}, {"latency_s": {"destroy": 600.0}}]
+)
+def test_where_somebody_does_not_go_others_go_elsewhere(
+    full: Full, monkeypatch: pytest.MonkeyPatch, script: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(reaping, "PATIENCE_S", 2.0)
+    second = full.add_host(**ROOM)
+    cheap = [*full.fill(), *full.fill()]
+    uuid = full.pends()
+    full.script(f"host:{min(full.hosts)}", **script)  # of two that are alike the first is chosen
+    full.reap()
+    assert full.status(uuid) == "ACTIVE"
+    assert full.show(uuid)["OS-EXT-SRV-ATTR:host"] == second
+    assert [full.status(one) for one in cheap].count("GONE") == 1
+
+
 def test_one_that_may_not_be_built_is_given_up_before_anybody_goes_and_holds_nobody_up(
     full: Full,
 ) -> None:

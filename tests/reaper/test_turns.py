@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from siderite.reaper import reaper as reaping
 from siderite.reaper import turns as turning
 from siderite.reaper.reaper import Reaper
 from siderite.reaper.shown import wanted
@@ -191,6 +192,30 @@ def test_one_that_waits_for_its_node_does_not_keep_others_from_other_nodes(gold:
     gold.script(f"host:{min(gold.hosts[1:])}", **SLOW)  # of two that are alike the first is chosen
     reap_until(gold, is_active(second))
     assert gold.status(first) == "PENDING"
+    deleted = "/servers/detail?all_tenants=1&deleted=true"
+    assert len(gold.ask("GET", deleted).json["servers"]) == 1
+
+
+def test_a_node_whose_server_does_not_go_is_not_taken_for_an_empty_one(
+    gold: Full, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reaping, "PATIENCE_S", 2.0)
+    first, uuid = min(gold.hosts[1:]), gold.pends()
+    gold.script(f"host:{first}", fail={"destroy": "it is stuck"})
+    gold.reap()
+    assert gold.status(uuid) == "ACTIVE"
+    assert gold.show(uuid)["OS-EXT-SRV-ATTR:host"] == max(gold.hosts[1:])
+    assert [one["action"] for one in gold.actions(uuid)].count("rebuild") == 3
+
+
+def test_nobody_else_goes_because_a_node_is_cleaned_for_long(
+    gold: Full, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reaping, "PATIENCE_S", 0.1)
+    uuid = gold.pends()
+    gold.script("all", latency_s={"destroy": 2.0})
+    gold.reap()
+    assert gold.until(uuid, "ACTIVE")
     deleted = "/servers/detail?all_tenants=1&deleted=true"
     assert len(gold.ask("GET", deleted).json["servers"]) == 1
 

@@ -86,6 +86,8 @@ class Reaper:
     _counting: asyncio.Lock = field(default_factory=asyncio.Lock)
     _later: dict[str, float] = field(default_factory=dict)
     """Servers for which nothing can be done for the moment, and until when."""
+    _stuck: set[str] = field(default_factory=set)
+    """Servers that were to go and did not: their room is not counted on any more."""
 
     async def run(self) -> None:
         """For ever."""
@@ -252,7 +254,8 @@ class Reaper:
                 continue
             if why.startswith(CARRIES) and not on_it:
                 continue  # somebody else's
-            going = [one for one in on_it if one["OS-EXT-STS:task_state"] == "deleting"]
+            leaving = [one for one in on_it if one["OS-EXT-STS:task_state"] == "deleting"]
+            going = [one for one in leaving if one["id"] not in self._stuck]
             free = NODE if not on_it else Room(0, 0, 0)
             if not is_whole:
                 free = left(host["room"])
@@ -261,7 +264,7 @@ class Reaper:
             victims = [
                 Victim(one["id"], one["name"], size_of(one, is_whole=is_whole), one["came"])
                 for one in on_it
-                if one not in going and self._may_go_for(one, server)
+                if one not in leaving and self._may_go_for(one, server)
             ]
             uuids = tuple(str(one["id"]) for one in going)
             found.append(Place(node, free, tuple(victims), uuids))
@@ -270,6 +273,8 @@ class Reaper:
     def _may_go_for(self, one: dict[str, Any], server: dict[str, Any]) -> bool:
         """A preemptible server goes for those that are not."""
         projects = self.rules.projects
+        if one["id"] in self._stuck:
+            return False
         return is_preemptible(one, projects) and not is_preemptible(server, projects)
 
     async def _holds(self, server: dict[str, Any], node: str) -> bool:
@@ -314,20 +319,29 @@ class Reaper:
         deadline = time.monotonic() + PATIENCE_S
         with self._turns.waiting(server, self.wake.set):
             for uuid in (*(victim.uuid for victim in choice.victims), *going):
-                await self._until_gone(uuid, server, deadline)
+                if not await self._goes(uuid, server, deadline):
+                    log.warning("does not go", server=uuid, goes_for=server["id"])
+                    self._stuck.add(uuid)
         await self._care(server)
         return True
 
-    async def _until_gone(self, uuid: str, server: dict[str, Any], deadline: float) -> None:
-        """Meanwhile the PENDING one stays in our care."""
+    async def _goes(self, uuid: str, server: dict[str, Any], deadline: float) -> bool:
+        """Whether somebody goes: of a node that is cleaned, which may take hours, that is believed
+        in the end. Meanwhile the PENDING one stays in our care.
+        """
         began = time.monotonic()
         care_again = began + CARE_S / 3
-        while await self._found(uuid) is not None and time.monotonic() < deadline:
+        while (found := await self._found(uuid)) is not None:
+            if found["OS-EXT-STS:task_state"] != "deleting":
+                return False
+            if time.monotonic() > deadline:
+                return is_bare_metal(server)
             if time.monotonic() > care_again:
                 await self._care(server)
                 care_again = time.monotonic() + CARE_S / 3
             # What takes long is looked at less often.
             await asyncio.sleep(max(POLL_S, min(LONGEST_POLL_S, (time.monotonic() - began) / 10)))
+        return True
 
     async def _found(self, uuid: str) -> dict[str, Any] | None:
         try:
