@@ -23,6 +23,11 @@ class Room:
             self.vcpus + other.vcpus, self.ram_mib + other.ram_mib, self.disk_gib + other.disk_gib
         )
 
+    def __sub__(self, other: "Room") -> "Room":
+        return Room(
+            self.vcpus - other.vcpus, self.ram_mib - other.ram_mib, self.disk_gib - other.disk_gib
+        )
+
     def holds(self, need: "Room") -> bool:
         """Whether there is enough of everything."""
         return (
@@ -52,6 +57,8 @@ class Place:
     victims: tuple[Victim, ...]
     going: tuple[str, ...] = ()
     """Servers that are being deleted: what they have counts as free."""
+    is_kept: bool = False
+    """Whether some of it is kept for others that wait, and may yet be left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from siderite.reaper.shown import NODE
 from siderite.reaper.shown import is_bare_metal
 from siderite.reaper.shown import is_preemptible
 from siderite.reaper.shown import left
+from siderite.reaper.shown import room_of
 from siderite.reaper.shown import size_of
 from siderite.reaper.shown import told
 from siderite.reaper.shown import wanted
@@ -180,7 +181,8 @@ class Reaper:
             if self.rules.dry_run:
                 print(told(server, choice), flush=True)  # noqa: T201 - what was asked for
                 return
-            if choice is None and self._turns.chosen_by_others(turn) & turn.hosts:
+            others = self._turns.chosen_by_others(turn) & turn.hosts
+            if choice is None and (others or turn.may_be_left):
                 self._later[server["id"]] = time.monotonic() + LOOK_S
                 return  # what others have chosen may yet be left to it
             if not was_tried and (choice is None or choice.victims):
@@ -211,7 +213,7 @@ class Reaper:
         await self.api.act(server["id"], "os-resetState", {"state": "error"})
         log.warning("given up", server=server["id"], why=why)
 
-    async def _care(self, server: dict[str, Any], **more: bool) -> None:
+    async def _care(self, server: dict[str, Any], **more: Any) -> None:
         asked = {"keeper": self.rules.name, "seconds": CARE_S, **more}
         await self.api.act(server["id"], "siderite-claimPending", asked)
 
@@ -225,6 +227,7 @@ class Reaper:
         # Nothing is awaited from here on: what this one chooses, no other does.
         taken = self._turns.chosen_by_others(turn)
         places = [place for place in places if place.node not in taken]
+        turn.may_be_left = any(place.is_kept for place in places)
         choice = STRATEGIES[self.rules.strategy](need, places)
         most = self.rules.per_project_and_hour
         if choice is not None and 0 < most < len(choice.victims):
@@ -257,8 +260,11 @@ class Reaper:
             leaving = [one for one in on_it if one["OS-EXT-STS:task_state"] == "deleting"]
             going = [one for one in leaving if one["id"] not in self._stuck]
             free = NODE if not on_it else Room(0, 0, 0)
+            kept = [one for one in host["kept"] if one["server"] != server["id"]]
             if not is_whole:
                 free = left(host["room"])
+            for some in kept:
+                free -= NODE if is_whole else room_of(some)
             for one in going:
                 free += size_of(one, is_whole=is_whole)
             victims = [
@@ -267,7 +273,7 @@ class Reaper:
                 if one not in leaving and self._may_go_for(one, server)
             ]
             uuids = tuple(str(one["id"]) for one in going)
-            found.append(Place(node, free, tuple(victims), uuids))
+            found.append(Place(node, free, tuple(victims), uuids, bool(kept)))
         return size_of(server, is_whole=is_whole), found
 
     def _may_go_for(self, one: dict[str, Any], server: dict[str, Any]) -> bool:
@@ -301,8 +307,9 @@ class Reaper:
         begins is said first, and again before each: nobody goes for a server that was just given up
         or deleted, and it is not given up from the first one on.
         """
+        making = {"making_room": True, "node": choice.node}
         for victim in choice.victims:
-            await self._care(server, making_room=True)
+            await self._care(server, **making)
             found = await self._found(victim.uuid)
             if found is not None and not self._may_go_for(found, server):
                 return False
@@ -315,7 +322,7 @@ class Reaper:
             except Refused as why:
                 if why.status not in (NOT_FOUND, CONFLICT):
                     raise
-        await self._care(server, making_room=True)
+        await self._care(server, **making)
         deadline = time.monotonic() + PATIENCE_S
         with self._turns.waiting(server, self.wake.set):
             for uuid in (*(victim.uuid for victim in choice.victims), *going):

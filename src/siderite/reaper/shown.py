@@ -54,6 +54,11 @@ def left(room: dict[str, dict[str, int]]) -> Room:
     return Room(*free)
 
 
+def room_of(kept: dict[str, Any]) -> Room:
+    """What of a host is kept for a server."""
+    return Room(kept["vcpus"], kept["ram_mib"], kept["disk_gib"])
+
+
 def wanted(server: dict[str, Any]) -> frozenset[str]:
     """The hosts that would do for a server if somebody went, by what it was told last."""
     refusals: dict[str, str] = server.get("refusals") or {}

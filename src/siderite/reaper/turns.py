@@ -39,6 +39,8 @@ class Turn:
     chosen: str | None = None
     is_waiting: bool = False
     """Whether all that is left is that others go."""
+    may_be_left: bool = False
+    """Whether room that would do is kept for servers of other reapers."""
     is_placed: bool = False
     """Whether it has its host: what is left there is for others."""
 

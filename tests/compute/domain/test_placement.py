@@ -11,6 +11,7 @@ from siderite.compute.domain.placement import Wanted
 from siderite.compute.domain.placement import place
 
 NOW = 1000.0
+NONE = Amount(0, 0, 0)
 SMALL = Wanted(Amount(1, 512, 1), "p")
 
 
@@ -60,6 +61,10 @@ def test_the_emptiest_host_is_best() -> None:
         ({}, {"aggregate_specs": {"ssd": "true"}}, "in no aggregate"),
         ({"aggregate_metadata": {"filter_tenant_id": frozenset({"q"})}}, {}, "reserved"),
         ({"resource_class": "CUSTOM_X", "servers": 1}, {"resource_class": "CUSTOM_X"}, "in use"),
+        ({"resource_class": "CUSTOM_X", "kept": NONE}, {"resource_class": "CUSTOM_X"}, "in use"),
+        ({"kept": Amount(32, 0, 0)}, {}, "without room: 1 vCPUs wanted, 0 of 32 left, 32 kept for"),
+        ({"kept": Amount(0, 8000, 0)}, {}, "without room: 512 MiB of memory wanted, 192 of 8192"),
+        ({"kept": Amount(0, 0, 99), "disk_used": 1}, {}, "without room: 1 GiB of disk wanted"),
     ],
 )  # fmt: skip
 def test_a_host_that_will_not_do_is_refused_with_its_reason(

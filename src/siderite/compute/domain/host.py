@@ -82,6 +82,8 @@ class Hypervisor:
     conductor_group: str = ""
     zone: str = DEFAULT_ZONE
     aggregate_metadata: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    kept: Amount | None = None
+    """What is kept there for others than the server that is to be placed."""
 
     def is_up(self, now: float, patience_s: float) -> bool:
         """Whether its host was heard of lately."""

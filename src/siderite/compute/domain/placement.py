@@ -68,6 +68,7 @@ class Placement:
 _DOWN = "down: it has not been heard of lately"
 
 Check = Callable[[Wanted, Hypervisor], str | None]
+_NOTHING = Amount(0, 0, 0)
 
 
 def _enabled(wanted: Wanted, at: Hypervisor) -> str | None:
@@ -153,15 +154,19 @@ def _group(wanted: Wanted, at: Hypervisor) -> str | None:
 
 def _room(wanted: Wanted, at: Hypervisor) -> str | None:
     if at.resource_class is not None:
-        return "in use: by another server" if at.servers else None
-    amount = wanted.amount
-    for what, used, more, limit in (
-        ("vCPUs", at.vcpus_used, amount.vcpus, at.vcpus_limit),
-        ("MiB of memory", at.ram_used, amount.ram_mib, at.ram_limit),
-        ("GiB of disk", at.disk_used, amount.disk_gib, at.disk_limit),
+        if at.servers:
+            return "in use: by another server"
+        return None if at.kept is None else "in use: kept for a server that waits"
+    amount, kept = wanted.amount, at.kept or _NOTHING
+    for what, used, more, limit, others in (
+        ("vCPUs", at.vcpus_used, amount.vcpus, at.vcpus_limit, kept.vcpus),
+        ("MiB of memory", at.ram_used, amount.ram_mib, at.ram_limit, kept.ram_mib),
+        ("GiB of disk", at.disk_used, amount.disk_gib, at.disk_limit, kept.disk_gib),
     ):
-        if used + more > limit:
-            return f"without room: {more} {what} wanted, {max(0, limit - used)} of {limit} left"
+        if used + others + more > limit:
+            left = max(0, limit - used - others)
+            why = f", {others} kept for servers that wait" if others else ""
+            return f"without room: {more} {what} wanted, {left} of {limit} left{why}"
     return None
 
 

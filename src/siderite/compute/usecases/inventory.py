@@ -15,7 +15,9 @@ from siderite.compute.domain.host import Hypervisor
 from siderite.compute.store import HOSTS
 from siderite.compute.usecases import aggregates
 from siderite.compute.usecases import hosts as usecases
+from siderite.compute.usecases import kept_room
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.kept_room import Kept
 from siderite.core.errors import NotFound
 from siderite.core.store import Line
 from siderite.core.store.table import Where
@@ -44,6 +46,7 @@ class Shown:
     hypervisor: Hypervisor
     service: Service
     servers: Sequence[Line] | None = None
+    kept: Sequence[Kept] = ()
 
 
 async def services(ctx: Context) -> list[Service]:
@@ -138,8 +141,14 @@ async def _shown(
     carried: Mapping[str, Sequence[Line]] = {}
     if with_servers:
         carried = await rows.servers_on(ctx.door.store, [(one.host, one.node) for one in found])
+    kept = await kept_room.kept(ctx)
     return [
-        Shown(one, by_host[one.host], carried[one.node] if with_servers else None)
+        Shown(
+            one,
+            by_host[one.host],
+            carried[one.node] if with_servers else None,
+            [some for some in kept if some.node == one.node],
+        )
         for one in found
         if one.host in by_host
     ]

@@ -15,6 +15,7 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import find
+from siderite.compute.usecases import kept_room
 from siderite.compute.usecases import placing
 from siderite.compute.usecases import quota
 from siderite.compute.usecases.acting import Ask
@@ -50,12 +51,16 @@ async def claim(
     keeper: str,
     seconds: int,
     making_room: bool | None,
+    node: str | None = None,
     who: Who,
     cause: Cause,
 ) -> Server:
     """Somebody takes care of a PENDING server for so long; again by the same prolongs it. Whether
-    room is being made stays as it was if nothing is said of it.
+    room is being made stays as it was if nothing is said of it. What is made on a node that was
+    named is kept for the server.
     """
+    if node is not None:
+        await kept_room.check(ctx, node)
 
     async def decide(change: Change) -> Server:
         server = await find.server(ctx, uuid, who)
@@ -67,13 +72,20 @@ async def claim(
                 f"Instance {uuid} is in the care of {server.keeper} until {server.kept_until}"
             )
         was_making = is_kept and server.making_room
+        is_making = was_making if making_room is None else making_room
+        until = iso(change.now + seconds)
         cared_for = server.changed(
             change.now,
             {
-                "keeper": keeper, "kept_until": iso(change.now + seconds),
-                "making_room": was_making if making_room is None else making_room,
+                "keeper": keeper, "kept_until": until, "making_room": is_making,
             },
         )  # fmt: skip
+        if not is_making:
+            change.put(kept_room.let_go(server))
+        elif node is None:
+            change.put(kept_room.keep_on(server, until))
+        else:
+            change.put(kept_room.keep(server, node, now=iso(change.now), until=until))
         after = msgspec.structs.replace(cared_for, deadline=deadline(ctx, cared_for))
         change.put(SERVERS.swap(server, after))
         return after

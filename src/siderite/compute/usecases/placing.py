@@ -17,6 +17,7 @@ from siderite.compute.domain.server import amount_of
 from siderite.compute.domain.server_group import HARD
 from siderite.compute.store import hypervisors
 from siderite.compute.usecases import aggregates
+from siderite.compute.usecases import kept_room
 from siderite.compute.usecases import server_groups
 from siderite.compute.usecases.context import Context
 from siderite.core.store import Op
@@ -58,11 +59,8 @@ async def find_place(
         wanted = replace(wanted, conductor_group=await _group_of(ctx, server.host))
     if avoid is not None:
         wanted = replace(wanted, avoid={**wanted.avoid, **avoid})
-    found = place(
-        wanted, await candidates(ctx, size.resource_class), now=ctx.door.clock(),
-        patience_s=ctx.settings.host_patience_s,
-    )  # fmt: skip
-    return found
+    there = await kept_room.less_kept(ctx, server.uuid, await candidates(ctx, size.resource_class))
+    return place(wanted, there, now=ctx.door.clock(), patience_s=ctx.settings.host_patience_s)
 
 
 async def _group_of(ctx: Context, host: str) -> str:

@@ -36,6 +36,7 @@ CLAIM_PENDING: Keys = {
     "keeper": Key(forms.text(1, 255), required=True),
     "seconds": Key(forms.whole(1, 3600), required=True),
     "making_room": Key(forms.flag, since=SHUTDOWN_TYPE),
+    "node": Key(forms.text(1, 255), since=SHUTDOWN_TYPE),
 }
 CHANGE_PASSWORD: Keys = {"adminPass": Key(forms.text(0, 255), required=True)}
 SECURITY_GROUP: Keys = {"name": Key(forms.text(1, 255), required=True)}

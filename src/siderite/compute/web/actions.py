@@ -126,9 +126,12 @@ async def _reset_state(service: "Service", request: Request, value: Any) -> Resp
 
 async def _claim_pending(service: "Service", request: Request, value: Any) -> Response:
     asked = forms.take(value, "siderite-claimPending", action_keys.CLAIM_PENDING, request.version)
+    if "node" in asked and not asked.get("making_room"):
+        raise Invalid("A node is named where room is made: say making_room, too.")
     server = await pending.claim(
         service.ctx, request.params[0], keeper=asked["keeper"], seconds=asked["seconds"],
-        making_room=asked.get("making_room"), who=request.who, cause=service.cause(request),
+        making_room=asked.get("making_room"), node=asked.get("node"), who=request.who,
+        cause=service.cause(request),
     )  # fmt: skip
     return reply({"keeper": server.keeper, "kept_until": server.kept_until})
 

@@ -7,9 +7,11 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from siderite.compute.domain.host import Amount
 from siderite.compute.domain.host import Hypervisor
 from siderite.compute.usecases import inventory
 from siderite.compute.usecases.inventory import Shown
+from siderite.compute.usecases.kept_room import Kept
 from siderite.compute.web import checks
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
@@ -29,6 +31,7 @@ UUIDS = 53
 ALWAYS_SERVERS = 75
 NO_STATISTICS = 88
 OURS = 900
+KEPT = 901
 
 
 def _key(found: Shown, version: int) -> int | str:
@@ -64,6 +67,8 @@ def _full(found: Shown, version: int) -> dict[str, Any]:
             "disabled_reason": service.host.disabled_reason,
         },
     }
+    if version >= KEPT:
+        shown["kept"] = [_kept(some) for some in found.kept]
     if version >= OURS:
         return shown | {"uptime": None, "room": _how_much(found)}
     if version >= NO_STATISTICS:
@@ -81,6 +86,17 @@ def _how_much(found: Shown) -> dict[str, dict[str, int]]:
         "vcpus": {"limit": limits.vcpus, "used": used.vcpus},
         "ram_mib": {"limit": limits.ram_mib, "used": used.ram_mib},
         "disk_gib": {"limit": limits.disk_gib, "used": used.disk_gib},
+    }
+
+
+def _kept(some: Kept) -> dict[str, Any]:
+    """What is kept for a server that waits."""
+    amount = some.amount
+    return {
+        "server": some.server,
+        "vcpus": amount.vcpus,
+        "ram_mib": amount.ram_mib,
+        "disk_gib": amount.disk_gib,
     }
 
 
@@ -103,9 +119,10 @@ def _statistics(found: Shown) -> dict[str, int]:
 
 def _form(view: Callable[[Shown, int], dict[str, Any]]) -> shape.Json:
     found = [
-        shape.made_up(Shown, bare=bare, servers=servers, hypervisor=_made_up(bare=bare))
+        shape.made_up(Shown, bare=bare, servers=servers, hypervisor=_made_up(bare=bare), kept=kept)
         for bare in (True, False)
         for servers in (None, [], [(1, "x")])
+        for kept in ([], [Kept("x", "x", Amount(1, 1, 1))])
     ]
     return shape.across(view, found, RANGE.every)
 

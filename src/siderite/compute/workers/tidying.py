@@ -13,6 +13,7 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.server import Server
 from siderite.compute.usecases import due
+from siderite.compute.usecases import kept_room
 from siderite.compute.usecases import networks
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import progress
@@ -70,6 +71,7 @@ class Tidying:
             for uuid in uuids:
                 await self._try(deal(ctx, uuid))
         await networks.complete(ctx)
+        await kept_room.forget_old(ctx)
         for _ in range(_ROUNDS):
             if not await due.forget_old(ctx):
                 break

@@ -1,0 +1,107 @@
+"""Room that is made on a node for a PENDING server is kept for it: else whoever comes by, such as
+those that went and were asked for anew, would have it first, and others went in vain.
+
+It is kept for as long as somebody takes care of the server, and until it has a host: a row says
+where and how much, the server itself says whether it still waits. Of two for which room is made on
+the same node the one that was there first goes before.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from dataclasses import replace
+
+from siderite.compute.domain.host import Amount
+from siderite.compute.domain.host import Hypervisor
+from siderite.compute.domain.server import Server
+from siderite.compute.usecases.context import Context
+from siderite.core.errors import Invalid
+from siderite.core.store import Op
+from siderite.core.times import iso
+
+_KEPT = """
+SELECT k.server, k.node, k.vcpus, k.ram_mib, k.disk_gib
+FROM kept_room k JOIN servers s ON s.uuid = k.server
+WHERE k.kept_until > ? AND s.deleted = 0 AND s.host IS NULL
+  AND (s.vm_state = 'pending' AND s.task_state IS NULL
+    OR s.vm_state = 'building' AND s.task_state = 'scheduling')
+ORDER BY k.since, k.server
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Room on a node, and for whom."""
+
+    server: str
+    node: str
+    amount: Amount
+
+
+async def kept(ctx: Context) -> list[Kept]:
+    """All that is kept now, those first that were there first."""
+    if not ctx.settings.use_pending_state:
+        return []
+    rows = await ctx.door.store.fetch(_KEPT, (iso(ctx.door.clock()),))
+    return [Kept(str(row[0]), str(row[1]), Amount(*row[2:])) for row in rows]  # type: ignore[arg-type]
+
+
+async def less_kept(ctx: Context, server: str, found: list[Hypervisor]) -> list[Hypervisor]:
+    """Hypervisor nodes without the room that is kept there for others than this server."""
+    rooms: dict[str, Amount] = {}
+    mine: set[str] = set()
+    for one in await kept(ctx):
+        if one.server == server:
+            mine.add(one.node)
+        elif one.node not in mine:
+            rooms[one.node] = _sum((rooms.get(one.node, Amount(0, 0, 0)), one.amount))
+    if not rooms:
+        return found
+    return [replace(at, kept=rooms[at.node]) if at.node in rooms else at for at in found]
+
+
+def _sum(amounts: Iterable[Amount]) -> Amount:
+    every = list(amounts)
+    return Amount(
+        sum(one.vcpus for one in every),
+        sum(one.ram_mib for one in every),
+        sum(one.disk_gib for one in every),
+    )
+
+
+async def check(ctx: Context, node: str) -> None:
+    """Whether there is such a node."""
+    if not await ctx.door.store.fetch("SELECT 1 FROM hypervisors WHERE node = ? LIMIT 1", (node,)):
+        raise Invalid(f"There is no hypervisor {node}. `openstack hypervisor list` names them.")
+
+
+def keep(server: Server, node: str, *, now: str, until: str) -> Op:
+    """Keep room for a server, on this node alone. Asked for again, it is as old as before."""
+    amount = server.amount
+    return Op(
+        "INSERT INTO kept_room (server, node, vcpus, ram_mib, disk_gib, since, kept_until)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (server) DO UPDATE SET"
+        " since = CASE WHEN kept_room.node = excluded.node"
+        " AND kept_room.kept_until > excluded.since THEN kept_room.since ELSE excluded.since END,"
+        " node = excluded.node, vcpus = excluded.vcpus, ram_mib = excluded.ram_mib,"
+        " disk_gib = excluded.disk_gib, kept_until = excluded.kept_until",
+        (server.uuid, node, amount.vcpus, amount.ram_mib, amount.disk_gib, now, until),
+        1,
+    )
+
+
+def keep_on(server: Server, until: str) -> Op:
+    """What is kept for a server is kept until then."""
+    return Op("UPDATE kept_room SET kept_until = ? WHERE server = ?", (until, server.uuid))
+
+
+def let_go(server: Server) -> Op:
+    """Nothing is kept for a server any more."""
+    return Op("DELETE FROM kept_room WHERE server = ?", (server.uuid,))
+
+
+async def forget_old(ctx: Context) -> None:
+    """Forget what was kept."""
+    now = (iso(ctx.door.clock()),)
+    over = "FROM kept_room WHERE kept_until <= ?"
+    if await ctx.door.store.fetch(f"SELECT 1 {over} LIMIT 1", now):
+        await ctx.door.store.commit([Op(f"DELETE {over}", now)])
