@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from siderite.reaper import Refused
 from siderite.reaper import reaper as reaping
 from siderite.reaper import turns as turning
 from siderite.reaper.reaper import Reaper
@@ -286,6 +287,22 @@ def test_two_of_a_project_at_once_do_not_keep_each_other_from_what_the_limit_all
     both = [full.pends(availability_zone=f"nova:{host}") for host in hosts]
     full.reap(per_project_and_hour=1)
     assert sorted(full.status(uuid) for uuid in both) == ["ACTIVE", "PENDING"]
+
+
+def test_one_that_somebody_else_has_built_or_cares_for_by_now_is_not_given_up(full: Full) -> None:
+    cheap = full.fill()
+    theirs, built = full.pends(), full.pends()
+    reaper, shown_ = full.reaper(), [full.show(uuid, version=901) for uuid in (theirs, built)]
+    care = {"keeper": "another", "seconds": 60}
+    assert full.act(theirs, "siderite-claimPending", care, version=901).status == 200
+    full.ask("DELETE", f"/servers/{cheap[0]}")
+    full.wait(cheap[0], lambda server: server["status"] == "GONE")
+    full.act(built, "rebuild", {"imageRef": full.image})
+    full.until(built, "ACTIVE")
+    for one in shown_:
+        with pytest.raises(Refused, match=r"in the care of another|is not pending"):
+            full.run(reaper._give_up(one, "no room can be freed"))
+    assert (full.status(theirs), full.status(built)) == ("PENDING", "ACTIVE")
 
 
 def test_a_node_that_carries_somebody_elses_server_is_no_place(gold: Full) -> None:

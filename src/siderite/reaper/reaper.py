@@ -210,6 +210,7 @@ class Reaper:
         await self._give_up(server, "no room can be freed")
 
     async def _give_up(self, server: dict[str, Any], why: str) -> None:
+        await self._care(server)  # not one that somebody else has, or is building by now
         await self.api.act(server["id"], "os-resetState", {"state": "error"})
         log.warning("given up", server=server["id"], why=why)
 
