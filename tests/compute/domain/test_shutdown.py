@@ -13,6 +13,7 @@ from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.domain.shutdown import Signal
 from siderite.compute.domain.shutdown import decide
 from siderite.compute.domain.shutdown import rewound
+from siderite.compute.domain.shutdown import signalled
 from siderite.compute.domain.shutdown import timeout_of
 from siderite.compute.usecases.context import ServerRules
 from siderite.core.config import Config
@@ -26,7 +27,7 @@ def _story(plan: Shutdown) -> tuple[list[float], float]:
         step = decide(plan, Power.RUNNING, now)
         if isinstance(step, Signal):
             signals.append(now)
-            plan = Shutdown(plan.timeout_s, plan.interval_s, plan.began or 0.0, plan.signals + 1)
+            plan = signalled(plan, now)
         elif isinstance(step, Look):
             now = round(now + step.again_in, 3)
         else:
@@ -38,6 +39,17 @@ def test_sixty_and_ten_are_six_signals_and_then_the_plug() -> None:
     signals, plug = _story(Shutdown(60, 10, 0.0))
     assert len(signals) == 6
     assert plug == 60
+
+
+def test_signals_that_were_missed_are_not_made_up_for() -> None:
+    """Nobody was there from second 1 to second 45: one signal is sent then, not four."""
+    plan = signalled(Shutdown(60, 10, began=0.0), 0.0)
+    assert decide(plan, Power.RUNNING, 45.0) == Signal()
+    plan = signalled(plan, 45.0)
+    assert isinstance(decide(plan, Power.RUNNING, 45.0), Look)
+    assert decide(plan, Power.RUNNING, 50.0) == Signal()
+    assert decide(signalled(plan, 50.0), Power.RUNNING, 60.0) == PullPlug("forced")
+    assert plan.signals == 2, "what is told are those that were sent"
 
 
 def test_without_a_timeout_there_is_no_signal() -> None:

@@ -24,6 +24,8 @@ class Shutdown(msgspec.Struct, frozen=True, omit_defaults=True):
     interval_s: float = 10.0
     began: float | None = None
     signals: int = 0
+    missed: int = 0
+    """Signals that were due while nobody could send them: they are not made up for."""
     ended: str | None = None
     """`clean`, `forced`, `hard`, or `was off`."""
 
@@ -65,10 +67,24 @@ def decide(shutdown: Shutdown, power: Power, now: float) -> Signal | PullPlug | 
     elapsed = now - shutdown.began
     if elapsed >= shutdown.timeout_s:
         return PullPlug("forced")
-    following = shutdown.signals * shutdown.interval_s
+    following = _due(shutdown) * shutdown.interval_s
     if elapsed >= following:
         return Signal()
     return Look(max(0.01, min(POLL_S, following - elapsed, shutdown.timeout_s - elapsed)))
+
+
+def _due(shutdown: Shutdown) -> int:
+    """How many signals were due so far."""
+    return shutdown.signals + shutdown.missed
+
+
+def signalled(shutdown: Shutdown, now: float) -> Shutdown:
+    """The same after a signal: the next one is due an interval later, however late this one was."""
+    elapsed = 0.0 if shutdown.began is None else now - shutdown.began
+    late = int(elapsed // shutdown.interval_s) - _due(shutdown) if shutdown.interval_s > 0 else 0
+    return msgspec.structs.replace(
+        shutdown, signals=shutdown.signals + 1, missed=shutdown.missed + max(0, late)
+    )
 
 
 def left(shutdown: Shutdown, now: float) -> float:
@@ -83,7 +99,7 @@ def rewound(shutdown: Shutdown, now: float) -> Shutdown:
     """
     if shutdown.began is None or now >= shutdown.began:
         return shutdown
-    spent = max(0, shutdown.signals - 1) * shutdown.interval_s
+    spent = max(0, _due(shutdown) - 1) * shutdown.interval_s
     return msgspec.structs.replace(shutdown, began=now - spent)
 
 

@@ -120,7 +120,7 @@ async def shut_down(hands: Hands, run: Run) -> Told:
                     again_in = min(outcome.again_in, timing.left(plan, now))
                     return Park(outcome.reason, again_in, job, nothing if was_told else _begun)
                 # A signal that could not be sent counts: the guest gets the next one, or the plug.
-                plan = msgspec.structs.replace(plan, signals=plan.signals + 1)
+                plan = timing.signalled(plan, now)
 
 
 def _begun(server: Server) -> list[Fact]:
