@@ -134,6 +134,17 @@ def test_care_ends_with_its_time_so_that_another_takes_over_from_one_that_died(
     assert [claims("two"), claims("one")] == [200, 409]
 
 
+def test_that_somebody_takes_care_of_it_is_no_change_to_its_user(
+    full: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid, door = waiting(full), full.app.app.program.compute.context.door
+    before, now = full.show(uuid)["updated"], door.clock
+    monkeypatch.setattr(door, "clock", lambda: now() + 10)
+    care = {"keeper": "one", "seconds": 30, "making_room": True}
+    assert full.act(uuid, "siderite-claimPending", care, version=ROOM).status == 200
+    assert full.show(uuid)["updated"] == before
+
+
 def test_one_beyond_its_quota_is_not_woken(tmp_path: Path) -> None:
     with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
         uuid = waiting(made)

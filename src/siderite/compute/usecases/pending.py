@@ -87,6 +87,8 @@ async def claim(
         else:
             change.put(kept_room.keep(server, node, now=iso(change.now), until=until))
         after = msgspec.structs.replace(cared_for, deadline=deadline(ctx, cared_for))
+        if after.deadline == server.deadline:  # there is nothing of it to see
+            after = msgspec.structs.replace(after, updated_at=server.updated_at)
         change.put(SERVERS.swap(server, after))
         return after
 

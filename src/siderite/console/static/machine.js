@@ -157,7 +157,7 @@ export async function oneServer(ident) {
 }
 
 function faultRemedy(one) {
-  if (one.status === "PENDING") return "It is built when room appears: free some, add a host, or let the reaper do it.";
+  if (one.status === "PENDING") return "It waits until somebody makes room and has it built, as the reaper does: see Pending. It can be deleted at any time.";
   if (/No valid host/.test(one.fault.message)) return "No host had room: see Capacity, then delete it and ask again.";
   return "Reset its state or rebuild it when the cause is mended; the timeline has the request.";
 }

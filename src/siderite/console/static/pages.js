@@ -142,7 +142,7 @@ export async function pending() {
     h("h1", {}, "Pending"),
     h("p", { class: "lead" }, "Servers for which no host has room: they wait here if the option ", h("code", {}, "use_pending_state"), " is on, and else are in error. A service outside frees some and has them built: ", h("code", {}, "siderite reaper"), "; ",
       h("code", {}, "siderite reaper --once --dry-run"), " says what it would do."),
-    table(["Server", "Since", "Until", "Wants", "Why not"], servers.map((one) => h("tr", {}, h("td", {}, server(one)), h("td", { class: "fit" }, ago(one.updated)),
+    table(["Server", "Since", "Until", "Wants", "Why not"], servers.map((one) => h("tr", {}, h("td", {}, server(one)), h("td", { class: "fit" }, ago(one.created)),
       h("td", { class: "fit" }, one.deadline ? moment(one.deadline) : "–"), h("td", {}, wants(one)),
       h("td", {}, Object.entries(one.refusals || {}).slice(0, 6).map(([host, reason]) => h("div", {}, `${host}: ${reason}`))))), "No server waits for room."),
     more ? h("p", { class: "soft" }, `These are the newest ${number(servers.length)}; more wait.`) : null,
@@ -270,9 +270,14 @@ export async function images() {
 const KINDS = ["vcpus", "ram_mib", "disk_gib"];
 const NEEDS = { vcpus: "vcpus", ram_mib: "ram", disk_gib: "disk" };
 
+// What is kept for servers that wait is nobody else's.
+function free(host, kind) {
+  return host.room[kind].limit - host.room[kind].used - host.kept.reduce((sum, one) => sum + one[kind], 0);
+}
+
 function fit(flavor, host) {
   if (host.state !== "up" || host.status !== "enabled" || !host.room) return 0;
-  const each = KINDS.filter((kind) => flavor[NEEDS[kind]] > 0).map((kind) => Math.floor((host.room[kind].limit - host.room[kind].used) / flavor[NEEDS[kind]]));
+  const each = KINDS.filter((kind) => flavor[NEEDS[kind]] > 0).map((kind) => Math.floor(free(host, kind) / flavor[NEEDS[kind]]));
   return each.length ? Math.max(0, Math.min(...each)) : Infinity;
 }
 

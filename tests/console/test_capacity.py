@@ -1,0 +1,43 @@
+"""What the console says of room, and of a server that waits for some."""
+
+from tests.console.conftest import Eyes
+from tests.console.test_stories import COMPUTE
+
+
+def test_what_is_kept_for_a_server_that_waits_is_not_offered(eyes: Eyes) -> None:
+    server, headers = eyes.server, {**eyes.server.headers(), **COMPUTE}
+
+    def ask(method, path, body=None):
+        answer = server.api.request(method, "/compute/v2.1" + path, json=body, headers=headers)
+        assert answer.status_code < 300, answer.text
+        return answer.json() if answer.content else None
+
+    options = {"vcpus": "4", "ram_mib": "4096", "disk_gib": "10"}
+    ask("POST", "/hosts", {"host": {"name": "wide", "uri": "simulated:", "options": options}})
+    sizes = {"kept": 64, "small": 1}
+    flavors = {
+        name: ask(
+            "POST", "/flavors", {"flavor": {"name": name, "vcpus": some, "ram": 64, "disk": 0}}
+        )
+        for name, some in sizes.items()
+    }
+    image = server.api.post(
+        "/image/v2/images", headers=server.headers(),
+        json={"name": "i", "disk_format": "raw", "container_format": "bare"},
+    ).json()["id"]  # fmt: skip
+    octets = {**server.headers(), "Content-Type": "application/octet-stream"}
+    server.api.put(f"/image/v2/images/{image}/file", content=b"x" * 512, headers=octets)
+    wanted = {"name": "w", "imageRef": image, "flavorRef": flavors["kept"]["flavor"]["id"]}
+    uuid = ask("POST", "/servers", {"server": {**wanted, "networks": "none"}})["server"]["id"]
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("capacity")
+    offered = "tr:has(td:text-is('small')) td.num b"
+    eyes.page.wait_for_selector(f"{offered}:text-is('4')")
+    eyes.at(f"server/{uuid}")
+    eyes.page.wait_for_selector("h1 .tag:has-text('PENDING')")
+    eyes.sees("It waits until somebody makes room")
+    care = {"keeper": "one", "seconds": 600, "making_room": True, "node": "wide"}
+    ask("POST", f"/servers/{uuid}/action", {"siderite-claimPending": care})
+    eyes.at("capacity")
+    eyes.page.wait_for_selector(f"{offered}:text-is('0')")
