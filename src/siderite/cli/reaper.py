@@ -16,6 +16,8 @@ from siderite.reaper import Reaper
 from siderite.reaper import Refused
 from siderite.reaper import Rules
 
+_FORBIDDEN = 403
+
 
 def run(said: argparse.Namespace) -> int:
     """Until SIGTERM or Ctrl-C, or once."""
@@ -39,6 +41,17 @@ def run(said: argparse.Namespace) -> int:
     return 0
 
 
+async def _check(api: Api, user: str) -> None:
+    """One who may not see the servers of others would be refused for ever."""
+    try:
+        await api.ask("GET", "/servers?all_tenants=1&limit=1")
+    except Refused as why:
+        if why.status == _FORBIDDEN:
+            sentence = f"{user} may not look after the servers of others: give it the role admin"
+            raise Unusable(f"{sentence}, or name another user in clouds.yaml ({why})") from why
+        # What else is wrong may pass.
+
+
 async def _reap(auth: dict[str, str], rules: Rules, *, once: bool) -> None:
     api = Api(auth["auth_url"], auth["username"], auth["password"], auth["project_name"])
     try:
@@ -47,8 +60,12 @@ async def _reap(auth: dict[str, str], rules: Rules, *, once: bool) -> None:
         except Refused as why:
             raise Unusable(f"{auth['auth_url']} gave no token: {why}") from why
         reaper = Reaper(api, rules)
+        await _check(api, auth["username"])
         if once:
-            count = await reaper.round()
+            try:
+                count = await reaper.round()
+            except Refused as why:
+                raise Unusable(f"pending servers cannot be looked after: {why}") from why
             print(f"{count} {'server was' if count == 1 else 'servers were'} pending.")
             return
         print(f"{rules.name} frees room for PENDING servers ({rules.strategy}).", flush=True)
