@@ -145,6 +145,21 @@ def test_that_somebody_takes_care_of_it_is_no_change_to_its_user(
     assert full.show(uuid)["updated"] == before
 
 
+def test_no_more_are_woken_than_there_is_room_for_and_the_first_gets_it(tmp_path: Path) -> None:
+    with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
+        uuids = [waiting(made, networks="none") for _ in range(4)]
+        made.add_host(vcpus=1, ram_mib=1024)  # two of the small flavor
+        tidy(made)
+        for uuid in uuids[:2]:
+            made.until(uuid, "ACTIVE")
+        assert [len(made.actions(uuid)) for uuid in uuids[2:]] == [1, 1], "nobody tried in vain"
+        made.ask("DELETE", f"/servers/{uuids[0]}")
+        made.wait(uuids[0], lambda server: server["status"] == "GONE")
+        tidy(made)
+        made.until(uuids[2], "ACTIVE")
+        assert made.show(uuids[3], version=PENDING)["status"] == "PENDING"
+
+
 def test_one_beyond_its_quota_is_not_woken(tmp_path: Path) -> None:
     with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
         uuid = waiting(made)

@@ -31,6 +31,8 @@ from siderite.core.who import Who
 
 MAKING_ROOM_S = 3600.0
 """How long after its time a server is kept, at the most, while somebody makes room for it."""
+_WOKEN_S = 30.0
+"""How long room is kept for one that was woken."""
 _NEVER = "9999"
 
 
@@ -96,15 +98,22 @@ async def claim(
 
 
 async def wake(ctx: Context, uuid: str) -> bool:
-    """Have a PENDING server built that nobody takes care of, if a host has room by now."""
+    """Have a PENDING server built that nobody takes care of, if a host has room by now. The room is
+    kept for it until it is placed, so that those after it are not woken for the same.
+    """
 
     async def decide(change: Change) -> bool:
         server = await SERVERS.get(ctx.door.store, uuid)
         if server is None or server.state != V.PENDING:
             return False
         is_kept = server.keeper is not None and (server.kept_until or "") > iso(change.now)
-        if is_kept or not (await placing.find_place(ctx, server)).ranked:
+        if is_kept:
             return False
+        found = await placing.find_place(ctx, server)
+        if not found.ranked:
+            return False
+        now, until = iso(change.now), iso(change.now + _WOKEN_S)
+        change.put(kept_room.keep(server, found.ranked[0].node, now=now, until=until))
         change.put(await quota.still(ctx, server))
         acting.begin(ctx, change, server, Ask("build"))
         return True
