@@ -12,7 +12,8 @@ from siderite.reaper.choose import Room
 from siderite.reaper.choose import Victim
 from siderite.reaper.choose import oldest
 from siderite.reaper.choose import strict
-from siderite.reaper.reaper import is_preemptible
+from siderite.reaper.shown import comes
+from siderite.reaper.shown import is_preemptible
 
 
 def victim(name, vcpus, created="2026-01-01"):
@@ -96,6 +97,19 @@ def test_strict_is_exact_on_a_crowded_host_too():
 def test_of_several_that_are_alike_the_youngest_goes():
     place = Place("h", Room(0, 0, 0), (victim("old", 1), victim("new", 1, "2026-03-01")))
     assert [one.name for one in strict(Room(1, 512, 1), [place]).victims] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("why", "is_so"),
+    [
+        ("is cleaning, not available", True), ("is clean wait, not available", True),
+        ("is deleting, not available", True), ("carries server 4711", True),
+        ("is clean failed, not available", False), ("is clean hold, not available", False),
+        ("is manageable, not available", False), ("in maintenance", False),
+    ],
+)  # fmt: skip
+def test_a_node_that_is_being_cleaned_comes_by_itself_and_one_that_failed_does_not(why, is_so):
+    assert comes({"why_not": why}) is is_so
 
 
 def test_preemptible_is_what_its_flavor_its_metadata_or_its_project_says():

@@ -209,12 +209,12 @@ def test_a_node_whose_server_does_not_go_is_not_taken_for_an_empty_one(
     assert [one["action"] for one in gold.actions(uuid)].count("rebuild") == 3
 
 
-def test_nobody_else_goes_because_a_node_is_cleaned_for_long(
+def test_nobody_else_goes_because_a_node_takes_long_to_be_left(
     gold: Full, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reaping, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(reaping, "PATIENCE_S", 2.0)
     uuid = gold.pends()
-    gold.script("all", latency_s={"destroy": 2.0})
+    gold.script("all", latency_s={"destroy": 5.0})
     gold.reap()
     assert gold.until(uuid, "ACTIVE")
     deleted = "/servers/detail?all_tenants=1&deleted=true"

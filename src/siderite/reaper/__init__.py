@@ -6,6 +6,6 @@ from siderite.reaper.api import Api
 from siderite.reaper.api import Refused
 from siderite.reaper.choose import STRATEGIES
 from siderite.reaper.reaper import Reaper
-from siderite.reaper.reaper import Rules
+from siderite.reaper.rules import Rules
 
 __all__ = ["STRATEGIES", "Api", "Reaper", "Refused", "Rules"]

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -30,10 +31,12 @@ from siderite.reaper.choose import Room
 from siderite.reaper.choose import Victim
 from siderite.reaper.choose import strict
 from siderite.reaper.limit import may_free
+from siderite.reaper.rules import Rules
 from siderite.reaper.shown import CARRIES
 from siderite.reaper.shown import FULL
-from siderite.reaper.shown import IN_USE
+from siderite.reaper.shown import LACKS
 from siderite.reaper.shown import NODE
+from siderite.reaper.shown import comes
 from siderite.reaper.shown import is_bare_metal
 from siderite.reaper.shown import is_preemptible
 from siderite.reaper.shown import left
@@ -52,6 +55,7 @@ POLL_S = 0.2
 LONGEST_POLL_S = 5.0
 PATIENCE_S = 120.0
 TRIES = 3
+CLEANED_S = 6 * 3600.0
 LOST = 30
 """How often others may take the room that was freed before a server is given up."""
 NOT_FOUND, CONFLICT = 404, 409
@@ -60,19 +64,6 @@ NEVER = (400, 403)
 IN_ORDER = "/servers/detail?all_tenants=1&sort_key=created_at&sort_dir=asc"
 """Servers in the order they came; what they show of it is only the second."""
 GOES_FOR_SERVER = "preempted_for_server"
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How it goes about it."""
-
-    name: str
-    strategy: str = "strict"
-    dry_run: bool = False
-    per_project_and_hour: int = 0
-    """How many servers may go for the servers of one project within an hour; 0: any number."""
-    projects: frozenset[str] = frozenset()
-    """Projects, by id, all of whose servers are preemptible."""
 
 
 @dataclass
@@ -252,9 +243,8 @@ class Reaper:
         for host in hosts:
             node = host["hypervisor_hostname"]
             why, on_it = refusals.get(node, ""), there.get(node, [])
-            if (host["state"], host["status"]) != ("up", "enabled") or not why.startswith(
-                (FULL, IN_USE, CARRIES)
-            ):
+            is_usable = (host["state"], host["status"]) == ("up", "enabled")
+            if not is_usable or not why.startswith(LACKS) or node in self._stuck:
                 continue
             if why.startswith(CARRIES) and not on_it:
                 continue  # somebody else's
@@ -330,7 +320,25 @@ class Reaper:
                 if not await self._goes(uuid, server, deadline):
                     log.warning("does not go", server=uuid, goes_for=server["id"])
                     self._stuck.add(uuid)
+            is_there = await self._is_available(choice.node, server)
         await self._care(server)
+        return is_there
+
+    async def _is_available(self, node: str, server: dict[str, Any]) -> bool:
+        """Whether what was left can be had, which of a node means that it is clean."""
+        began = time.monotonic()
+        path = f"/os-hypervisors/detail?hypervisor_hostname_pattern={quote(node, safe='')}"
+        while is_bare_metal(server):
+            found = (await self.api.ask("GET", path))["hypervisors"]
+            [host] = [one for one in found if one["hypervisor_hostname"] == node]
+            if host["is_available"]:
+                break
+            if not comes(host) or time.monotonic() > began + CLEANED_S:
+                log.warning("node cannot be had", node=node, why=host["why_not"])
+                self._stuck.add(node)
+                return False
+            await self._care(server)
+            await asyncio.sleep(max(POLL_S, min(LONGEST_POLL_S, (time.monotonic() - began) / 10)))
         return True
 
     async def _goes(self, uuid: str, server: dict[str, Any], deadline: float) -> bool:

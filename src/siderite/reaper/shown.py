@@ -9,6 +9,9 @@ from siderite.reaper.choose import Room
 
 FULL, IN_USE, CARRIES = "without room", "in use", "not available: carries server"
 """How the refusals of hosts begin that would do if somebody went."""
+SOON = tuple(f"not available: is {state}," for state in ("deleting", "cleaning", "clean wait"))
+"""How the refusals of nodes begin that somebody has left, and that will do by themselves."""
+LACKS = (FULL, IN_USE, CARRIES, *SOON)
 NODE = Room(1, 0, 0)
 """Bare metal is given out whole."""
 PREEMPTIBLE = "preemptible"
@@ -62,9 +65,12 @@ def room_of(kept: dict[str, Any]) -> Room:
 def wanted(server: dict[str, Any]) -> frozenset[str]:
     """The hosts that would do for a server if somebody went, by what it was told last."""
     refusals: dict[str, str] = server.get("refusals") or {}
-    return frozenset(
-        node for node, why in refusals.items() if why.startswith((FULL, IN_USE, CARRIES))
-    )
+    return frozenset(node for node, why in refusals.items() if why.startswith(LACKS))
+
+
+def comes(host: dict[str, Any]) -> bool:
+    """Whether a node that is not available will be so by itself."""
+    return f"not available: {host['why_not']}".startswith((CARRIES, *SOON))
 
 
 def told(server: dict[str, Any], choice: Choice | None) -> str:

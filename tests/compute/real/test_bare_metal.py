@@ -185,21 +185,72 @@ def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> No
         assert freed["instance_uuid"] is None
 
 
-def test_a_preemptible_server_leaves_its_node_to_a_paying_one(metal: Metal) -> None:
-    async def reap() -> None:
+def reap(metal: Metal) -> None:
+    """One round of the reaper."""
+
+    async def rounds() -> None:
         auth = read_cloud(str(metal.server.data))["auth"]
         api = Api(auth["auth_url"], auth["username"], auth["password"], auth["project_name"])
         await api.login()
         await Reaper(api, Rules("reaper")).round()
         await api.close()
 
+    asyncio.run(rounds())
+
+
+@pytest.fixture
+def slow(metal: Metal) -> Iterator[Metal]:
+    """Where it takes a while to clean a node."""
+    yield metal
+    metal.server.unscript("all")
+
+
+def test_one_preemptible_server_goes_though_its_node_is_cleaned_for_a_while(slow: Metal) -> None:
+    with slow.nodes(2):
+        flavor, image_id = slow.flavor("CUSTOM_BAREMETAL_GOLD"), slow.image()
+        cheap = [slow.boot(flavor, image_id, metadata={"preemptible": "true"}) for _ in range(2)]
+        assert slow.settle(cheap)
+        paying = slow.boot(flavor, image_id)
+        slow.until(paying, "PENDING")
+        slow.server.script("all", latency_s={"clean": 4.0})
+        reap(slow)
+        slow.until(paying, "ACTIVE")
+        slow.server.script("all", latency_s={})
+        left = {one["id"] for one in slow.nova("GET", "/servers")["servers"]}
+        assert len(left & set(cheap)) == 1
+
+
+def test_nobody_goes_where_a_node_is_being_cleaned_that_somebody_else_left(slow: Metal) -> None:
+    with slow.nodes(2):
+        flavor, image_id = slow.flavor("CUSTOM_BAREMETAL_GOLD"), slow.image()
+        cheap = slow.boot(flavor, image_id, metadata={"preemptible": "true"})
+        leaving = slow.boot(flavor, image_id)
+        assert slow.settle([cheap, leaving])
+        slow.server.script("all", latency_s={"clean": 13.0})  # it is looked at every ten
+        slow.nova("DELETE", f"/servers/{leaving}")
+
+        def refusals() -> list[Any]:
+            path = "/os-hypervisors/detail"
+            found = slow.nova("GET", path, version="2.901")["hypervisors"]
+            return [(one["is_available"], one["why_not"]) for one in found]
+
+        slow.wait(refusals, lambda all_: (False, "is cleaning, not available") in all_)
+        paying = slow.boot(flavor, image_id)
+        slow.until(paying, "PENDING")
+        reap(slow)
+        slow.until(paying, "ACTIVE")
+        assert slow.until(cheap, "ACTIVE")
+        slow.server.script("all", latency_s={})
+
+
+def test_a_preemptible_server_leaves_its_node_to_a_paying_one(metal: Metal) -> None:
     with metal.nodes(1) as [node]:
         flavor, image_id = metal.flavor("CUSTOM_BAREMETAL_GOLD"), metal.image()
         cheap = metal.boot(flavor, image_id, metadata={"preemptible": "true"})
         assert metal.until(cheap, "ACTIVE")["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
         paying = metal.boot(flavor, image_id)
         assert metal.until(paying, "PENDING")["refusals"].keys() == {node}
-        asyncio.run(reap())
+        reap(metal)
         assert metal.until(paying, "ACTIVE")["OS-EXT-SRV-ATTR:hypervisor_hostname"] == node
         assert metal.node(node)["instance_uuid"] == paying
 

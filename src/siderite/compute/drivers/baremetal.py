@@ -32,6 +32,8 @@ from siderite.compute.drivers.metadata import meta_data
 from siderite.compute.drivers.metadata import network_data
 from siderite.compute.drivers.metadata import user_data
 
+_SOON_AVAILABLE = ("deleting", "cleaning", "clean wait")
+"""A node that somebody has left is on its way through these, by itself."""
 CARD = DriverCard("baremetal", frozenset({"rescue", "power_update"}))
 AGAIN_IN_S = 1.0
 BUSY_AGAIN_IN_S = 5.0
@@ -81,6 +83,8 @@ class _Servers:
                 await api.patch(node["uuid"], *_reservation(node, guest))
                 await api.provision(node["uuid"], "active", configdrive=config_drive(guest))
                 return _under_way(node, "is being deployed")
+            if carried is None and state in _SOON_AVAILABLE:
+                return _under_way(node, f"is {state}")
             if carried is None:
                 return Failed(f"node {node['uuid']} is {state}, not available")
             return await self._deployed(api, node, guest)
@@ -134,7 +138,7 @@ class _Servers:
                     node["uuid"], ("remove", "/instance_uuid", None), ("add", "/instance_info", {})
                 )
                 return Done()
-            if state in ("deleting", "cleaning", "clean wait"):
+            if state in _SOON_AVAILABLE:
                 return _under_way(node, f"is {state}")
             await api.provision(node["uuid"], "deleted")
             return _under_way(node, "is being torn down")

@@ -69,6 +69,7 @@ def _full(found: Shown, version: int) -> dict[str, Any]:
     }
     if version >= KEPT:
         shown["kept"] = [_kept(some) for some in found.kept]
+        shown |= {"is_available": one.is_available, "why_not": one.why_not}
     if version >= OURS:
         return shown | {"uptime": None, "room": _how_much(found)}
     if version >= NO_STATISTICS:

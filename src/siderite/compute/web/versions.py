@@ -130,6 +130,6 @@ VERSIONS = (
     "2.104 update: pinned_availability_zone",
     "2.900 state PENDING; fault in every state; wait_reason, deadline, refusals",
     "2.901 shutdown_type for stop, rescue, resize, shelve, migrate; claimPending: making_room,"
-    " node; kept room of hypervisors",
+    " node; hypervisors: kept, is_available, why_not",
 )
 """What each number brought, as far as it shows here."""
