@@ -255,6 +255,16 @@ def test_a_preemptible_server_leaves_its_node_to_a_paying_one(metal: Metal) -> N
         assert metal.node(node)["instance_uuid"] == paying
 
 
+def test_where_one_node_fails_another_of_the_same_host_is_tried(metal: Metal) -> None:
+    with metal.nodes(2) as nodes:
+        scope = f"node:{nodes[0]}"
+        metal.server.script(scope, fail={"deploy": "no disk"})
+        flavor, image_id = metal.flavor("CUSTOM_BAREMETAL_GOLD"), metal.image()
+        shown = metal.until(metal.boot(flavor, image_id), "ACTIVE")
+        assert shown["OS-EXT-SRV-ATTR:hypervisor_hostname"] == nodes[1]
+        metal.server.unscript(scope)
+
+
 def test_no_node_of_the_class_says_why(metal: Metal) -> None:
     server = metal.boot(metal.flavor("CUSTOM_TIN"), metal.image())
     assert "fault" in metal.until(server, "PENDING")

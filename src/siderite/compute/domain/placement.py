@@ -30,7 +30,7 @@ class Wanted:
     conductor_group: str = ""
     """Where the server comes from: whoever moves it must reach both hosts."""
     avoid: Mapping[str, str] = field(default_factory=dict)
-    """Hosts not to go to, and why."""
+    """Hosts and nodes not to go to, and why."""
     same_host: frozenset[str] | None = None
     different_host: frozenset[str] = frozenset()
     policy: str | None = None
@@ -94,7 +94,7 @@ def _reach(wanted: Wanted, at: Hypervisor) -> str | None:
 
 
 def _avoided(wanted: Wanted, at: Hypervisor) -> str | None:
-    return wanted.avoid.get(at.host)
+    return wanted.avoid.get(at.host) or wanted.avoid.get(at.node)
 
 
 def _kind(wanted: Wanted, at: Hypervisor) -> str | None:

@@ -79,13 +79,18 @@ async def _not_made(hands: Hands, run: Run, why: Failed) -> Report:
         Event.RESCHEDULE,
         job=msgspec.structs.replace(job, events=[*job.events[:-1], event, again]),
         changes={
-            "tried": [*server.tried, server.host],
+            "tried": [*server.tried, _where(server)],
             "host": None, "node": None, "driver": None, "claim": None, "availability_zone": "",
             "wait_reason": f"host {server.host} could not make it, another is sought: {why.reason}",
         },
         ops=await free_all(hands, server),
         facts=at_error(run, why.reason),
     )  # fmt: skip
+
+
+def _where(server: Server) -> str | None:
+    """What is not tried again: a host of bare metal has many nodes, of which one has failed."""
+    return server.host if server.flavor.resource_class is None else server.node
 
 
 async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
