@@ -149,7 +149,7 @@ def test_nobody_else_goes_for_one_that_its_user_deletes_meanwhile(full: Full) ->
 def test_where_somebody_does_not_go_others_go_elsewhere(
     full: Full, monkeypatch: pytest.MonkeyPatch, script: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(reaping, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(reaping, "GONE_S", 2.0)
     second = full.add_host(**ROOM)
     cheap = [*full.fill(), *full.fill()]
     uuid = full.pends()

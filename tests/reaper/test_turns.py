@@ -200,7 +200,7 @@ def test_one_that_waits_for_its_node_does_not_keep_others_from_other_nodes(gold:
 def test_a_node_whose_server_does_not_go_is_not_taken_for_an_empty_one(
     gold: Full, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reaping, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(reaping, "GONE_S", 2.0)
     first, uuid = min(gold.hosts[1:]), gold.pends()
     gold.script(f"host:{first}", fail={"destroy": "it is stuck"})
     gold.reap()
@@ -212,7 +212,7 @@ def test_a_node_whose_server_does_not_go_is_not_taken_for_an_empty_one(
 def test_nobody_else_goes_because_a_node_takes_long_to_be_left(
     gold: Full, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reaping, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(reaping, "GONE_S", 2.0)
     uuid = gold.pends()
     gold.script("all", latency_s={"destroy": 5.0})
     gold.reap()

@@ -54,6 +54,8 @@ AGAIN_S = 1.0
 POLL_S = 0.2
 LONGEST_POLL_S = 5.0
 PATIENCE_S = 120.0
+GONE_S = 600.0
+"""How long one that is to go may take, before its room is not counted on any more."""
 TRIES = 3
 CLEANED_S = 6 * 3600.0
 LOST = 30
@@ -314,7 +316,7 @@ class Reaper:
                 if why.status not in (NOT_FOUND, CONFLICT):
                     raise
         await self._care(server, **making)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + GONE_S
         with self._turns.waiting(server, self.wake.set):
             for uuid in (*(victim.uuid for victim in choice.victims), *going):
                 if not await self._goes(uuid, server, deadline):
