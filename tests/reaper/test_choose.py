@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from siderite.reaper import choose
 from siderite.reaper.choose import STRATEGIES
 from siderite.reaper.choose import Place
 from siderite.reaper.choose import Room
@@ -92,6 +93,25 @@ def test_strict_is_exact_on_a_crowded_host_too():
     one = Victim("one", "one", Room(6, 512, 6), "b")
     choice = strict(Room(6, 512, 6), [Place("h", Room(0, 0, 0), (*many, one))])
     assert [victim.name for victim in choice.victims] == ["one"]
+
+
+def test_many_crowded_hosts_take_no_longer_than_a_few(monkeypatch):
+    """Whoever is looked after meanwhile waits."""
+    allowed = []
+
+    class Counted(choose._Search):
+        def __init__(self, need, sizes, looks):
+            super().__init__(need, sizes, looks)
+            allowed.append(looks)
+
+    monkeypatch.setattr(choose, "_Search", Counted)
+    places = [
+        Place(f"h{n:02}", Room(0, 0, 0), tuple(victim(f"{n}-{i}", i + 1) for i in range(30)))
+        for n in range(40)
+    ]
+    chosen = strict(Room(150, 150 * 512, 150), places)
+    assert sum(allowed) <= choose.ALL_LOOKS
+    assert (chosen.node, len(chosen.victims)) == ("h00", 6)
 
 
 def test_of_several_that_are_alike_the_youngest_goes():

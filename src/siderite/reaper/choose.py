@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 LOOKS = 50_000
 """So many sets of a host's servers are looked at for the smallest; then the largest go first."""
+ALL_LOOKS, FEWEST_LOOKS = 250_000, 500
+"""So many on all hosts together, and on each: nothing else is done meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class _Search:
 
     need: Room
     sizes: list[list[Victim]]
-    looks: int = LOOKS
+    looks: int
 
     def sets(self, free: Room, count: int, at: int = 0) -> Iterator[tuple[Victim, ...]]:
         """Of servers of the sizes from here on."""
@@ -143,13 +145,13 @@ class _Search:
         return most.holds(self.need)
 
 
-def _smallest(need: Room, place: Place) -> tuple[Victim, ...] | None:
+def _smallest(need: Room, place: Place, looks: int) -> tuple[Victim, ...] | None:
     if not _sum(place.free, place.victims).holds(need):
         return None
     sizes: dict[Room, list[Victim]] = {}
     for victim in sorted(place.victims, key=lambda one: (one.created, one.uuid), reverse=True):
         sizes.setdefault(victim.room, []).append(victim)
-    search = _Search(need, list(sizes.values()))
+    search = _Search(need, list(sizes.values()), looks)
     try:
         for count in range(len(place.victims) + 1):
             enough = list(search.sets(place.free, count))
@@ -162,7 +164,9 @@ def _smallest(need: Room, place: Place) -> tuple[Victim, ...] | None:
 
 def strict(need: Room, places: Sequence[Place]) -> Choice | None:
     """The smallest set that suffices, on whichever host that is."""
-    found = [(place.node, some) for place in places if (some := _smallest(need, place)) is not None]
+    looks = max(FEWEST_LOOKS, min(LOOKS, ALL_LOOKS // max(1, len(places))))
+    chosen = [(place.node, _smallest(need, place, looks)) for place in places]
+    found = [(node, some) for node, some in chosen if some is not None]
     if not found:
         return None
     node, victims = min(found, key=lambda one: (_size(one[1]), one[0]))
