@@ -79,7 +79,9 @@ def _due(shutdown: Shutdown) -> int:
 
 
 def signalled(shutdown: Shutdown, now: float) -> Shutdown:
-    """The same after a signal: the next one is due an interval later, however late this one was."""
+    """The same after a signal: the next one is due when it would have been, however late this one
+    was and however many were missed before it.
+    """
     elapsed = 0.0 if shutdown.began is None else now - shutdown.began
     late = int(elapsed // shutdown.interval_s) - _due(shutdown) if shutdown.interval_s > 0 else 0
     return msgspec.structs.replace(
