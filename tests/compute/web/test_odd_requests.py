@@ -117,3 +117,30 @@ def test_no_query_is_too_odd(
     for path in ("/servers", "/servers/detail", "/flavors/detail", "/os-migrations"):
         answer = cloud.ask("GET", f"{path}?{query}", version=version)
         assert answer.status < 500, (path, query, answer)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "/servers?limit=²", "/servers?power_state=²",
+        "/servers?progress=①", "/flavors?minRam=²",
+        "/flavors/detail?minDisk=²", "/flavors?limit=٣",
+        "/servers?changes-since=0001-01-01T00:00:00+10:00",
+        "/servers?changes-before=9999-12-31T23:59:59-10:00",
+        "/os-migrations?changes-since=9999-12-31T23:59:59-10:00",
+        "/servers/{}/os-instance-actions?changes-since=0001-01-01T00:00:00+10:00",
+        "/servers/{}/os-instance-actions?limit=²",
+        "/os-simple-tenant-usage?end=0001-01-01",
+    ],
+)  # fmt: skip
+def test_digits_of_other_kinds_and_moments_beyond_all_years_are_refused(
+    victim: tuple[Cloud, str], query: str
+) -> None:
+    cloud, uuid = victim
+    where = quote(query.format(uuid), safe="/?=&:")
+    assert cloud.ask("GET", where).status == 400
+
+
+def test_what_was_used_is_told_of_the_first_days_of_all(victim: tuple[Cloud, str]) -> None:
+    cloud, _ = victim
+    assert cloud.ask("GET", "/os-simple-tenant-usage?end=0001-01-02").status == 200

@@ -150,11 +150,18 @@ def query(
     return found
 
 
+def is_whole(text: str, digits: int = 18) -> bool:
+    """Whether this is a whole number of so many digits: only 0 to 9, as `int` takes no others such
+    as those that are written above the line.
+    """
+    return text.isascii() and text.isdigit() and len(text) <= digits
+
+
 def limit_of(request: Request, most: int) -> int:
     """The page's size."""
     for key, value in request.query:
         if key == "limit":
-            if not value.isdigit() or len(value) > 18:  # noqa: PLR2004
+            if not is_whole(value):
                 raise Invalid(
                     f"Invalid input for query parameters limit. Value: {value[:40]}. It must be a"
                     " whole number, 0 or more."
@@ -167,14 +174,14 @@ def moment(name: str, text: str) -> str:
     """A time in a query, as it stands in rows."""
     try:
         found = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
-    except ValueError as why:
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=UTC)
+        return iso(found.timestamp())  # its year here may be before 1 or after 9999
+    except (ValueError, OverflowError) as why:
         raise Invalid(
             f"Invalid input for query parameters {name}. Value: {text[:60]}. It is not a time such"
             " as 2026-11-16T03:04:05Z."
         ) from why
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    return iso(found.timestamp())
 
 
 def check_span(since: str | None, before: str | None) -> None:

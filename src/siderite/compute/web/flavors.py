@@ -94,7 +94,7 @@ async def _page(service: "Service", request: Request, path: str) -> tuple[Any, s
     where = []
     for key, column in (("minRam", "ram_mib"), ("minDisk", "disk_gib")):
         if key in query:
-            if not query[key].isdigit() or len(query[key]) > 18:  # noqa: PLR2004
+            if not checks.is_whole(query[key]):
                 raise Invalid(f"Invalid {key} filter [{query[key][:40]}]")
             where.append(Where(f"{column} >= ?", (int(query[key]),)))
     if "name" in query and request.version >= _NAME_FILTER:

@@ -209,7 +209,7 @@ def _filter(ask: Ask, key: str, value: str, dialect: str) -> None:
     if key in _EQUAL:
         ask.where.append(Where(f"{_EQUAL[key]} = ?", (value,)))
     elif key in _NUMBERS:
-        if not value.isdigit() or len(value) > 9:  # noqa: PLR2004
+        if not checks.is_whole(value, 9):
             raise Invalid(f"Invalid input for query parameters {key}. Value: {value[:40]}.")
         ask.where.append(Where(f"{_NUMBERS[key]} = ?", (int(value),)))
     elif key in special:

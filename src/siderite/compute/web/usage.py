@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PAGES = 40
 _FORMS = ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d")
 _DAY_S = 86400.0
+_FIRST = datetime.min.replace(tzinfo=UTC).timestamp()
 _EVERY = 10**6
 
 
@@ -46,7 +47,7 @@ def _asked(service: "Service", request: Request) -> dict[str, Any]:
     asked = checks.query(request, fields)
     now = service.ctx.door.clock()
     asked.setdefault("end", now)
-    asked.setdefault("start", asked["end"] - 28 * _DAY_S)
+    asked.setdefault("start", max(asked["end"] - 28 * _DAY_S, _FIRST))
     if asked["start"] >= asked["end"]:
         raise Invalid("Invalid start time. The start time cannot occur after the end time.")
     return asked
