@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
+from urllib.parse import quote
 
 from siderite.compute.domain import wire
 from siderite.compute.domain.server import Server
@@ -30,12 +31,13 @@ _TAGS = 26
 _WRITABLE = (V.ACTIVE, V.PAUSED, V.SUSPENDED, V.STOPPED)
 
 
-def _writable(server: Server) -> None:
-    if server.vm_state not in _WRITABLE:
-        raise acting.not_in_state(server, "update metadata")
+async def _meta(
+    service: "Service", request: Request, changed: Any, *, action: str = "update metadata"
+) -> Mapping[str, str]:
+    def check(server: Server) -> None:
+        if server.vm_state not in _WRITABLE:
+            raise acting.not_in_state(server, action)
 
-
-async def _meta(service: "Service", request: Request, changed: Any) -> Mapping[str, str]:
     limits = await limits_of(service.ctx, request.who.project_id or "")
 
     def changes(server: Server) -> dict[str, Any]:
@@ -46,7 +48,7 @@ async def _meta(service: "Service", request: Request, changed: Any) -> Mapping[s
 
     server = await update.change(
         service.ctx, request.params[0], changes, who=request.who, cause=service.cause(request),
-        check=_writable, honours_lock=True,
+        check=check, honours_lock=True,
     )  # fmt: skip
     return server.metadata
 
@@ -123,17 +125,23 @@ async def remove_meta(service: "Service", request: Request) -> Response:
             raise _no_item(key)
         return {name: value for name, value in old.items() if name != key}
 
-    await _meta(service, request, without)
+    await _meta(service, request, without, action="delete metadata")
     return Response(status=204)
 
 
 # Tags
 
 
-async def _set_tags(service: "Service", request: Request, changed: Any) -> Server:
+def _check(server: Server, action: str) -> None:
+    """Tags are changed where metadata are, and of what waits for a host; whoever locked it."""
+    if server.vm_state not in (*_WRITABLE, V.PENDING):
+        raise acting.not_in_state(server, action)
+
+
+async def _set_tags(service: "Service", request: Request, action: str, changed: Any) -> Server:
     return await update.change(
         service.ctx, request.params[0], lambda server: {"tags": changed(server.tags)},
-        who=request.who, cause=service.cause(request), honours_lock=True,
+        who=request.who, cause=service.cause(request), check=lambda server: _check(server, action),
     )  # fmt: skip
 
 
@@ -145,13 +153,13 @@ async def tags(service: "Service", request: Request) -> Response:
 async def put_tags(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}/tags"""
     new = forms.take(await forms.document(request), "body", _TAG_LIST, request.version)["tags"]
-    server = await _set_tags(service, request, lambda _: new)
+    server = await _set_tags(service, request, "update tags", lambda _: new)
     return reply({"tags": server.tags})
 
 
 async def remove_tags(service: "Service", request: Request) -> Response:
     """DELETE /v2.1/servers/{id}/tags"""
-    await _set_tags(service, request, lambda _: [])
+    await _set_tags(service, request, "delete tags", lambda _: [])
     return Response(status=204)
 
 
@@ -170,7 +178,9 @@ async def tag(service: "Service", request: Request) -> Response:
 async def put_tag(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}/tags/{tag}"""
     name = forms.tag("tag", request.params[1])
-    if name in (await service.server(request)).tags:
+    server = await service.server(request)
+    if name in server.tags:
+        _check(server, "update tag")
         return Response(status=204)
 
     def added(old: list[str]) -> list[str]:
@@ -180,9 +190,9 @@ async def put_tag(service: "Service", request: Request) -> Response:
             raise Invalid(f"The number of tags exceeded the per-server limit {_MOST_TAGS}")
         return [*old, name]
 
-    server = await _set_tags(service, request, added)
-    where = views.address(service, request, f"servers/{server.uuid}/tags/{name}")
-    return Response(status=201, headers=[(b"location", where.encode("utf-8"))])
+    server = await _set_tags(service, request, "update tag", added)
+    where = views.address(service, request, f"servers/{server.uuid}/tags/{quote(name, safe='')}")
+    return Response(status=201, headers=[(b"location", where.encode())])
 
 
 async def remove_tag(service: "Service", request: Request) -> Response:
@@ -194,7 +204,7 @@ async def remove_tag(service: "Service", request: Request) -> Response:
             raise _no_tag(request.params[0], name)
         return [one for one in old if one != name]
 
-    await _set_tags(service, request, without)
+    await _set_tags(service, request, "delete tag", without)
     return Response(status=204)
 
 
