@@ -215,3 +215,35 @@ def test_usage_adds_up_hours(tell: Tell) -> None:
             assert (await here.ask("GET", f"/os-simple-tenant-usage?{query}")).status == 400
 
     tell(story)
+
+
+def test_a_zone_is_taken_from_an_aggregate_by_null(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        await here.host("h1")
+        body = {"aggregate": {"name": "a", "availability_zone": "east"}}
+        number = (await here.ask("POST", "/os-aggregates", body)).json["aggregate"]["id"]
+        path = f"/os-aggregates/{number}"
+        await here.ask("POST", f"{path}/action", {"set_metadata": {"metadata": {"ssd": "true"}}})
+        await here.ask("POST", f"{path}/action", {"add_host": {"host": "h1"}})
+        none = {"aggregate": {"availability_zone": None}}
+        shown = (await here.ask("PUT", path, none)).json["aggregate"]
+        assert (shown["availability_zone"], shown["metadata"]) == (None, {"ssd": "true"})
+        zones = (await here.get("/os-availability-zone"))["availabilityZoneInfo"]
+        assert [zone["zoneName"] for zone in zones] == ["nova"]
+        nobody = await here.ask("POST", f"{path}/action", {"remove_host": {"host": ""}})
+        assert nobody.status == 400
+
+    tell(story)
+
+
+def test_the_next_page_is_in_the_project_of_the_address(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        for name in ("h1", "h2"):
+            await here.host(name)
+        _, token, project = await here.app.person("admin")
+        for middle in ("", f"/{project}"):
+            where = f"{middle}/os-hypervisors?limit=1"
+            (link,) = (await here.get(where, 53, token))["hypervisors_links"]
+            assert f"/compute/v2.1{where}&marker=" in link["href"]
+
+    tell(story)

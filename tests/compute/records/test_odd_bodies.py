@@ -107,3 +107,19 @@ def test_nobody_gets_in_and_readers_change_nothing(tell_once: Tell) -> None:
                 assert answer.status == 403, (route, answer)
 
     tell_once(story)
+
+
+def test_a_body_is_json_or_not_taken(tell_once: Tell) -> None:
+    async def story(here: World) -> None:
+        for route in ROUTES:
+            if route.method not in ("POST", "PUT"):
+                continue
+            path = "/compute" + route.path.replace("{id}", "1").replace("{project}", "p")
+            headers = {"content-type": "application/xml"}
+            answer = await here.app.ask(route.method, path, b"<a/>", version=None, headers=headers)
+            assert answer.status == 415, (path, answer)
+            assert "badMediaType" in answer.json
+            large = json.dumps({"x": "x" * 2**17}).encode()
+            assert (await here.ask(route.method, path[13:], large)).status == 413
+
+    tell_once(story)

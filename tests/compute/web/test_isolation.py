@@ -21,7 +21,9 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/v2.1/servers/{id}/metadata/{key}"): {"meta": {"k": "stolen"}},
     ("PUT", "/v2.1/servers/{id}/tags"): {"tags": ["stolen"]},
     ("POST", "/v2.1/servers/{id}/os-interface"): {"interfaceAttachment": {}},
-    ("POST", "/v2.1/servers/{id}/os-volume_attachments"): {"volumeAttachment": {"volumeId": "v"}},
+    ("POST", "/v2.1/servers/{id}/os-volume_attachments"): {
+        "volumeAttachment": {"volumeId": "11111111-2222-4333-8444-555555555555"}
+    },
     ("POST", "/v2.1/servers/{id}/remote-consoles"): {
         "remote_console": {"protocol": "vnc", "type": "novnc"}
     },

@@ -40,6 +40,23 @@ def test_it_can_be_seen_how_far_a_migration_is(both: Cloud, moving: str) -> None
     assert seen["memory_processed_bytes"] == 0
 
 
+def test_one_under_way_has_its_address_in_the_list_of_all(both: Cloud, moving: str) -> None:
+    def listed(version: int) -> dict[str, Any]:
+        path = f"/os-migrations?instance_uuid={moving}"
+        (one,) = both.ask("GET", path, version=version).json["migrations"]
+        return dict(one)
+
+    assert "links" not in listed(22)
+    own, bookmark = listed(23)["links"]
+    where = f"/servers/{moving}/migrations/{_migration(both, moving)['id']}"
+    assert own["rel"] == "self"
+    assert own["href"].endswith("/compute/v2.1" + where)
+    assert bookmark["href"].endswith("/compute" + where)
+    both.ask("DELETE", where)
+    both.until(moving, "ACTIVE")
+    assert "links" not in listed(104)
+
+
 def test_an_aborted_migration_leaves_the_server_where_it_was(both: Cloud, moving: str) -> None:
     before = both.show(moving)["OS-EXT-SRV-ATTR:host"]
     room = both.claimed()

@@ -98,15 +98,16 @@ async def _check_empty(ctx: Context, aggregate: Aggregate) -> None:
         )
 
 
-async def rename(
-    ctx: Context, number: str, name: str | None, zone: str | None, *, cause: Cause
+async def update(
+    ctx: Context, number: str, asked: Mapping[str, str | None], *, cause: Cause
 ) -> Numbered:
-    """Another name, another zone, or both."""
+    """Another name, another zone, or both; null is no zone."""
 
     def changes(before: Aggregate) -> dict[str, Any]:
-        new: dict[str, Any] = {} if name is None else {"name": name}
-        if zone is not None:
-            new["metadata"] = {**before.metadata, ZONE: zone}
+        new: dict[str, Any] = {"name": asked["name"]} if "name" in asked else {}
+        if ZONE in asked:
+            metadata = {**before.metadata, ZONE: asked[ZONE]}
+            new["metadata"] = {key: one for key, one in metadata.items() if one is not None}
         return new
 
     return await _change(ctx, number, "update_prop", changes, cause=cause)

@@ -84,7 +84,7 @@ def rebuild(version: int) -> Keys:
         "accessIPv4": Key(forms.ip(4)),
         "accessIPv6": Key(forms.ip(6)),
         "personality": Key(server_schema.personality, until=56),
-        "description": Key(forms.nullable(forms.text(0, 255)), since=19),
+        "description": Key(forms.description, since=19),
         "key_name": Key(forms.nullable(forms.text(1, 255)), since=54),
         "user_data": Key(forms.nullable(forms.base64_text(65535)), since=57),
         "trusted_image_certificates": Key(server_schema.certificates, since=63),

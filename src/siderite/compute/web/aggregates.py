@@ -90,7 +90,7 @@ async def show(service: "Service", request: Request) -> Response:
 
 async def create(service: "Service", request: Request) -> Response:
     """POST /os-aggregates"""
-    asked = checks.body(await request.json(), "aggregate", _FIELDS, ["name"])
+    asked = checks.body(await forms.document(request), "aggregate", _FIELDS, ["name"])
     zone, cause = asked.get("availability_zone"), service.cause(request)
     made = await aggregates.create(service.ctx, asked["name"], zone, cause=cause)
     return _reply(made, request, whole=False)
@@ -98,13 +98,11 @@ async def create(service: "Service", request: Request) -> Response:
 
 async def update(service: "Service", request: Request) -> Response:
     """PUT /os-aggregates/{id}"""
-    asked = checks.body(await request.json(), "aggregate", _FIELDS)
+    asked = checks.body(await forms.document(request), "aggregate", _FIELDS)
     if not asked:
         raise Invalid("aggregate is empty; give it a name or an availability_zone.")
-    changed = await aggregates.rename(
-        service.ctx, request.params[0], asked.get("name"), asked.get("availability_zone"),
-        cause=service.cause(request),
-    )  # fmt: skip
+    cause = service.cause(request)
+    changed = await aggregates.update(service.ctx, request.params[0], asked, cause=cause)
     return _reply(changed, request)
 
 
@@ -114,7 +112,7 @@ async def remove(service: "Service", request: Request) -> Response:
     return Response()
 
 
-_HOST = {"host": checks.free_text()}
+_HOST = {"host": _NAME}
 
 
 async def _add_host(service: "Service", request: Request, asked: Any) -> tuple[int, Aggregate]:
@@ -164,8 +162,8 @@ def _action_form() -> shape.Json:
 
 async def action(service: "Service", request: Request) -> Response:
     """POST /os-aggregates/{id}/action"""
-    document = await request.json()
-    if not isinstance(document, dict) or len(document) != 1 or next(iter(document)) not in _ACTIONS:
+    document = await forms.document(request)
+    if len(document) != 1 or next(iter(document)) not in _ACTIONS:
         raise Invalid(f"The body must be one of the actions {', '.join(_ACTIONS)}.")
     ((name, asked),) = document.items()
     return _reply(await _ACTIONS[name](service, request, asked), request)

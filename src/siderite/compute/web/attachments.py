@@ -141,12 +141,23 @@ async def no_volume(service: "Service", request: Request) -> Response:
     )
 
 
+_VOLUME_KEYS = {
+    "volumeId": Key(forms.uuid, required=True),
+    "device": Key(forms.nullable(forms.text(1, 255, r"(/dev/)?[a-zA-Z]+[0-9]*"))),
+    "tag": Key(forms.tag, since=49),
+    "delete_on_termination": Key(forms.flag, since=79),
+}
+
+
 async def attach_volume(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers/{id}/os-volume_attachments"""
+    found = await forms.document(request)
+    inner = forms.take(found, "body", {"volumeAttachment": Key(forms.anything, required=True)}, 1)
+    asked = forms.take(inner["volumeAttachment"], "volumeAttachment", _VOLUME_KEYS, request.version)
     await service.server(request)
-    keys = {"volumeAttachment": Key(forms.anything, required=True)}
-    forms.take(await forms.document(request), "body", keys, request.version)
-    raise NotFound("Volume could not be found: there is no volume service here.")
+    raise NotFound(
+        f"Volume {asked['volumeId']} could not be found: there is no volume service here."
+    )
 
 
 # Others

@@ -6,6 +6,7 @@ import base64
 import binascii
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -109,11 +110,29 @@ def text(least: int = 0, most: int = 255, pattern: str | None = None) -> Check:
     return check
 
 
+def is_printable(value: str) -> bool:
+    """Whether a text can be shown on one line: with spaces of any script, but no controls."""
+    return value.isprintable() or all(
+        one.isprintable() or unicodedata.category(one) == "Zs" for one in value
+    )
+
+
+@shape.like(shape.or_null(shape.text(0, 255)))
+def description(what: str, value: Any) -> str | None:
+    """What a server is for, in one line, or null."""
+    if value is None:
+        return None
+    found = str(text(0, 255)(what, value))
+    if not is_printable(found):
+        raise wrong(what, found, "it must be printable, and one line")
+    return found
+
+
 @shape.like(shape.text(1, 255))
 def name(what: str, value: Any) -> str:
     """A display name: printable, and no space at its ends."""
     found = text(1, 255)(what, value)
-    if found != found.strip() or not found.isprintable():
+    if found != found.strip() or not is_printable(found):
         raise wrong(what, found, "it must be printable, and have no leading or trailing spaces")
     return str(found)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 
@@ -13,6 +12,7 @@ from siderite.compute.usecases import inventory
 from siderite.compute.usecases.inventory import Shown
 from siderite.compute.usecases.kept_room import Kept
 from siderite.compute.web import checks
+from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.errors import Invalid
@@ -178,8 +178,7 @@ async def _listed(service: "Service", request: Request, path: str, *, detail: bo
     show = _full if detail else _brief
     body: dict[str, Any] = {"hypervisors": [show(one, version) for one in found[:limit]]}
     if limit and len(found) > limit:
-        pairs = {**dict(request.query), "marker": _key(found[limit - 1], version)}
-        href = f"{service.base(request)}v2.1/{path}?{urlencode(pairs)}"
+        href = views.following(service, request, path, str(_key(found[limit - 1], version)))
         body["hypervisors_links"] = [{"rel": "next", "href": href}]
     return reply(body)
 

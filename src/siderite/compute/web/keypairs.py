@@ -5,12 +5,13 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
-from urllib.parse import urlencode
 
 from siderite.compute.domain.keypair import KINDS
 from siderite.compute.domain.keypair import Keypair
 from siderite.compute.usecases import keypairs
 from siderite.compute.web import checks
+from siderite.compute.web import forms
+from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.errors import Forbidden
@@ -127,8 +128,7 @@ async def index(service: "Service", request: Request) -> Response:
         "keypairs": [{"keypair": _brief(key, request.version)} for key in found]
     }
     if limit is not None and found and len(found) == limit:
-        pairs = {**asked, "marker": found[-1].name}
-        href = f"{service.base(request)}v2.1/os-keypairs?{urlencode(pairs)}"
+        href = views.following(service, request, "os-keypairs", found[-1].name)
         shown["keypairs_links"] = [{"rel": "next", "href": href}]
     return reply(shown)
 
@@ -144,7 +144,7 @@ async def create(service: "Service", request: Request) -> Response:
     """POST /os-keypairs"""
     version = request.version
     needed = ("name", "public_key") if version >= IMPORT_ONLY else ("name",)
-    asked = checks.body(await request.json(), "keypair", _fields(version), needed)
+    asked = checks.body(await forms.document(request), "keypair", _fields(version), needed)
     user = _user(request, asked.get("user_id"))
     name, kind = asked["name"], asked.get("type", "ssh")
     await keypairs.may_add(service.ctx, user, request.who.project_id, name)

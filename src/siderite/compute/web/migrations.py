@@ -58,6 +58,24 @@ def _shown(row: Line, version: int) -> dict[str, Any]:
     return shown
 
 
+def _listed(service: "Service", request: Request, row: Line) -> dict[str, Any]:
+    """One of the list: a live one that is under way has an address of its own from 2.23 on."""
+    shown = _shown(row, request.version)
+    if request.version >= _TYPES and _is_under_way(row):
+        path = f"servers/{shown['instance_uuid']}/migrations/{shown['id']}"
+        shown["links"] = _links(views.address(service, request, path))
+    return shown
+
+
+def _links(where: str) -> list[dict[str, str]]:
+    bookmark = where.replace("/v2.1/", "/", 1)
+    return [{"rel": "self", "href": where}, {"rel": "bookmark", "href": bookmark}]
+
+
+def _is_under_way(row: Line) -> bool:
+    return _field(row, "kind") == "live-migration" and _field(row, "status") in _RUNNING
+
+
 def _rows() -> list[Line]:
     """Rows made up: with everything, and with as little as they may have."""
     names = migrations.COLUMNS.split(", ")
@@ -71,6 +89,7 @@ def _rows() -> list[Line]:
 def page_form() -> shape.Json:
     """The form of the list."""
     item = shape.across(_shown, _rows(), (1, _TYPES, _PAGED, _OWNERS))
+    item["properties"]["links"] = shape.wire(_links(""))
     return shape.listed("migrations", item, "migrations_links")
 
 
@@ -116,7 +135,7 @@ async def index(service: "Service", request: Request) -> Response:
             raise checks.unexpected(key)
     checks.check_span(since, before)
     rows = await migrations.page(service.ctx, " AND ".join(where), args, limit=limit)
-    body: dict[str, Any] = {"migrations": [_shown(row, version) for row in rows]}
+    body: dict[str, Any] = {"migrations": [_listed(service, request, row) for row in rows]}
     if version >= _PAGED and rows and len(rows) == limit:
         link = views.following(service, request, "os-migrations", str(rows[-1][1]))
         body["migrations_links"] = [{"rel": "next", "href": link}]

@@ -8,6 +8,7 @@ from siderite.compute.usecases import quotas
 from siderite.compute.usecases.quota import MAX_FILE_BYTES
 from siderite.compute.usecases.quota import MAX_FILES
 from siderite.compute.web import checks
+from siderite.compute.web import forms
 from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.http import Request
@@ -117,7 +118,7 @@ async def update(service: "Service", request: Request) -> Response:
     _own(request, project, change=True)
     checks.query(request, {"user_id": checks.free_text()})
     others = _keys(request.version)
-    asked = checks.body(await request.json(), "quota_set", _fields(others))
+    asked = checks.body(await forms.document(request), "quota_set", _fields(others))
     force = asked.pop("force", False)
     values = {name: value for name, value in asked.items() if name in quotas.NAMES}
     cause = service.cause(request)
@@ -151,7 +152,9 @@ async def show_class(service: "Service", request: Request) -> Response:
 async def update_class(service: "Service", request: Request) -> Response:
     """PUT /os-quota-class-sets/{name}"""
     held = _class(request.version, await quotas.limits(service.ctx, ""))
-    asked = checks.body(await request.json(), "quota_class_set", dict.fromkeys(held, _LIMIT))
+    asked = checks.body(
+        await forms.document(request), "quota_class_set", dict.fromkeys(held, _LIMIT)
+    )
     values = {name: value for name, value in asked.items() if name in quotas.NAMES}
     if request.params[0] == "default":
         cause = service.cause(request)

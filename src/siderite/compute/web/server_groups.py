@@ -8,6 +8,7 @@ from siderite.compute.domain.server_group import SOFT
 from siderite.compute.domain.server_group import ServerGroup
 from siderite.compute.usecases import server_groups
 from siderite.compute.web import checks
+from siderite.compute.web import forms
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.errors import Forbidden
@@ -67,7 +68,7 @@ async def create(service: "Service", request: Request) -> Response:
     """POST /os-server-groups"""
     version = request.version
     known = HARD + (SOFT if version >= SOFT_SINCE else ())
-    document = await request.json()
+    document = await forms.document(request)
     rules: dict[str, int] = {}
     if version >= RULES:
         fields: dict[str, checks.Check] = {

@@ -177,7 +177,7 @@ def _create_keys(version: int) -> dict[str, Key]:
         "accessIPv6": Key(forms.ip(6)),
         "adminPass": Key(forms.text(0, 255)),
         "personality": Key(personality, until=56),
-        "description": Key(forms.nullable(forms.text(0, 255)), since=19),
+        "description": Key(forms.description, since=19),
         "tags": Key(forms.tags, since=52),
         "trusted_image_certificates": Key(certificates, since=63),
         "host": Key(forms.text(1, 255, _FQDN), since=74),
@@ -193,7 +193,7 @@ def changes(version: int) -> dict[str, Key]:
         "OS-DCF:diskConfig": Key(DISK_CONFIG),
         "accessIPv4": Key(forms.ip(4)),
         "accessIPv6": Key(forms.ip(6)),
-        "description": Key(forms.nullable(forms.text(0, 255)), since=19),
+        "description": Key(forms.description, since=19),
         "hostname": Key(hostname(version), since=90),
         "pinned_availability_zone": Key(forms.nullable(forms.text(1, 255)), since=104),
     }

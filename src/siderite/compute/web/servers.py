@@ -149,8 +149,11 @@ def _fields(server: dict[str, Any], version: int) -> dict[str, Any]:
 
 def _place(request: Request, server: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
     """Zone, host and node that are asked for; hosts by administrators only."""
-    zone, _, rest = server.get("availability_zone", "").partition(":")
+    asked = server.get("availability_zone", "")
+    zone, _, rest = asked.partition(":")
     host, _, node = rest.partition(":")
+    if ":" in node:
+        raise Invalid(f"Unable to parse availability_zone {asked!r}; write it as ZONE:HOST:NODE.")
     fields["pinned_zone"] = zone or None
     wanted, wanted_node = server.get("host"), server.get("hypervisor_hostname")
     if (host or node) and (wanted or wanted_node):

@@ -7,6 +7,7 @@ from siderite.compute.usecases import hosts
 from siderite.compute.usecases import inventory
 from siderite.compute.usecases.inventory import Service as Found
 from siderite.compute.web import checks
+from siderite.compute.web import forms
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.errors import Invalid
@@ -81,7 +82,7 @@ def _form() -> shape.Json:
 
 async def update(service: "Service", request: Request) -> Response:
     """PUT /os-services/{id}; below 2.53 the last word says what to do to which host."""
-    word, document = request.params[0], await request.json()
+    word, document = request.params[0], await forms.document(request)
     if request.version < UUIDS:
         return await _by_word(service, request, word, document)
     asked = checks.body(document, None, _CHANGES)

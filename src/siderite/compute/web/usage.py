@@ -5,11 +5,11 @@ from datetime import UTC
 from datetime import datetime
 from typing import TYPE_CHECKING
 from typing import Any
-from urllib.parse import urlencode
 
 from siderite.compute.usecases import usage
 from siderite.compute.usecases.usage import Used
 from siderite.compute.web import checks
+from siderite.compute.web import views
 from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -110,8 +110,8 @@ def _next(
 ) -> list[dict[str, str]] | None:
     if request.version < PAGES or not found or len(found) < limit:
         return None
-    pairs = {**dict(request.query), "marker": found[-1].server.uuid}
-    return [{"rel": "next", "href": f"{service.base(request)}v2.1/{path}?{urlencode(pairs)}"}]
+    href = views.following(service, request, path, found[-1].server.uuid)
+    return [{"rel": "next", "href": href}]
 
 
 async def index(service: "Service", request: Request) -> Response:

@@ -1,0 +1,53 @@
+"""What bodies may hold: texts of all scripts, on one line; and what names nothing is said so."""
+
+from typing import Any
+
+import pytest
+
+from tests.compute.cloud import Cloud
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "status"),
+    [
+        ("name", "名前\N{IDEOGRAPHIC SPACE}太郎", 202),
+        ("name", "a\N{NO-BREAK SPACE}b", 202),
+        ("name", "a\N{LINE SEPARATOR}b", 400),
+        ("name", "a\tb", 400),
+        ("name", "a\N{IDEOGRAPHIC SPACE}", 400),
+        ("description", "名前\N{IDEOGRAPHIC SPACE}太郎", 202),
+        ("description", " ", 202),
+        ("description", None, 202),
+        ("description", "bell\a", 400),
+        ("description", "two\nlines", 400),
+        ("availability_zone", "nova:a:b:c", 400),
+    ],
+)
+def test_texts_of_a_new_server_are_one_line(lite: Cloud, key: str, value: Any, status: int) -> None:
+    server = {"name": "n", "flavorRef": lite.flavor, "imageRef": lite.image, "networks": "none"}
+    answer = lite.ask("POST", "/servers", {"server": {**server, key: value}})
+    assert answer.status == status, answer
+    if status == 202:
+        assert lite.show(answer.json["server"]["id"])[key] == value
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "status"),
+    [
+        (104, {"volumeId": "11111111-2222-4333-8444-555555555555"}, 404),
+        (104, {"volumeId": "11111111-2222-4333-8444-555555555555", "device": "/dev/vdb"}, 404),
+        (104, {"volumeId": "no uuid"}, 400),
+        (104, {}, 400),
+        (104, None, 400),
+        (104, {"volumeId": "11111111-2222-4333-8444-555555555555", "nonsense": 1}, 400),
+        (78, {"volumeId": "11111111-2222-4333-8444-555555555555", "delete_on_termination": True},
+         400),
+        (48, {"volumeId": "11111111-2222-4333-8444-555555555555", "tag": "a"}, 400),
+    ],
+)  # fmt: skip
+def test_a_volume_is_asked_for_as_it_must_be_though_there_is_none(
+    lite: Cloud, version: int, asked: Any, status: int
+) -> None:
+    uuid = lite.boot()
+    path, body = f"/servers/{uuid}/os-volume_attachments", {"volumeAttachment": asked}
+    assert lite.ask("POST", path, body, version=version).status == status
