@@ -21,7 +21,10 @@ from siderite.core.http import Service
 
 Json = dict[str, Any]
 _PARAMETER = re.compile(r"\{(\w+)\}")
-_ALIASES = {"compute": re.compile(r"/v2\.1/\{project_id\}"), "baremetal": re.compile(r"/(?!v1|$)")}
+_ALIASES = {
+    "compute": re.compile(r"/v2\.1/\{project_id\}|/v2/"),
+    "baremetal": re.compile(r"/(?!v1|$)"),
+}
 """Second addresses of the same things, which would only make the document longer."""
 _VERSIONS = {
     "baremetal": ("X-OpenStack-Ironic-API-Version", r"^([0-9]+\.[0-9]+|latest)$", "1.115"),

@@ -82,6 +82,7 @@ PLACES = {
     "/compute/v2.1/extensions/{alias}": {"alias": "os-shelve"},
     "/compute/v2.1/os-hypervisors/{id}/search": {"id": "host"},
     "/compute/v2.1/os-hypervisors/{id}/servers": {"id": "host"},
+    "/compute/v2.1/versions/{id}": {"id": "v2.1"},
     "/console/machines/{name}": {"name": "node.svg"},
     "/console/{name}": {"name": "app.js"},
     "/image/v2/images/{image_id}/file": {"image_id": "ready"},

@@ -237,8 +237,9 @@ def _routes() -> str:
         " `own_project_or_…` also let users through to what is their own.",
         _route_table(IDENTITY_ROUTES),
         "## Compute: `/compute`",
-        "Each address below `/v2.1` is also there below `/v2.1/{project_id}`. Callers see what"
-        " their project has; administrators see all. *Since* is the microversion that brought it.",
+        "Each address below `/v2.1` is also there below `/v2.1/{project_id}`, and below `/v2`,"
+        " where headers ask for no microversion and all is as in 2.1. Callers see what their"
+        " project has; administrators see all. *Since* is the microversion that brought it.",
         table("method | path | policy | since", (
             (r.method, code(r.path), r.policy, f"2.{r.since}" if r.since else "")
             for r in COMPUTE_ROUTES

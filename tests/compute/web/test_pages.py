@@ -76,7 +76,7 @@ def test_only_so_much_is_kept(lite: Cloud, monkeypatch: pytest.MonkeyPatch) -> N
     kept, ctx = pages.Pages(), lite.app.app.program.compute.context
     for version in (1, 79, 96, 1, 96):
         ask = Ask(limit=2, where=[Where("deleted = 0")])
-        rows, items = lite.app.run(kept.of(ctx, ask, (version, True, "/", None), {}))
+        rows, items = lite.app.run(kept.of(ctx, ask, (version, True, "/", "v2.1", None), {}))
         assert [row[0] for row in rows] == uuids[::-1]
         assert [json.loads(item)["id"] for item in items] == uuids[::-1]
         assert sum(len(shelf.items) for shelf in kept._shelves.values()) <= 3 + 2

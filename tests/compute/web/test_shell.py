@@ -5,11 +5,42 @@ import pytest
 from tests.compute.cloud import Cloud
 
 
-def test_the_root_lists_the_one_version(lite: Cloud) -> None:
+def test_the_root_lists_the_versions_and_each_is_where_its_link_says(lite: Cloud) -> None:
     answer = lite.ask("GET", "/compute/", version=None, token="")
     assert answer.status == 200
-    (version,) = answer.json["versions"]
-    assert (version["id"], version["min_version"], version["version"]) == ("v2.1", "2.1", "2.901")
+    assert [
+        (one["id"], one["status"], one["min_version"], one["version"])
+        for one in answer.json["versions"]
+    ] == [("v2.0", "SUPPORTED", "", ""), ("v2.1", "CURRENT", "2.1", "2.901")]
+    for version in answer.json["versions"]:
+        (link,) = version["links"]
+        path = "/compute/" + link["href"].partition("/compute/")[2]
+        told = lite.ask("GET", path, version=None, token="").json["version"]
+        assert {key: told[key] for key in version} == version
+        again = lite.ask("GET", f"/versions/{version['id']}", version=None, token="")
+        assert again.json == {"version": told}
+    assert lite.ask("GET", "/versions/v3", version=None, token="").status == 404
+
+
+def test_what_is_below_v2_is_as_in_2_1_whatever_headers_ask_for(lite: Cloud) -> None:
+    _, token, project = lite.app.person("member")
+    uuid = lite.boot(token=token)
+    for middle in ("", f"/{project}"):
+        where = f"/compute/v2{middle}/servers/{uuid}"
+        shown = lite.ask("GET", where, version=104, token=token)
+        assert shown.headers["openstack-api-version"] == "compute 2.1"
+        server = shown.json["server"]
+        assert "tags" not in server
+        own, bookmark = (link["href"].partition("/compute/")[2] for link in server["links"])
+        assert f"/compute/{own}" == where
+        assert bookmark == f"{middle}/servers/{uuid}".lstrip("/")
+        page = lite.ask("GET", f"/compute/v2{middle}/servers/detail", version=104, token=token)
+        assert page.json["servers"] == [server]
+        paged = lite.ask("GET", f"/compute/v2{middle}/servers?limit=1", token=token).json
+        assert f"/compute/v2{middle}/servers?limit=1" in paged["servers_links"][0]["href"]
+    assert lite.ask("GET", f"/compute/v2/servers/{uuid}/tags", token=token).status == 404
+    assert lite.ask("GET", "/compute/v2/servers", version="nonsense", token=token).status == 200
+    assert lite.ask("GET", "/compute/v2/servers", token="").status == 401
 
 
 @pytest.mark.parametrize("path", ["/compute/v2.1", "/compute/v2.1/"])

@@ -63,13 +63,8 @@ def _listed(service: "Service", request: Request, row: Line) -> dict[str, Any]:
     shown = _shown(row, request.version)
     if request.version >= _TYPES and _is_under_way(row):
         path = f"servers/{shown['instance_uuid']}/migrations/{shown['id']}"
-        shown["links"] = _links(views.address(service, request, path))
+        shown["links"] = views.links(views.address(service, request, path))
     return shown
-
-
-def _links(where: str) -> list[dict[str, str]]:
-    bookmark = where.replace("/v2.1/", "/", 1)
-    return [{"rel": "self", "href": where}, {"rel": "bookmark", "href": bookmark}]
 
 
 def _is_under_way(row: Line) -> bool:
@@ -89,7 +84,7 @@ def _rows() -> list[Line]:
 def page_form() -> shape.Json:
     """The form of the list."""
     item = shape.across(_shown, _rows(), (1, _TYPES, _PAGED, _OWNERS))
-    item["properties"]["links"] = shape.wire(_links(""))
+    item["properties"]["links"] = shape.wire(views.links(""))
     return shape.listed("migrations", item, "migrations_links")
 
 

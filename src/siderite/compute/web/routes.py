@@ -26,6 +26,7 @@ from siderite.compute.web import services
 from siderite.compute.web import usage
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
+from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -33,6 +34,18 @@ from siderite.core.http import reply
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
+
+
+def _elder(base: str) -> dict[str, Any]:
+    """The API before microversions: the same addresses, and always 2.1."""
+    return {
+        "id": "v2.0",
+        "status": "SUPPORTED",
+        "version": "",
+        "min_version": "",
+        "updated": "2011-01-21T11:33:21Z",
+        "links": [{"rel": "self", "href": base + "v2/"}],
+    }
 
 
 def _version(base: str) -> dict[str, Any]:
@@ -46,30 +59,48 @@ def _version(base: str) -> dict[str, Any]:
     }
 
 
+def _all(base: str) -> dict[str, Any]:
+    return {"versions": [_elder(base), _version(base)]}
+
+
 async def root(service: "Service", request: Request) -> Response:
     """GET /"""
-    return reply({"versions": [_version(service.base(request))]})
+    return reply(_all(service.base(request)))
 
 
 def root_form() -> shape.Json:
     """The form of the root."""
-    return shape.wire({"versions": [_version("")]})
+    return shape.wire(_all(""))
+
+
+async def v2(service: "Service", request: Request) -> Response:
+    """GET /v2"""
+    return reply(_about(_elder(service.base(request))))
 
 
 async def v21(service: "Service", request: Request) -> Response:
     """GET /v2.1"""
-    return reply(_about(service.base(request)))
+    return reply(_about(_version(service.base(request))))
 
 
-def _about(base: str) -> dict[str, Any]:
-    kind = "application/vnd.openstack.compute+json;version=2.1"
+async def one(service: "Service", request: Request) -> Response:
+    """GET /v2.1/versions/{id}"""
+    for version in _all(service.base(request))["versions"]:
+        if version["id"] == request.params[0]:
+            return reply(_about(version))
+    raise NotFound("The resource could not be found.")
+
+
+def _about(version: dict[str, Any]) -> dict[str, Any]:
+    number = version["id"].removeprefix("v").removesuffix(".0")
+    kind = f"application/vnd.openstack.compute+json;version={number}"
     media = [{"base": "application/json", "type": kind}]
-    return {"version": {**_version(base), "media-types": media}}
+    return {"version": {**version, "media-types": media}}
 
 
 def v21_form() -> shape.Json:
     """The form of what the API says of itself."""
-    return shape.wire(_about(""))
+    return shape.wire(_about(_version("")))
 
 
 def in_project(route: Route) -> Route:
@@ -77,10 +108,16 @@ def in_project(route: Route) -> Route:
     return replace(route, path=route.path.replace("/v2.1", "/v2.1/{project_id}", 1))
 
 
+def elder(route: Route) -> Route:
+    """The same route in the tree of before microversions."""
+    return replace(route, path=route.path.replace("/v2.1", "/v2", 1))
+
+
 _SHELL = (
     Route("GET", "/", root, gives=root_form),
+    Route("GET", "/v2", v2, gives=v21_form),
     Route("GET", "/v2.1", v21, gives=v21_form),
-    Route("GET", "/v2.1/versions/{id}", v21, gives=v21_form),
+    Route("GET", "/v2.1/versions/{id}", one, gives=v21_form),
 )
 
 ROUTES: tuple[Route, ...] = (

@@ -8,6 +8,7 @@ from siderite.compute.domain import wire
 from siderite.compute.domain.lines import cut
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
+from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.http import parse_json
@@ -17,10 +18,7 @@ def made(server: Server, where: str, password: str) -> dict[str, Any]:
     """What is told of a new server."""
     return {
         "id": server.uuid,
-        "links": [
-            {"rel": "self", "href": where},
-            {"rel": "bookmark", "href": where.replace("/v2.1/", "/", 1)},
-        ],
+        "links": views.links(where),
         "OS-DCF:diskConfig": server.disk_config,
         "security_groups": [
             {"name": name} for name in server.request.security_groups or ["default"]

@@ -19,6 +19,7 @@ from siderite.compute.web import versions
 from siderite.compute.web.checks import ALL_STRICT
 from siderite.compute.web.pages import Pages
 from siderite.compute.web.routes import ROUTES
+from siderite.compute.web.routes import elder
 from siderite.compute.web.routes import in_project
 from siderite.compute.web.versions import RANGE
 from siderite.core.auth import identify
@@ -36,6 +37,9 @@ from siderite.core.transition import Cause
 
 _STANDARD = b"openstack-api-version"
 _ELDER = b"x-openstack-nova-api-version"
+_ELDER_TREE = "/v2/"
+"""Where headers ask for no version: what is there is as old as the API."""
+_WITHIN = ("/v2.1/{project_id}", "/v2/{project_id}")
 _STATUSES_S = 0.5
 _PROJECT = re.compile(r"[0-9a-f-]+\Z")
 _NAMES = {
@@ -75,9 +79,9 @@ class ComputeService:
         self.talk = talk
         self.consoles = consoles
         self._who = who
-        self.routes = Routes(
-            [*ROUTES, *(in_project(route) for route in ROUTES if route.policy != "public")]
-        )
+        own = [route for route in ROUTES if route.policy != "public"]
+        within = [in_project(route) for route in own]
+        self.routes = Routes([*ROUTES, *within, *map(elder, own), *map(elder, within)])
         self.pages = Pages()
         self._statuses: dict[str, str] = {}
         self._statuses_at = 0.0
@@ -104,11 +108,14 @@ class ComputeService:
         return Cause(request.request_id, request.who.user_id or None, request.who.project_id)
 
     async def prepare(self, request: Request, route: Route) -> None:
-        request.version = self._version.read(request.scope["headers"])
+        if route.path.startswith(_ELDER_TREE):
+            request.version = RANGE.low
+        else:
+            request.version = self._version.read(request.scope["headers"])
         if route.policy == "public":
             return
         request.who = await identify(request, self._who, basic=True)
-        if route.path.startswith("/v2.1/{project_id}"):
+        if route.path.startswith(_WITHIN):
             self._check_project(request)
         policy.check(route.policy, request.who)
         if route.since > request.version:

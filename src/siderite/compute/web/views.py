@@ -21,7 +21,8 @@ from siderite.core.store import Line
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
-_PROJECT = re.compile(r"v2\.1/([0-9a-f-]{32,36})/")
+_PROJECT = re.compile(r"v2(?:\.1)?/([0-9a-f-]{32,36})/")
+_TREE = re.compile(r"/v2(?:\.1)?/")
 encode = msgspec.json.Encoder().encode
 HOST_STATUS = 16
 _REASON = re.compile(r'"wait_reason":"(?:[^"\\]|\\.)*"')
@@ -29,14 +30,19 @@ _REASON = re.compile(r'"wait_reason":"(?:[^"\\]|\\.)*"')
 
 def linked(text: str, service: "Service", request: Request) -> str:
     """The text with the public URL in its links; with the project in it if the request had it."""
-    return _linked(text, service.base(request), project_in(request))
+    return _linked(text, service.base(request), _tree(request), project_in(request))
 
 
-def _linked(text: str, base: str, project: str | None) -> str:
-    if project is not None:
-        text = text.replace(f"{URL}v2.1/", f"{base}v2.1/{project}/")
-        base = f"{base}{project}/"
-    return text.replace(URL, base)
+def _linked(text: str, base: str, tree: str, project: str | None) -> str:
+    middle = "" if project is None else f"{project}/"
+    if middle or tree != "v2.1":
+        text = text.replace(f"{URL}v2.1/", f"{base}{tree}/{middle}")
+    return text.replace(URL, base + middle)
+
+
+def _tree(request: Request) -> str:
+    """Whether the request came by way of v2.1, or of v2 as before microversions."""
+    return "v2" if request.path.lstrip("/").startswith("v2/") else "v2.1"
 
 
 def project_in(request: Request) -> str | None:
@@ -49,7 +55,13 @@ def address(service: "Service", request: Request, path: str) -> str:
     """The public URL of a path of this API."""
     project = project_in(request)
     middle = "" if project is None else f"{project}/"
-    return f"{service.base(request)}v2.1/{middle}{path}"
+    return f"{service.base(request)}{_tree(request)}/{middle}{path}"
+
+
+def links(where: str) -> list[dict[str, str]]:
+    """The links of what is at an address of this API: that, and one without the version."""
+    bookmark = _TREE.sub("/", where, count=1)
+    return [{"rel": "self", "href": where}, {"rel": "bookmark", "href": bookmark}]
 
 
 def _with_hosts(text: str, statuses: Mapping[str, str]) -> str:
@@ -84,23 +96,24 @@ def _discreet(text: str, version: int, *, is_admin: bool) -> str:
     return f"{text[:at]}{discreet(found[0])}{text[found.end() :]}"
 
 
-Reader = tuple[int, bool, str, str | None]
+Reader = tuple[int, bool, str, str, str | None]
 """All that an item of a list depends on, beside the server and the hosts: the version, whether an
-administrator reads, the URL, and the project in it.
+administrator reads, the URL, and the tree and the project in it.
 """
 
 
 def reader(service: "Service", request: Request) -> Reader:
     """Who reads a list."""
-    return request.version, request.who.is_admin, service.base(request), project_in(request)
+    where = service.base(request), _tree(request), project_in(request)
+    return request.version, request.who.is_admin, *where
 
 
 def listed(body: str, who: Reader, statuses: Mapping[str, str]) -> str:
     """An item of a detailed list."""
-    version, is_admin, base, project = who
+    version, is_admin, base, tree, project = who
     text = cut(body, wire.chosen(version, admin=is_admin, alone=False))
     text = _discreet(text, version, is_admin=is_admin)
-    return _linked(_with_hosts(text, statuses) if HOST in text else text, base, project)
+    return _linked(_with_hosts(text, statuses) if HOST in text else text, base, tree, project)
 
 
 def brief(kind: str, rows: Sequence[Line]) -> str:
