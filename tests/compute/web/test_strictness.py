@@ -88,6 +88,8 @@ def test_there_is_one_security_group_and_no_other(one: tuple[Cloud, str]) -> Non
     server = {"name": "n", "flavorRef": cloud.flavor, "imageRef": cloud.image, "networks": "none"}
     (group,) = cloud.ask("GET", f"/servers/{uuid}/os-security-groups").json["security_groups"]
     assert (group["name"], len(group["rules"])) == ("default", 2)
+    assert cloud.show(uuid)["security_groups"] == [{"name": "default"}]
+    assert "security_groups" not in cloud.show(cloud.boot(networks="none"))
     for name, status in (("default", 202), (group["id"], 202), ("web", 400)):
         body = {"server": {**server, "security_groups": [{"name": name}]}}
         assert cloud.ask("POST", "/servers", body).status == status, name

@@ -9,7 +9,7 @@ BASE = {
     "accessIPv6", "addresses", "flavor", "image", "links", "metadata", "key_name", "config_drive",
     "progress", "OS-DCF:diskConfig", "OS-EXT-AZ:availability_zone", "OS-EXT-STS:task_state",
     "OS-EXT-STS:vm_state", "OS-EXT-STS:power_state", "OS-SRV-USG:launched_at",
-    "OS-SRV-USG:terminated_at", "os-extended-volumes:volumes_attached",
+    "OS-SRV-USG:terminated_at", "os-extended-volumes:volumes_attached", "security_groups",
 }  # fmt: skip
 ADMIN = {
     "OS-EXT-SRV-ATTR:" + name: since

@@ -18,6 +18,7 @@ from siderite.compute.domain.discreet import discreet
 from siderite.compute.domain.lines import Choice
 from siderite.compute.domain.lines import choice
 from siderite.compute.domain.lines import stored
+from siderite.compute.domain.network import DEFAULT_GROUP
 from siderite.compute.domain.server import Fault
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
@@ -89,6 +90,8 @@ def _base(server: Server) -> str:
         "OS-SRV-USG:launched_at": _long(server.launched_at),
         "OS-SRV-USG:terminated_at": _long(server.terminated_at),
         "os-extended-volumes:volumes_attached": [],
+        # Whatever has a port is in the project's one group, which filters nothing.
+        **({"security_groups": [{"name": DEFAULT_GROUP}]} if server.ports else {}),
     })  # fmt: skip
 
 
