@@ -37,6 +37,44 @@ async def test_projects_are_found_by_their_tags(here: World) -> None:
 
 
 @story
+async def test_the_tags_of_a_project_have_addresses_of_their_own(here: World) -> None:
+    made = await here.call("POST", "/v3/projects", {"project": {"name": "one", "room": 5}})
+    path = f"/v3/projects/{made.json()['project']['id']}"
+    put = await here.call("PUT", f"{path}/tags", {"tags": ["a", "b", "a"]})
+    assert (put.status_code, put.json()["tags"]) == (200, ["a", "b"])
+    assert put.json()["links"]["self"].endswith(f"{path}/tags")
+    for method, tag, status in (
+        ("GET", "a", 204), ("HEAD", "a", 204), ("GET", "z", 404), ("PUT", "sch%C3%B6n", 201),
+        ("PUT", "a", 201), ("PUT", "b,c", 400), ("PUT", "x" * 256, 400), ("DELETE", "b", 204),
+        ("DELETE", "b", 404),
+    ):  # fmt: skip
+        answer = await here.call(method, f"{path}/tags/{tag}")
+        assert answer.status_code == status, (method, tag)
+        if status == 201:
+            assert answer.headers["location"].endswith(f"{path}/tags/{tag}")
+    assert (await here.call("GET", f"{path}/tags")).json()["tags"] == ["a", "schön"]
+    shown = (await here.call("GET", path)).json()["project"]
+    assert (shown["tags"], shown["room"]) == (["a", "schön"], 5)
+    for odd in ({"tags": "a"}, {"tags": [""]}, {}, [], {"tags": [str(n) for n in range(81)]}):
+        assert (await here.call("PUT", f"{path}/tags", odd)).status_code == 400
+    assert (await here.call("DELETE", f"{path}/tags")).status_code == 204
+    assert (await here.call("GET", f"{path}/tags")).json()["tags"] == []
+    assert (await here.call("GET", "/v3/projects/none/tags")).status_code == 404
+
+
+@story
+async def test_an_id_is_not_changed(here: World) -> None:
+    for noun in ("user", "project"):
+        made = (await here.call("POST", f"/v3/{noun}s", {noun: {"name": "one"}})).json()[noun]
+        path = f"/v3/{noun}s/{made['id']}"
+        same = {noun: {"id": made["id"], "name": "two"}}
+        assert (await here.call("PATCH", path, same)).status_code == 200
+        other = await here.call("PATCH", path, {noun: {"id": "x", "name": "three"}})
+        assert other.status_code == 400
+        assert (await here.call("GET", path)).json()[noun]["name"] == "two"
+
+
+@story
 async def test_patches_do_not_pile_up_what_is_only_kept(here: World) -> None:
     for noun in ("user", "project"):
         made = await here.call("POST", f"/v3/{noun}s", {noun: {"name": "much", "a": "x" * 15_000}})

@@ -1,5 +1,6 @@
 """Projects: looking, making, changing, deleting."""
 
+from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -86,6 +87,18 @@ class Projects:
             raise changed_meanwhile("project") from why
         self._changes.note()
         return after
+
+    async def retag(self, project_id: str, tags: Callable[[list[str]], list[str]]) -> list[str]:
+        """Give a project the tags that `tags` makes of those it has."""
+        before = await self.get(project_id)
+        new = tags(list(before.extra.get("tags", ())))
+        kept = extras.merged("project", before.extra, {"tags": new})
+        after = replace(before, version=before.version + 1, extra=kept)
+        try:
+            await self._store.commit([rows.PROJECTS.swap(before, after)])
+        except Lost as why:
+            raise changed_meanwhile("project") from why
+        return new
 
     async def delete(self, project_id: str) -> None:
         """Delete a project with its grants and tokens. What it owns elsewhere stays."""

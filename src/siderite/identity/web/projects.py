@@ -56,8 +56,9 @@ async def create(service: "IdentityService", request: Request) -> Response:
 
 async def update(service: "IdentityService", request: Request) -> Response:
     """PATCH /v3/projects/{project_id}"""
-    fields, extra = schemas.project_change(await request.json())
-    changed = await service.identity.projects.update(query.path_id(request), fields, extra)
+    ident = query.path_id(request)
+    fields, extra = schemas.project_change(await request.json(), ident)
+    changed = await service.identity.projects.update(ident, fields, extra)
     return _one(service, changed)
 
 

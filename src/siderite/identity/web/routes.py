@@ -13,6 +13,7 @@ from siderite.identity.domain import User
 from siderite.identity.web import credentials
 from siderite.identity.web import grants
 from siderite.identity.web import login
+from siderite.identity.web import project_tags
 from siderite.identity.web import projects
 from siderite.identity.web import records
 from siderite.identity.web import roles
@@ -23,6 +24,7 @@ from siderite.identity.web import views
 from siderite.identity.web.catalogue import Endpoint
 from siderite.identity.web.catalogue import ServiceRecord
 from siderite.identity.web.schemas import PasswordBody
+from siderite.identity.web.schemas import TagsBody
 from siderite.identity.web.schemas import form
 from siderite.identity.web.schemas import items
 from siderite.identity.web.schemas import listed
@@ -31,6 +33,7 @@ from siderite.identity.web.schemas import shown
 ON_PROJECT = "/v3/projects/{project_id}/users/{user_id}/roles"
 ON_DOMAIN = "/v3/domains/{domain_id}/users/{user_id}/roles"
 ON_SYSTEM = "/v3/system/users/{user_id}/roles"
+TAGS = "/v3/projects/{project_id}/tags"
 CREDENTIALS = "/v3/users/{user_id}/application_credentials"
 
 _PROJECT = shown("project", views.project, Project)
@@ -87,6 +90,13 @@ ROUTES = (
         gives=_PROJECT,
     ),
     Route("DELETE", "/v3/projects/{project_id}", projects.delete, "admin"),
+    Route("GET", TAGS, project_tags.index, "own_project_or_reader", gives=project_tags.form),
+    Route("PUT", TAGS, project_tags.replace, "admin", takes=partial(typed, TagsBody),
+          gives=project_tags.form),
+    Route("DELETE", TAGS, project_tags.clear, "admin"),
+    Route("GET", TAGS + "/{tag}", project_tags.check, "own_project_or_reader"),
+    Route("PUT", TAGS + "/{tag}", project_tags.add, "admin"),
+    Route("DELETE", TAGS + "/{tag}", project_tags.remove, "admin"),
     Route("GET", "/v3/users", users.list_all, "reader", gives=_USERS),
     Route("POST", "/v3/users", users.create, "admin", takes=form("user", is_new=True), gives=_USER),
     Route("GET", "/v3/users/{user_id}", users.show, "self_or_reader", gives=_USER),

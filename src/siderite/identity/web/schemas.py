@@ -192,8 +192,9 @@ def new_user(body: object) -> tuple[UserFields, dict[str, Any]]:
     return _attributes(body, "user", _USER, _FIXED_OF_USER, is_new=True)
 
 
-def user_change(body: object) -> tuple[UserFields, dict[str, Any]]:
+def user_change(body: object, ident: str) -> tuple[UserFields, dict[str, Any]]:
     """Attributes of a user to be changed."""
+    _same(body, "user", ident)
     return _attributes(body, "user", _USER, _FIXED_OF_USER, is_new=False)
 
 
@@ -202,9 +203,35 @@ def new_project(body: object) -> tuple[ProjectFields, dict[str, Any]]:
     return _attributes(body, "project", _PROJECT, _FIXED_OF_PROJECT, is_new=True)
 
 
-def project_change(body: object) -> tuple[ProjectFields, dict[str, Any]]:
+def project_change(body: object, ident: str) -> tuple[ProjectFields, dict[str, Any]]:
     """Attributes of a project to be changed."""
+    _same(body, "project", ident)
     return _attributes(body, "project", _PROJECT, _FIXED_OF_PROJECT, is_new=False)
+
+
+def _same(body: object, noun: str, ident: str) -> None:
+    """An id in a body is that of the address: it is not what can be changed."""
+    given = body.get(noun) if isinstance(body, dict) else None
+    if isinstance(given, dict) and given.get("id", ident) != ident:
+        raise Invalid(f"The id of a {noun} cannot be changed; leave it out of the body.")
+
+
+class TagsBody(msgspec.Struct):
+    """The body that gives a project its tags."""
+
+    tags: list[str]
+
+
+def tags(body: object) -> list[str]:
+    """The tags of a project, each once."""
+    found = convert(body, TagsBody, '{"tags": ["…"]}').tags
+    _tags("tags", found)
+    return list(dict.fromkeys(found))
+
+
+def with_tag(tag: str, before: list[str]) -> list[str]:
+    """The tags of a project, and one more."""
+    return tags({"tags": [*before, tag]})
 
 
 def _attributes(

@@ -39,8 +39,9 @@ async def create(service: "IdentityService", request: Request) -> Response:
 
 async def update(service: "IdentityService", request: Request) -> Response:
     """PATCH /v3/users/{user_id}"""
-    fields, extra = schemas.user_change(await request.json())
-    changed = await service.identity.users.update(query.path_id(request), fields, extra)
+    ident = query.path_id(request)
+    fields, extra = schemas.user_change(await request.json(), ident)
+    changed = await service.identity.users.update(ident, fields, extra)
     return _one(service, changed)
 
 
