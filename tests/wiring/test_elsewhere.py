@@ -99,6 +99,35 @@ async def _story(tmp_path: Path, there: Server, image: str, data: bytes) -> None
         assert await images.show(gone, token=None, project=None) is None
 
 
+def test_images_from_there_are_listed_and_deleted_by_way_of_compute(tmp_path: Path) -> None:
+    async def story(there: Server, kept: str, gone: str) -> None:
+        async with running(tmp_path / "here", work=True, **_options(there)) as here:
+            how: dict[str, Any] = {"version": None, "token": there.token()}
+
+            async def ids(query: str) -> list[str]:
+                page = await here.ask("GET", f"/compute/v2.1/images?{query}", **how)
+                return [one["id"] for one in page.json["images"]]
+
+            assert await ids("name=i") == [gone, kept]
+            assert await ids("name=i&limit=1") == [gone]
+            assert await ids(f"name=i&limit=1&marker={gone}") == [kept]
+            assert await ids("name=i&status=saving") == []
+            odd = await here.ask("GET", "/compute/v2.1/images?marker=none", **how)
+            assert odd.status == 400
+            for image, status in ((gone, 204), (gone, 404), ("none", 404), (kept, 403)):
+                answer = await here.ask("DELETE", f"/compute/v2.1/images/{image}", **how)
+                assert answer.status == status, (image, answer)
+            assert await ids("name=i") == [kept]
+
+    with running_server(tmp_path) as there:
+        kept = _image(there, b"kept")
+        protect = [{"op": "replace", "path": "/protected", "value": True}]
+        kind = {"content-type": "application/openstack-images-v2.1-json-patch"}
+        headers = {**there.headers(), **kind}
+        there.api.patch(f"/image/v2/images/{kept}", json=protect, headers=headers)
+        asyncio.run(story(there, kept, _image(there, b"gone")))
+
+
 def test_a_fetched_image_is_on_the_disk_before_it_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

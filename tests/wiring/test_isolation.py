@@ -112,6 +112,7 @@ class World:
         made = self.make("image", "/v2/images", image)
         self.things |= {
             ("image", "images"): made,
+            ("compute", "images"): made,
             ("image", "tasks"): self._imported(made),
             ("image", "schemas"): "image",
             ("events", "webhooks"): self.make("events", "/v1/webhooks", hook),

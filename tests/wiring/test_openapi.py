@@ -80,6 +80,7 @@ _HELD = (
 PLACES = {
     **{f"/baremetal/v1/nodes/{{node}}/{word}": {"node": "worked"} for word in _HELD},
     "/compute/v2.1/extensions/{alias}": {"alias": "os-shelve"},
+    "/compute/v2.1/images/{id}/metadata/{key}": {"key": "os_type"},
     "/compute/v2.1/os-hypervisors/{id}/search": {"id": "host"},
     "/compute/v2.1/os-hypervisors/{id}/servers": {"id": "host"},
     "/compute/v2.1/versions/{id}": {"id": "v2.1"},

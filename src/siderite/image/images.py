@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from siderite.core.errors import Conflict
+from siderite.core.store.table import Where
 from siderite.core.transition import Cause
 from siderite.core.who import Who
 from siderite.image.domain.image import READY
@@ -28,6 +31,23 @@ class Images:
     async def show(self, uuid: str, who: Who) -> dict[str, Any]:
         """An image that the caller may see, as the API shows it."""
         return view(await find.image(self._ctx, uuid, who))
+
+    async def page(
+        self, filters: Mapping[str, str], *, who: Who, marker: str | None, limit: int
+    ) -> list[dict[str, Any]]:
+        """Images that the caller may see, the newest first; filters by attribute or property."""
+        where = [*find.seen_by(who, None, "accepted"), Where("os_hidden = 0")]
+        for name, value in filters.items():
+            if name == "status":
+                several = value.removeprefix("in:").split(",")
+                where.append(Where(f"status IN ({', '.join('?' * len(several))})", tuple(several)))
+            elif name == "name":
+                where.append(Where("name = ?", (value,)))
+            else:
+                where.append(find.with_property(self._ctx, name, value))
+        newest = [("created_at", True)]
+        rows = await find.page(self._ctx, where, newest, limit=limit, marker=marker, who=who)
+        return [msgspec.json.decode(str(row[1])) for row in rows]
 
     async def path(self, uuid: str, who: Who) -> Path:
         """The file of an active image. It is there until the image is deleted."""

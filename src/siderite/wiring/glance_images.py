@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 import hashlib
 import os
+from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.core.clock import now
 from siderite.core.disk import sync
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
 from siderite.core.errors import Unavailable
 from siderite.core.ids import is_uuid
 from siderite.core.ids import new_uuid
@@ -41,6 +46,7 @@ _LOOK_S = 3600.0
 _PIECE = 1024 * 1024
 _PATCH = "application/openstack-images-v2.1-json-patch"
 _OK, _CREATED, _NO_CONTENT, _UNAUTHORIZED, _NOT_FOUND = 200, 201, 204, 401, 404
+_BAD_REQUEST, _FORBIDDEN, _CONFLICT = 400, 403, 409
 _AGAIN = (_UNAUTHORIZED, 408, 429)
 """Refusals that say nothing about what was asked; 401 as our token may have ended meanwhile."""
 
@@ -93,6 +99,34 @@ class GlanceImages:
         if answer.status_code == _NOT_FOUND:
             return None
         raise _refused(answer)
+
+    async def page(
+        self,
+        filters: Mapping[str, str],
+        *,
+        token: str | None,
+        project: str | None,
+        marker: str | None,
+        limit: int,
+    ) -> Sequence[Image]:
+        query = {**filters, "limit": str(limit), **({} if marker is None else {"marker": marker})}
+        answer = await self._ask("GET", "/images", token=token, params=query)
+        if answer.status_code == _BAD_REQUEST:
+            raise Invalid(f"marker [{(marker or '')[:80]}] not found")
+        if answer.status_code != _OK:
+            raise _refused(answer)
+        return [as_compute_sees(one) for one in answer.json()["images"]]
+
+    async def drop(self, image: str, *, token: str | None, project: str | None) -> None:
+        if not is_uuid(image) or await self.show(image, token=token, project=project) is None:
+            raise NotFound(f"Image {image[:80]} could not be found.")
+        answer = await self._ask("DELETE", f"/images/{image}", token=token)
+        if answer.status_code in (_FORBIDDEN, _CONFLICT):
+            raise Forbidden(
+                f"Image {image} cannot be deleted: it is protected, in use or not yours."
+            )
+        if answer.status_code not in (_NO_CONTENT, _NOT_FOUND):
+            raise _refused(answer)
 
     async def make(
         self,

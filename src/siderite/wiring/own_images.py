@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,24 @@ class OwnImages:
             return as_compute_sees(await self._images.show(image, await self._as(token, project)))
         except NotFound:
             return None
+
+    async def page(
+        self,
+        filters: Mapping[str, str],
+        *,
+        token: str | None,
+        project: str | None,
+        marker: str | None,
+        limit: int,
+    ) -> Sequence[Image]:
+        who = await self._as(token, project)
+        found = await self._images.page(filters, who=who, marker=marker, limit=limit)
+        return [as_compute_sees(one) for one in found]
+
+    async def drop(self, image: str, *, token: str | None, project: str | None) -> None:
+        who = await self._as(token, project)
+        cause = Cause(user=who.user or None, project=project)
+        await self._images.remove(image, who=who, cause=cause)
 
     async def make(
         self,

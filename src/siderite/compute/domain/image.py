@@ -1,6 +1,7 @@
 """Images as compute sees them, wherever they are kept."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -35,6 +36,22 @@ class ImageSource(Protocol):
 
     async def show(self, image: str, *, token: str | None, project: str | None) -> Image | None:
         """The image, if there is one that the project may use."""
+        ...
+
+    async def page(
+        self,
+        filters: Mapping[str, str],
+        *,
+        token: str | None,
+        project: str | None,
+        marker: str | None,
+        limit: int,
+    ) -> Sequence[Image]:
+        """Images that the project may use, the newest first; filters are those of the image API."""
+        ...
+
+    async def drop(self, image: str, *, token: str | None, project: str | None) -> None:
+        """Delete an image, if the caller may."""
         ...
 
     async def make(

@@ -22,6 +22,8 @@ RULES = {
     "actions:read": "reader",
     "flavors:read": "reader",
     "flavors:manage": "admin",
+    "images:read": "reader",
+    "images:delete": "member",
     "migrations:read": "admin",
     "server_migrations:read": "admin",
     "server_migrations:manage": "admin",

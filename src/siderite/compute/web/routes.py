@@ -15,6 +15,7 @@ from siderite.compute.web import flavor_extras
 from siderite.compute.web import flavors
 from siderite.compute.web import hosts
 from siderite.compute.web import hypervisors
+from siderite.compute.web import images
 from siderite.compute.web import instance_actions
 from siderite.compute.web import keypairs
 from siderite.compute.web import migrations
@@ -142,5 +143,6 @@ ROUTES: tuple[Route, ...] = (
     *instance_actions.ROUTES,
     *flavors.ROUTES,
     *flavor_extras.ROUTES,
+    *images.ROUTES,
 )
 """Each module of the web has its own ROUTES; they are put together here."""

@@ -106,7 +106,6 @@ VERSIONS = (
     "2.78 topology",
     "2.79 volume attach: delete_on_termination",
     "2.80 migrations: user and project",
-    "2.81 aggregates: images",
     "2.82 event accelerator-request-bound",
     "2.83 more server filters for everybody",
     "2.84 action events: details",
