@@ -111,7 +111,7 @@ def test_every_change_is_announced(tell: Tell) -> None:
 
 def test_schemas_and_import_methods_are_described(tell_once: Tell) -> None:
     async def story(here: World) -> None:
-        for name in ("image", "images", "member", "members"):
+        for name in ("image", "images", "member", "members", "task", "tasks"):
             assert (await here.ask("GET", f"/v2/schemas/{name}")).json["name"] == name
         shown = (await here.ask("GET", "/v2/schemas/image")).json["properties"]
         assert set(shown) == KEYS

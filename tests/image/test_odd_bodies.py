@@ -102,7 +102,7 @@ def test_odd_paths_and_methods_are_refused(here: Any) -> None:
         ("PUT", f"/v2/images/{image}/tags/%E2%98%83", 204),
         ("POST", f"/v2/images/{image}/members", 400),
         ("POST", f"/v2/images/{image}/import", 400),
-        ("GET", "/v2/tasks", 404),
+        ("GET", "/v2/tasks/none", 404),
     ):
         assert run(world_.ask(method, path)).status == status, (method, path)
 

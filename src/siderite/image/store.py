@@ -23,6 +23,7 @@ NUMBERS = ("protected", "os_hidden", "min_disk", "min_ram", "size")
 IMAGES: Table[Image] = Table("images", Image, (*TEXTS, *NUMBERS), render, numbers=NUMBERS)
 TASKS: Table[Task] = Table("image_tasks", Task, ("image_id",), render_task)
 
+_NUMBER = "SELECT id FROM image_tasks WHERE uuid = ?"
 _MEMBER = "image_id, member_id, status, created_at, updated_at"
 
 
@@ -197,6 +198,33 @@ def remove_member(gone: Member) -> Op:
 def remove_members(image_id: str) -> Op:
     """An image goes, and those it was shared with."""
     return Op("DELETE FROM image_members WHERE image_id = ?", (image_id,))
+
+
+async def task_page(
+    store: Store, where: Sequence[Where], *, limit: int, after: str | None, oldest_first: bool
+) -> list[Task]:
+    """A page of tasks in the order in which they began; the one that it follows is of a UUID."""
+    conditions = list(where)
+    if after is not None:
+        sign = ">" if oldest_first else "<"
+        conditions.append(Where(f"id {sign} ({_NUMBER})", (after,)))
+    clause = " AND ".join(f"({one.sql})" for one in conditions)
+    sql = (
+        f"SELECT doc FROM image_tasks{' WHERE ' + clause if clause else ''}"  # noqa: S608
+        f" ORDER BY id {'ASC' if oldest_first else 'DESC'} LIMIT {limit}"
+    )
+    found = await store.fetch(sql, [arg for one in conditions for arg in one.args])
+    return [TASKS.value(row[0]) for row in found]
+
+
+def of_project(project: str) -> Where:
+    """The tasks of a project's images."""
+    return Where("image_id IN (SELECT uuid FROM images WHERE owner = ?)", (project,))
+
+
+def in_status(status: str) -> Where:
+    """Tasks of one status, which is a word without quotes: no other text in the body has such."""
+    return Where("body LIKE ?", (f'%"status":"{status}"%',))
 
 
 def of_image(image_id: str) -> Where:

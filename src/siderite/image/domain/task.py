@@ -47,6 +47,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             self, version=self.version + 1, updated_at=iso(now), **changes
         )
 
+    def brief(self) -> dict[str, Any]:
+        """What clients read of it in a list of all."""
+        apart = ("input", "result", "message")
+        return {name: value for name, value in self.view().items() if name not in apart}
+
     def view(self) -> dict[str, Any]:
         """What clients read."""
         method = {"name": "web-download", "uri": self.uri}

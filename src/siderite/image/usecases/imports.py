@@ -9,6 +9,7 @@ import msgspec
 
 from siderite.core import work
 from siderite.core.errors import Busy
+from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.ids import is_uuid
 from siderite.core.ids import new_uuid
@@ -159,6 +160,29 @@ async def tasks(ctx: Context, uuid: str, who: Who) -> list[Task]:
     """The last import of an image that the caller may see, if there was one."""
     found = await find.image(ctx, uuid, who)
     return await TASKS.find(ctx.door.store, rows.of_image(found.uuid))
+
+
+async def every(
+    ctx: Context,
+    who: Who,
+    status: str | None,
+    *,
+    limit: int,
+    marker: str | None,
+    oldest_first: bool,
+) -> list[Task]:
+    """The last imports of the images of the caller's project, or of all."""
+    where = [] if who.sees_all else [rows.of_project(who.project_id or "")]
+    if status is not None:
+        where.append(rows.in_status(Progress(status)))
+    if marker is not None:
+        try:
+            marker = (await task(ctx, marker, who)).uuid
+        except NotFound as why:
+            raise Invalid(f"marker: {why.sentence}") from why
+    return await rows.task_page(
+        ctx.door.store, where, limit=limit, after=marker, oldest_first=oldest_first
+    )
 
 
 async def task(ctx: Context, uuid: str, who: Who) -> Task:

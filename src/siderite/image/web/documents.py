@@ -128,8 +128,16 @@ _TASK = {
     "input": {"type": "object"} | _READ_ONLY,
     "result": {"type": ["null", "object"]} | _READ_ONLY,
 }  # fmt: skip
+_ONE_TASK = {"name": "task", "properties": _TASK}
 _SCHEMAS = {
-    "task": {"name": "task", "properties": _TASK},
+    "task": _ONE_TASK,
+    "tasks": {
+        "name": "tasks",
+        "properties": {
+            "tasks": {"type": "array", "items": _ONE_TASK},
+            **{name: {"type": "string"} for name in ("schema", "first", "next")},
+        },
+    },
     "image": _ONE_IMAGE,
     "images": {
         "name": "images",

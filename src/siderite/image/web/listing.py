@@ -69,7 +69,7 @@ def parse(ctx: Context, request: Request) -> Ask:
             case "marker":
                 ask.marker = value
             case "limit":
-                ask.limit = min(_whole(name, value), ctx.max_limit)
+                ask.limit = min(whole(name, value), ctx.max_limit)
             case "sort_key":
                 keys.append(_key(value))
             case "sort_dir":
@@ -103,9 +103,9 @@ def _filter(ctx: Context, name: str, value: str) -> Where:
     if name in _EQUAL:
         return Where(f"{name} = ?", (value,))
     if name in _SIZES:
-        return Where(_SIZES[name], (_whole(name, value),))
+        return Where(_SIZES[name], (whole(name, value),))
     if name in _NUMBERS:
-        return Where(f"{name} = ?", (_whole(name, value),))
+        return Where(f"{name} = ?", (whole(name, value),))
     if name in _FLAGS:
         return Where(f"{name} = ?", (_flag(name, value),))
     if name in _MOMENTS:
@@ -173,7 +173,8 @@ def _member_status(value: str) -> str:
     return value
 
 
-def _whole(name: str, value: str) -> int:
+def whole(name: str, value: str) -> int:
+    """A whole number in a query."""
     if not _WHOLE.match(value):
         raise Invalid(f"{name} must be a whole number from 0 on, not {value[:40]!r}.")
     return int(value)

@@ -26,6 +26,7 @@ ROUTES = (
     Route("PUT", _IMAGE + "/stage", data.stage, "image:upload"),
     Route("POST", _IMAGE + "/import", imports.begin, "image:upload", takes=imports.asked),
     Route("GET", _IMAGE + "/tasks", imports.index, "image:read", gives=imports.listed),
+    Route("GET", "/v2/tasks", imports.every, "image:read", gives=imports.every_form),
     Route("GET", "/v2/tasks/{task_id}", imports.show, "image:read", gives=imports.shown),
     Route("PUT", _IMAGE + "/tags/{tag}", images.tag, "image:update"),
     Route("DELETE", _IMAGE + "/tags/{tag}", images.untag, "image:update"),
