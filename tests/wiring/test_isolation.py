@@ -103,7 +103,13 @@ class World:
             ("compute", "hosts"): self.cloud.hosts[0],
             ("network", "ports"): server,
         }
-        for words in ("os-aggregates", "os-hypervisors", "os-services", "os-quota-class-sets"):
+        for words in (
+            "os-aggregates",
+            "os-hypervisors",
+            "os-services",
+            "os-quota-class-sets",
+            "os-hosts",
+        ):
             self.things["compute", words] = "1"
 
     def _elsewhere(self, user: str, project: str) -> None:

@@ -71,7 +71,10 @@ UNSEEN = {
     *(f"/network/v2.0/{noun}/{{id}}" for noun in NONE),  # there are none of these
 }
 """What a short test does not come to see."""
-_ALWAYS_REFUSED = ("vendor_passthru", "os-volume_attachments/{volume}", "/uptime", "/groups/{")
+_ALWAYS_REFUSED = (
+    "vendor_passthru", "os-volume_attachments/{volume}", "/uptime", "/groups/{",
+    "os-hosts/{host}/",
+)  # fmt: skip
 _ONLY_A_STATUS = ("/tags/{tag}", "/roles/{role_id}")
 _HELD = (
     "bios", "bios/{setting}", "history", "history/{entry}", "inventory", "firmware", "hold",
@@ -84,6 +87,7 @@ PLACES = {
     "/compute/v2.1/os-hypervisors/{id}/search": {"id": "host"},
     "/compute/v2.1/os-hypervisors/{id}/servers": {"id": "host"},
     "/compute/v2.1/versions/{id}": {"id": "v2.1"},
+    "/compute/v2.1/os-hosts/{host}": {"host": "host"},
     "/console/machines/{name}": {"name": "node.svg"},
     "/console/{name}": {"name": "app.js"},
     "/image/v2/images/{image_id}/file": {"image_id": "ready"},

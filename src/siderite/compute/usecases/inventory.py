@@ -24,6 +24,9 @@ from siderite.core.store.table import Where
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 
+Amounts = tuple[int, int, int]
+"""VCPUs, MiB of memory, GiB of disk."""
+NOTHING: Amounts = (0, 0, 0)
 _NUMBER = re.compile(r"[0-9]{1,15}\Z")
 
 
@@ -118,6 +121,28 @@ async def hypervisors(
     if after is not None:
         where.append(Where("v.id > ?", (after,)))
     return await _shown(ctx, where, with_servers=with_servers, limit=limit)
+
+
+async def on_host(ctx: Context, name: str) -> list[Shown]:
+    """The hypervisors of a host."""
+    return await _shown(ctx, [Where("v.host = ?", (name,))], with_servers=False, limit=None)
+
+
+async def claims(ctx: Context, name: str) -> dict[str, Amounts]:
+    """What the servers on a host claim of it, by their projects."""
+    where = Where("host = ? AND deleted = 0", (name,))
+    found: dict[str, Amounts] = {}
+    for server in await store.SERVERS.find(ctx.door.store, where):
+        flavor = server.flavor
+        disk = flavor.disk_gib + flavor.ephemeral_gib
+        claim = (flavor.vcpus, flavor.ram_mib, disk)
+        found[server.project_id] = added(found.get(server.project_id, NOTHING), claim)
+    return found
+
+
+def added(one: Amounts, other: Amounts) -> Amounts:
+    """Both together."""
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 async def hypervisor(ctx: Context, key: str, *, by_uuid: bool, with_servers: bool = False) -> Shown:

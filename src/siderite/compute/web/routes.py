@@ -9,6 +9,7 @@ from siderite.compute.web import aggregates
 from siderite.compute.web import attachments
 from siderite.compute.web import consoles
 from siderite.compute.web import diagnostics
+from siderite.compute.web import elder_hosts
 from siderite.compute.web import extensions
 from siderite.compute.web import external_events
 from siderite.compute.web import flavor_extras
@@ -140,6 +141,7 @@ ROUTES: tuple[Route, ...] = (
     *migrations.ROUTES,
     *external_events.ROUTES,
     *hosts.ROUTES,
+    *elder_hosts.ROUTES,
     *instance_actions.ROUTES,
     *flavors.ROUTES,
     *flavor_extras.ROUTES,
