@@ -139,6 +139,8 @@ def test_an_image_is_imported_from_an_address(
     (task,) = cloud.image.image_tasks(by_command)
     assert (task.status, task.type) == ("success", "api_image_import")
     assert openstack.json("image", "task", "show", task.id)["status"] == "success"
+    assert task.id in openstack.column("ID", "image", "task", "list", "--status", "success")
+    assert task.id in {one.id for one in cloud.image.tasks()}
     image = cloud.image.create_image(
         name + "-2", use_import=True, import_method="web-download", uri=uri, **how
     )

@@ -86,6 +86,9 @@ def test_usage_services_and_hypervisors_are_listed(openstack: Shell) -> None:
     openstack("usage", "show")
     openstack("compute", "service", "list")
     openstack("hypervisor", "list", "--long")
+    shown = openstack.column("Host Name", "host", "list")
+    assert shown == openstack.column("Host", "compute", "service", "list")
+    assert "could not be found" in openstack.refused("host", "show", "none")
 
 
 def test_the_sdk_speaks_to_all_of_them(cloud: Any, name: str) -> None:  # noqa: F811
@@ -100,6 +103,8 @@ def test_the_sdk_speaks_to_all_of_them(cloud: Any, name: str) -> None:  # noqa: 
     aggregate = compute.create_aggregate(name=name, availability_zone=name)
     compute.set_aggregate_metadata(aggregate, {"a": "b"})
     assert compute.get_aggregate(aggregate.id).metadata["a"] == "b"
+    cloud.update_aggregate(name, availability_zone=None)
+    assert compute.get_aggregate(aggregate.id).availability_zone is None
     compute.delete_aggregate(aggregate)
     # Other tests give the project of all of them more room, before or after.
     cores = compute.get_limits().absolute.total_cores
@@ -109,6 +114,22 @@ def test_the_sdk_speaks_to_all_of_them(cloud: Any, name: str) -> None:  # noqa: 
     list(compute.services())
     list(compute.availability_zones(details=True))
     list(compute.usages())
+
+
+def test_the_sdk_tags_projects_and_finds_images_by_way_of_compute(cloud: Any, name: str) -> None:  # noqa: F811
+    project = cloud.identity.create_project(name=name)
+    project.set_tags(cloud.identity, ["a", "b"])
+    project.add_tag(cloud.identity, "c")
+    project.remove_tag(cloud.identity, "a")
+    assert project.check_tag(cloud.identity, "c")
+    assert cloud.identity.get_project(project.id).tags == ["b", "c"]
+    cloud.identity.delete_project(project)
+    image = cloud.image.create_image(name, disk_format="raw", container_format="bare")
+    assert cloud.compute.find_image(name).id == image.id
+    assert image.id in {one.id for one in cloud.compute.images()}
+    assert cloud.compute.get_image(image.id).status == "SAVING"
+    cloud.compute.delete_image(image.id)
+    assert cloud.image.find_image(name) is None
 
 
 def test_networks_are_listed_and_shown(openstack: Shell, cloud: Any) -> None:  # noqa: F811
