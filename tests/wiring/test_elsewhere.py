@@ -114,6 +114,13 @@ def test_images_from_there_are_listed_and_deleted_by_way_of_compute(tmp_path: Pa
             assert await ids("name=i&status=saving") == []
             odd = await here.ask("GET", "/compute/v2.1/images?marker=none", **how)
             assert odd.status == 400
+            at = f"/compute/v2.1/images/{kept}/metadata"
+            put = await here.ask("PUT", at, {"metadata": {"a/b": "1"}}, **how)
+            assert put.status == 400, "a slash is no part of a key"
+            put = await here.ask("PUT", at, {"metadata": {"a": "1"}}, **how)
+            assert (put.status, put.json) == (200, {"metadata": {"a": "1"}})
+            assert (await here.ask("DELETE", f"{at}/a", **how)).status == 204
+            assert (await here.ask("GET", at, **how)).json == {"metadata": {}}
             for image, status in ((gone, 204), (gone, 404), ("none", 404), (kept, 403)):
                 answer = await here.ask("DELETE", f"/compute/v2.1/images/{image}", **how)
                 assert answer.status == status, (image, answer)

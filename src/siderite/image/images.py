@@ -1,6 +1,7 @@
 """The room's face within the program: what the compute service needs of images."""
 
 from collections.abc import AsyncIterator
+from collections.abc import Collection
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,23 @@ class Images:
     async def update(self, uuid: str, fields: Mapping[str, Any], *, who: Who, cause: Cause) -> None:
         """Change a record."""
         await change.update(self._ctx, uuid, lambda _: dict(fields), who=who, cause=cause)
+
+    async def describe(
+        self,
+        uuid: str,
+        put: Mapping[str, str],
+        *,
+        without: Collection[str],
+        who: Who,
+        cause: Cause,
+    ) -> dict[str, Any]:
+        """Add properties to a record and take some away; the image as the API shows it."""
+
+        def changes(image: Image) -> dict[str, Any]:
+            kept = {key: one for key, one in image.properties.items() if key not in without}
+            return {"properties": {**kept, **put}}
+
+        return view(await change.update(self._ctx, uuid, changes, who=who, cause=cause))
 
     async def upload(
         self, uuid: str, pieces: AsyncIterator[bytes], *, who: Who, cause: Cause

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
 from siderite.identity import Keystone
 from siderite.wiring.own_images import as_compute_sees
+from siderite.wiring.own_images import check_properties
 from siderite.wiring.own_images import own_properties
 from siderite.wiring.own_images import pieces
 
@@ -116,6 +118,31 @@ class GlanceImages:
         if answer.status_code != _OK:
             raise _refused(answer)
         return [as_compute_sees(one) for one in answer.json()["images"]]
+
+    async def describe(
+        self,
+        image: str,
+        put: Mapping[str, str],
+        *,
+        without: Collection[str],
+        token: str | None,
+        project: str | None,
+    ) -> Image:
+        check_properties(put)
+        patch = [_operation("add", name, value) for name, value in put.items()]
+        patch += [_operation("remove", name) for name in without]
+        answer = await self._ask(
+            "PATCH", f"/images/{image}", token=token, json=patch, headers={"Content-Type": _PATCH}
+        )
+        if answer.status_code == _NOT_FOUND:
+            raise NotFound(f"Image {image[:80]} could not be found.")
+        if answer.status_code in (_FORBIDDEN, _CONFLICT):
+            raise Forbidden(
+                f"Image {image} cannot be changed so: it is not yours, or not like that."
+            )
+        if answer.status_code != _OK:
+            raise _refused(answer)
+        return as_compute_sees(answer.json())
 
     async def drop(self, image: str, *, token: str | None, project: str | None) -> None:
         if not is_uuid(image) or await self.show(image, token=token, project=project) is None:
@@ -266,6 +293,12 @@ class GlanceImages:
         if answer.status_code == _UNAUTHORIZED and token is None:
             self._keystone.forget_service_token(own)
         return answer
+
+
+def _operation(op: str, name: str, *value: str) -> dict[str, str]:
+    """One step of a patch, of a property whose name may have any characters."""
+    path = "/" + name.replace("~", "~0").replace("/", "~1")
+    return {"op": op, "path": path, **({"value": value[0]} if value else {})}
 
 
 def _is_there(path: Path) -> bool:

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
 from siderite.core.transition import Cause
@@ -63,6 +66,15 @@ def own_properties(properties: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in properties.items() if name not in _ATTRIBUTES}
 
 
+def check_properties(names: Iterable[str]) -> None:
+    """Refuse what are attributes of an image, which are not written as properties."""
+    for name in names:
+        if name in _ATTRIBUTES:
+            raise Invalid(
+                f"Attribute '{name}' of an image is not among its metadata; leave it out."
+            )
+
+
 class OwnImages:
     """An `ImageSource` and the drivers' `ImageFiles`, over the image room."""
 
@@ -89,6 +101,21 @@ class OwnImages:
         who = await self._as(token, project)
         found = await self._images.page(filters, who=who, marker=marker, limit=limit)
         return [as_compute_sees(one) for one in found]
+
+    async def describe(
+        self,
+        image: str,
+        put: Mapping[str, str],
+        *,
+        without: Collection[str],
+        token: str | None,
+        project: str | None,
+    ) -> Image:
+        who = await self._as(token, project)
+        cause = Cause(user=who.user or None, project=project)
+        check_properties(put)
+        shown = await self._images.describe(image, put, without=without, who=who, cause=cause)
+        return as_compute_sees(shown)
 
     async def drop(self, image: str, *, token: str | None, project: str | None) -> None:
         who = await self._as(token, project)

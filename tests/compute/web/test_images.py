@@ -107,3 +107,36 @@ def test_metadata_of_an_image_are_its_properties(lite: Cloud) -> None:
         "meta": {"hw_disk_bus": "virtio"}
     }
     assert lite.ask("GET", f"/images/{ident}/metadata/none", version=35).status == 404
+
+
+def test_metadata_of_an_image_are_written(lite: Cloud) -> None:
+    ident = lite.make_image(a="1", b="2")
+    where = f"/images/{ident}/metadata"
+
+    def ask(method: str, path: str, *body: Any, status: int = 200, version: int = 38) -> Any:
+        answer = lite.ask(method, where + path, *body, version=version)
+        assert answer.status == status, (method, path, answer)
+        return answer.json if answer.body else None
+
+    added = ask("POST", "", {"metadata": {"b": "3", "c": "é"}})
+    assert added == {"metadata": {"a": "1", "b": "3", "c": "é"}}
+    assert ask("PUT", "/c", {"meta": {"c": "4"}}) == {"meta": {"c": "4"}}
+    ask("DELETE", "/b", status=204)
+    ask("DELETE", "/b", status=404)
+    assert ask("GET", "") == {"metadata": {"a": "1", "c": "4"}}
+    assert ask("PUT", "", {"metadata": {"d": "5"}}) == {"metadata": {"d": "5"}}
+    shown = lite.app.ask("GET", f"/image/v2/images/{ident}", version=None).json
+    assert (shown["d"], "a" in shown, shown["status"]) == ("5", False, "active")
+    for odd in ({}, {"metadata": {"a": 1}}, {"metadata": {"status": "x"}}, {"meta": {}}):
+        ask("POST", "", odd, status=400)
+    ask("PUT", "/c", {"meta": {"d": "4"}}, status=400)
+    ask("POST", "", {"metadata": {str(n): "x" for n in range(129)}}, status=403)
+    for method, path, body in (
+        ("POST", "", {"metadata": {}}), ("PUT", "", {"metadata": {}}), ("PUT", "/d", {"meta": {}}),
+    ):  # fmt: skip
+        ask(method, path, body, status=404, version=39)
+    ask("DELETE", "/d", status=404, version=39)
+    assert ask("GET", "") == {"metadata": {"d": "5"}}
+    _, stranger, _ = lite.app.person("member")
+    body = {"metadata": {"z": "1"}}
+    assert lite.ask("POST", where, body, version=1, token=stranger).status == 403, "it is public"

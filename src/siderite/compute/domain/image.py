@@ -1,5 +1,6 @@
 """Images as compute sees them, wherever they are kept."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Protocol
@@ -48,6 +49,18 @@ class ImageSource(Protocol):
         limit: int,
     ) -> Sequence[Image]:
         """Images that the project may use, the newest first; filters are those of the image API."""
+        ...
+
+    async def describe(
+        self,
+        image: str,
+        put: Mapping[str, str],
+        *,
+        without: Collection[str],
+        token: str | None,
+        project: str | None,
+    ) -> Image:
+        """Give an image some properties, and take some away, if the caller may; as it is then."""
         ...
 
     async def drop(self, image: str, *, token: str | None, project: str | None) -> None:

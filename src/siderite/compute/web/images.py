@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.compute.domain.image import Image
+from siderite.compute.usecases.quotas import limits_of
 from siderite.compute.web import checks
+from siderite.compute.web import forms
 from siderite.compute.web import views
+from siderite.compute.web.forms import Key
 from siderite.core import shape
+from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
 GONE, METADATA_GONE = 36, 39
+_MOST = 128
+"""Items of metadata that an image may have, whatever the quota says."""
 _STATUSES = {
     "active": ("ACTIVE", 100), "queued": ("SAVING", 25), "saving": ("SAVING", 50),
     "importing": ("SAVING", 50), "uploading": ("SAVING", 50), "killed": ("ERROR", 0),
@@ -154,6 +160,67 @@ async def meta(service: "Service", request: Request) -> Response:
     return reply({"meta": {key: found[key]}})
 
 
+async def _write(
+    service: "Service", request: Request, put: dict[str, str], *, replaces: bool = False
+) -> dict[str, str]:
+    """Write properties, beside those that there are or in their place."""
+    had = (await _image(service, request)).properties
+    without = [key for key in had if key not in put] if replaces else []
+    quota = (await limits_of(service.ctx, request.who.project_id or "")).metadata_items
+    limit = _MOST if quota < 0 else min(quota, _MOST)
+    after = set(put) if replaces else {*had, *put}
+    if len(after) > max(len(had), limit):
+        raise Forbidden(f"Image metadata limit exceeded: it has at most {limit} items.")
+    return await _described(service, request, put, without)
+
+
+async def _described(
+    service: "Service", request: Request, put: dict[str, str], without: list[str]
+) -> dict[str, str]:
+    token = request.header(b"x-auth-token")
+    changed = await service.images.describe(
+        request.params[0], put, without=without, token=token, project=request.who.project_id
+    )
+    return dict(changed.properties)
+
+
+async def _asked(request: Request, keys: forms.Keys) -> dict[str, str]:
+    _below(request, METADATA_GONE)
+    (found,) = forms.take(await forms.document(request), "body", keys, request.version).values()
+    return dict(found)
+
+
+async def add_metadata(service: "Service", request: Request) -> Response:
+    """POST /v2.1/images/{id}/metadata, below 2.39"""
+    put = await _asked(request, _METADATA)
+    return reply({"metadata": await _write(service, request, put)})
+
+
+async def put_metadata(service: "Service", request: Request) -> Response:
+    """PUT /v2.1/images/{id}/metadata, below 2.39"""
+    put = await _asked(request, _METADATA)
+    return reply({"metadata": await _write(service, request, put, replaces=True)})
+
+
+async def put_meta(service: "Service", request: Request) -> Response:
+    """PUT /v2.1/images/{id}/metadata/{key}, below 2.39"""
+    put = await _asked(request, _META)
+    if list(put) != [request.params[1]]:
+        raise Invalid("Request body and URI mismatch")
+    await _write(service, request, put)
+    return reply({"meta": put})
+
+
+async def remove_meta(service: "Service", request: Request) -> Response:
+    """DELETE /v2.1/images/{id}/metadata/{key}, below 2.39"""
+    _below(request, METADATA_GONE)
+    had, key = (await _image(service, request)).properties, request.params[1]
+    if key not in had:
+        raise NotFound(f"Metadata item was not found: {key[:80]}")
+    await _described(service, request, {}, [key])
+    return Response(status=204)
+
+
 def _form() -> shape.Json:
     made = [*shape.both(Image), shape.made_up(Image, properties={_SERVER: "x"})]
     found = shape.wire(*(_full(one, "", "") for one in made))
@@ -161,6 +228,8 @@ def _form() -> shape.Json:
     return found
 
 
+_METADATA = {"metadata": Key(forms.metadata, required=True)}
+_META = {"meta": Key(forms.metadata, required=True)}
 _TEXTS = shape.record({}, others=shape.text())
 _ONE = "/v2.1/images/{id}"
 
@@ -177,6 +246,13 @@ ROUTES = (
     Route("DELETE", _ONE, remove, "images:delete"),
     Route("GET", _ONE + "/metadata", metadata, "images:read",
           gives=lambda: shape.under("metadata", _TEXTS)),
+    Route("POST", _ONE + "/metadata", add_metadata, "images:update",
+          takes=lambda: forms.form(_METADATA), gives=lambda: shape.under("metadata", _TEXTS)),
+    Route("PUT", _ONE + "/metadata", put_metadata, "images:update",
+          takes=lambda: forms.form(_METADATA), gives=lambda: shape.under("metadata", _TEXTS)),
+    Route("PUT", _ONE + "/metadata/{key}", put_meta, "images:update",
+          takes=lambda: forms.form(_META), gives=lambda: shape.under("meta", _TEXTS)),
+    Route("DELETE", _ONE + "/metadata/{key}", remove_meta, "images:update"),
     Route("GET", _ONE + "/metadata/{key}", meta, "images:read",
           gives=lambda: shape.under("meta", _TEXTS)),
 )  # fmt: skip

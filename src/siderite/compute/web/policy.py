@@ -23,6 +23,7 @@ RULES = {
     "flavors:read": "reader",
     "flavors:manage": "admin",
     "images:read": "reader",
+    "images:update": "member",
     "images:delete": "member",
     "migrations:read": "admin",
     "server_migrations:read": "admin",
