@@ -1,5 +1,7 @@
 """Servers: made, shown, changed and deleted."""
 
+import pytest
+
 from tests.compute.cloud import Cloud
 
 
@@ -50,3 +52,27 @@ def test_a_deleted_server_is_gone_and_leaves_nothing(both: Cloud) -> None:
     assert both.guests.where(uuid) == []
     actions = both.ask("GET", f"/servers/{uuid}/os-instance-actions").json["instanceActions"]
     assert [one["action"] for one in actions] == ["delete", "create"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hostname"),
+    [
+        ("A B_c", "a-b-c"), ("web.example", "web-example"), ("Ünïcode", "ncode"),
+        ("日本", "server-{}"), ("!!!", "server-{}"), ("x" * 80, "x" * 63),
+    ],
+)  # fmt: skip
+def test_a_host_name_is_made_of_the_name_or_is_one_of_its_own(
+    lite: Cloud, name: str, hostname: str
+) -> None:
+    uuid = lite.create(name=name, networks="none")
+    assert lite.show(uuid)["OS-EXT-SRV-ATTR:hostname"] == hostname.format(uuid)
+
+
+def test_only_administrators_have_servers_of_flavors_without_a_disk(lite: Cloud) -> None:
+    _, member, _ = lite.app.person("member")
+    bare = {"flavorRef": lite.make_flavor(disk=0), "imageRef": lite.image, "networks": "none"}
+    body = {"server": {"name": "n", **bare}}
+    refused = lite.ask("POST", "/servers", body, token=member)
+    assert refused.status == 403
+    assert "zero disk" in refused.json["forbidden"]["message"]
+    assert lite.ask("POST", "/servers", body).status == 202

@@ -38,6 +38,7 @@ from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.kinds import work_kind
 from siderite.core import work
 from siderite.core.errors import Busy
+from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import SideriteError
 from siderite.core.ids import new_request_id
@@ -74,6 +75,11 @@ async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[
     flavor = await flavors.for_server(ctx, wish.flavor, who)
     if wish.image is not None:
         usable(wish.image, flavor.ram_mib, flavor.disk_gib)
+    if flavor.disk_gib == 0 and flavor.resource_class is None and not who.is_admin:
+        raise Forbidden(
+            "Only volume-backed servers are allowed for flavors with zero disk, and there are no"
+            " volumes here; choose a flavor with a disk, or have an administrator make the server."
+        )
     if flavor.resource_class is not None and wish.request.personality:
         raise Invalid("Files cannot be put into a bare metal server; use user_data.")
     _check_disks(wish.request.block_devices, flavor)
@@ -208,11 +214,12 @@ def _server(batch: _Batch, index: int, change: Change) -> Server:
     name = fields.pop("name")
     if batch.count > 1:
         name = f"{name}-{index + 1}"
-    hostname = fields.pop("hostname", None) or hostname_of(name)
+    uuid = new_uuid()
+    hostname = fields.pop("hostname", None) or hostname_of(name) or f"server-{uuid}"
     moment = iso(change.now)
     snapshot = msgspec.structs.replace(batch.flavor, projects=[])
     return Server(
-        uuid=new_uuid(),
+        uuid=uuid,
         created_at=moment,
         name=name,
         hostname=hostname,
@@ -286,6 +293,6 @@ _NOT_IN_A_HOSTNAME = re.compile(r"[^a-z0-9-]+")
 
 
 def hostname_of(name: str) -> str:
-    """A host name from a display name."""
+    """A host name from a display name; nothing, if none of its characters can be in one."""
     plain = _NOT_IN_A_HOSTNAME.sub("", re.sub(r"[ _.]+", "-", name.lower())).strip("-")[:63]
-    return plain.strip("-") or "server"
+    return plain.strip("-")
