@@ -51,3 +51,22 @@ def test_a_volume_is_asked_for_as_it_must_be_though_there_is_none(
     uuid = lite.boot()
     path, body = f"/servers/{uuid}/os-volume_attachments", {"volumeAttachment": asked}
     assert lite.ask("POST", path, body, version=version).status == status
+
+
+@pytest.mark.parametrize(
+    ("path", "version", "status"),
+    [
+        ("/servers/{}/os-volume_attachments?limit=x", 1, 400),
+        ("/servers/{}/os-volume_attachments?limit=1&offset=0", 1, 200),
+        ("/servers/{}/os-volume_attachments?nonsense=1", 74, 200),
+        ("/servers/{}/os-volume_attachments?nonsense=1", 75, 400),
+        ("/os-migrations?instance_uuid=x", 58, 200),
+        ("/os-migrations?instance_uuid=x", 59, 400),
+        ("/os-migrations?instance_uuid={}", 59, 200),
+    ],
+)
+def test_queries_of_attachments_and_migrations_are_checked(
+    lite: Cloud, path: str, version: int, status: int
+) -> None:
+    answer = lite.ask("GET", path.format(lite.boot()), version=version)
+    assert answer.status == status, answer

@@ -10,6 +10,7 @@ from siderite.compute.domain.network import Network
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.network import group_id
 from siderite.compute.usecases import interfaces
+from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
 from siderite.core import shape
@@ -128,6 +129,7 @@ async def detach_interface(service: "Service", request: Request) -> Response:
 
 async def volumes(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/os-volume_attachments"""
+    checks.query(request, {"limit": checks.limit, "offset": checks.limit})
     await service.server(request)
     return reply({"volumeAttachments": []})
 

@@ -109,6 +109,8 @@ async def index(service: "Service", request: Request) -> Response:
     where, args = ["1 = 1"], list[Any]()
     since = before = None
     for key, value in request.query:
+        if key == "instance_uuid" and version >= _PAGED:
+            forms.uuid(key, value)
         if key in _EQUAL and (key not in ("user_id", "project_id") or version >= _OWNERS):
             where.append(f"{_EQUAL[key]} = ?")
             args.append(value)
