@@ -110,6 +110,17 @@ class LabHost:
         names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in _below(self.pid)}
         return next(pid for pid, name in names.items() if name == "libvirtd")
 
+    def qemu(self, uuid: str) -> int:
+        """The process of a guest, as soon as there is one."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            for pid in _below(self.pid):
+                with suppress(OSError):
+                    words = Path(f"/proc/{pid}/cmdline").read_bytes()
+                    if words.startswith(b"/usr/bin/qemu-system") and uuid.encode() in words:
+                        return pid
+        raise LabUnavailable(f"there is no QEMU of {uuid}")
+
     def kill_libvirtd(self, pid: int | None = None) -> None:
         """As a crash of it: its guests run on, and it stays away until it is started. Whoever has
         looked for its process before is faster.

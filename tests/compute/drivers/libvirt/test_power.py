@@ -1,11 +1,15 @@
 """Power of real guests: those that obey, those that do not, and those that answer late."""
 
 import asyncio
+import os
+import signal
+import threading
 import uuid
 from dataclasses import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Nic
@@ -110,4 +114,26 @@ def test_a_suspended_guest_goes_on_where_it_was(at: At, world: World) -> None:
     assert world.state(at, guest) is Power.SHUTDOWN
     world.done(world.driver.power.on, at, guest)
     world.wait_for_words(at, guest, "TINY GUEST ready", times=2)  # of what was off nothing goes on
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_a_guest_that_is_only_being_started_does_not_count_as_running(
+    lab: LabHost, at: At, world: World
+) -> None:
+    """libvirt calls it active: for a moment, or for ever if it was killed meanwhile."""
+    guest = world.spawn(at, is_running=False)
+    domain = lab.connection().lookupByUUIDString(guest.uuid)
+    starting = threading.Thread(target=domain.create)
+    starting.start()
+    pid = lab.qemu(guest.uuid)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        told = world.run(world.driver.power.on(at, guest, "token"))
+        assert isinstance(told, Wait), told
+        assert "does not run yet" in told.reason
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    starting.join()
+    world.done(world.driver.power.on, at, guest)
+    world.wait_for_words(at, guest, "armed")
     world.done(world.driver.life.destroy, at, guest)

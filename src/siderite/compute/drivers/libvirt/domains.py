@@ -5,6 +5,7 @@ a host's threads.
 from contextlib import suppress
 from typing import Any
 
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import names
@@ -18,10 +19,12 @@ from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.names import Mark
 from siderite.compute.drivers.libvirt.names import mark_of
+from siderite.compute.drivers.libvirt.trouble import HostError
 from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import code
 from siderite.compute.drivers.libvirt.volumes import Pool
 
+_AGAIN_S = 1.0
 GIB = 1 << 30
 MIB = 1 << 20
 
@@ -150,6 +153,10 @@ def start(domain: Any) -> None:
         except library().libvirtError as why:
             if not (code(why, "VIR_ERR_OPERATION_INVALID") and domain.isActive()):
                 raise
+    libvirt = library()
+    if tuple(domain.state()) == (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP):
+        why_not = f"domain {domain.name()} is being started by libvirt, but does not run yet;"
+        raise HostError(Wait(f"{why_not} if that lasts, see libvirtd's log on its host", _AGAIN_S))
 
 
 def stop(domain: Any) -> None:
