@@ -41,7 +41,8 @@ def announced() -> Iterator[tuple[Fact, str]]:
     node = _sample()
     for action in ("create", "update", "delete"):
         for status in ("start", "end", "error"):
-            yield facts.node_crud(action, status, node), f"a client's {action} of a node"
+            more = "; or by the service, of what no move tells" * (action == "update")
+            yield facts.node_crud(action, status, node), f"a client's {action} of a node{more}"
     yield from _announced_of_others(node)
     for status in ("start", "end", "error"):
         yield facts.maintenance_set(status, node), "a user sets or clears maintenance"

@@ -68,6 +68,18 @@ async def facts(app, uuid, kind="provision_set"):
     return found
 
 
+async def last_word(app, uuid):
+    """The type of the last fact of a node, which says all of the node as it is now."""
+    if app.program.store.dialect == "postgresql":
+        await eventlog.place(app.program.store)
+    log = await eventlog.read(app.program.store, limit=100000)
+    last = [entry for entry in log if entry.resource == uuid][-1]
+    node, told = (await app.ask("GET", f"/v1/nodes/{uuid}")).json, data(last)
+    said = {name: told[name] for name in told if name in node and not name.endswith("_at")}
+    assert said == {name: node[name] for name in said}
+    return last.event_type.removeprefix("baremetal.node.")
+
+
 def data(entry):
     """What a fact's payload says."""
     import msgspec

@@ -140,6 +140,24 @@ def test_a_step_of_the_childrens_own_driver_runs_on_them_and_not_on_the_parent(t
     asyncio.run(story())
 
 
+def test_what_a_step_changes_of_a_child_is_announced_as_an_update_of_it(tmp_path):
+    step = {**on_children("create_configuration"), "interface": "raid"}
+    disks = {"logical_disks": [{"raid_level": "1", "size_gb": 100}]}
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, (child,) = await family(app, 1)
+            await app.ask("PUT", f"/v1/nodes/{child}/states/raid", disks)
+            asked = await facts(app, child, "update")
+            await verb(app, parent, "clean", clean_steps=[step])
+            await until(app, parent, "manageable")
+            assert (await app.node(child)).raid_config["logical_disks"]
+            told = await facts(app, child, "update")
+            assert [status for status, _ in told[len(asked) :]] == ["start", "end"]
+
+    asyncio.run(story())
+
+
 def test_a_step_that_fails_on_a_child_fails_the_parents_with_its_reason(tmp_path):
     erase = {**on_children("erase_devices"), "interface": "deploy"}
     failing = (

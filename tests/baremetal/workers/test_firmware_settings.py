@@ -7,6 +7,8 @@ import pytest
 from siderite.core import work
 from siderite.core.store import Op
 from siderite.core.transition import Cause
+from tests.baremetal.workers.lives import facts
+from tests.baremetal.workers.lives import last_word
 from tests.baremetal.workers.lives import script
 from tests.baremetal.workers.test_rescue import over
 from tests.baremetal.workers.test_service import planted
@@ -34,6 +36,33 @@ def test_boot_mode_and_secure_boot_follow_the_request(tmp_path):
             await until(app, uuid, "secure_boot", True)
             shown = (await app.ask("GET", states)).json
             assert (shown["boot_mode"], shown["secure_boot"]) == ("uefi", True)
+
+    asyncio.run(story())
+
+
+def test_what_is_changed_of_the_firmware_is_announced_as_an_update_of_the_node(
+    tmp_path, database_url
+):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.plant("manageable", last_error="of old")
+            states = f"/v1/nodes/{uuid}/states"
+            await app.ask("PUT", f"{states}/boot_mode", {"target": "uefi"})
+            await until(app, uuid, "boot_mode", "uefi")
+            assert await last_word(app, uuid) == "update.end"
+            script(app, f"node:{uuid}", fail={"management": "no such thing"})
+            await app.ask("PUT", f"{states}/secure_boot", {"target": True})
+            await over(app)
+            assert await last_word(app, uuid) == "update.error"
+            disks = {"logical_disks": [{"raid_level": "1", "size_gb": 100}]}
+            for _ in range(2):  # what is so already is no change
+                assert (await app.ask("PUT", f"{states}/raid", disks)).status == 204
+            assert await last_word(app, uuid) == "update.end"
+            told = await facts(app, uuid, "update")
+            ends = [status for status, _ in told]
+            assert ends == ["start", "end", "start", "error", "start", "end"]
+            assert [data["boot_mode"] for _, data in told[:2]] == [None, "uefi"]
+            assert "no such thing" in told[3][1]["last_error"]
 
     asyncio.run(story())
 

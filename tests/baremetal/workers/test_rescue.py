@@ -26,6 +26,7 @@ from siderite.core.transition import Cause
 from tests.baremetal.drivers.machine import Machine
 from tests.baremetal.drivers.test_agent import listening
 from tests.baremetal.drivers.test_switch import Board
+from tests.baremetal.workers.lives import last_word
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import verb
@@ -161,6 +162,7 @@ def test_an_abort_while_the_bmc_is_away_is_tidied_up_when_it_is_back_or_told(
             node = await app.node(uuid)
             assert (node.maintenance, node.fault) == (True, "rescue abort failure")
             assert "its ramdisk may still run: The BMC" in node.maintenance_reason
+            assert await last_word(app, uuid) == "update.end"
 
     asyncio.run(story())
 

@@ -15,6 +15,7 @@ from siderite.core.transition import Cause
 from siderite.core.work import Due
 from tests.baremetal.drivers.test_agent import listening
 from tests.baremetal.workers.lives import facts
+from tests.baremetal.workers.lives import last_word
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import verb
 from tests.baremetal.workers.test_rescue import call
@@ -86,6 +87,7 @@ def test_an_abort_whose_bmc_stays_away_does_not_say_that_the_workload_is_back(
             assert (node.provision_state, node.fault) == ("service failed", "service failure")
             assert node.maintenance
             assert "its ramdisk may still run: The BMC" in node.maintenance_reason
+            assert await last_word(app, uuid) == "update.end"
             front.start()
             assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
             await verb(app, uuid, "abort")
@@ -192,6 +194,7 @@ def test_a_machine_that_does_not_follow_at_once_is_told_again_until_its_ramdisk_
             await over(app)
             assert (paper.deaf, paper.is_on, paper.image) == (0, False, None)
             assert (await app.node(uuid)).power_state == "power off"
+            assert await last_word(app, uuid) == "power_state_corrected.success"
 
     asyncio.run(story())
 
@@ -214,6 +217,7 @@ def test_a_machine_that_must_stay_on_says_that_the_ramdisk_it_was_given_up_in_st
             assert node.last_error.startswith("Aborted by request in state inspect wait")
             assert "Its ramdisk may still run: the machine must stay on" in node.last_error
             assert "a reboot ends it" in node.last_error
+            assert await last_word(app, uuid) == "update.end"
             assert (node.power_state, node.maintenance) == ("power on", False)
             assert "ramdisk" not in node.driver_internal_info
             body = {"target": "rebooting"}

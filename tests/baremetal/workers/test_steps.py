@@ -11,6 +11,7 @@ from siderite.core import work
 from siderite.core.transition import Cause
 from siderite.core.work import Due
 from tests.baremetal.workers.lives import facts
+from tests.baremetal.workers.lives import last_word
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
 from tests.baremetal.workers.lives import until
@@ -289,6 +290,7 @@ def test_a_step_that_cannot_be_interrupted_is_aborted_when_it_ends(tmp_path):
             await until(app, uuid, "wait call-back")
             await verb(app, uuid, "abort")
             assert (await app.node(uuid)).deploy_step["abort_after"] is True
+            assert await last_word(app, uuid) == "update.end"
             node = await until(app, uuid, "deploy failed")
             assert "aborted by request" in node.last_error
 

@@ -136,6 +136,14 @@ def node_crud_pair(action: str, node: Node) -> tuple[Fact, Fact]:
     )
 
 
+def node_updated(before: Node, after: Node, *, failed: bool = False) -> tuple[Fact, Fact]:
+    """Start and end of a change of a node's fields, or its failure."""
+    return (
+        node_crud("update", "start", before),
+        node_crud("update", "error" if failed else "end", after),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """How a kind of record is announced: the word for it, its payload and the fields in that."""

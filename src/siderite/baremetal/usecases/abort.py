@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import hook_facts
 from siderite.baremetal.domain.hook_facts import By
 from siderite.baremetal.domain.node import Node
@@ -87,6 +88,7 @@ def _later(change: Change, node: Node, held: Work, job: Job) -> Node:
     field = STEP_FIELDS[Family(held.kind)]
     after = node.changed(change.now, {field: {**getattr(node, field), "abort_after": True}})
     change.put(NODES.swap(node, after))
+    change.tell(*facts.node_updated(node, after))
     # Anew: whoever looks at the step just now does not know of this, and must not write over it.
     change.work(
         work.add(node.uuid, held.lane, held.kind, job=job_text(job.with_(abort=True)),

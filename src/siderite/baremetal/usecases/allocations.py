@@ -124,8 +124,7 @@ def without_traits(node: Node) -> dict[str, Any]:
 
 def _announced(change: Change, before: Node, after: Node) -> None:
     change.put(NODES.swap(before, after))
-    change.tell(facts.node_crud("update", "start", before))
-    change.tell(facts.node_crud("update", "end", after))
+    change.tell(*facts.node_updated(before, after))
 
 
 async def _may_remove(

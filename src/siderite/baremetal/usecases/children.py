@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
@@ -173,6 +174,8 @@ async def ended(ctx: Context, held: Work, job: ChildJob, done: Done, error: str 
         changes: dict[str, Any] = with_power({**done.changes, **memory})
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
+        if done.changes:
+            change.tell(*facts.node_updated(node, after))
         change.tell(*watch_facts.settled(node, after))
         tell_compute.note(ctx, change, node, after)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.store import NODES
@@ -92,7 +93,7 @@ async def waits(ctx: Context, held: Work, job: SettingJob, reason: str, *, again
 
 
 async def ended(ctx: Context, held: Work, job: SettingJob, error: str | None) -> None:
-    """The machine has changed, or cannot."""
+    """The machine has changed, or cannot; either is announced as an update of its node."""
 
     async def decide(change: Change) -> None:
         change.put(work.done(held))
@@ -100,7 +101,9 @@ async def ended(ctx: Context, held: Work, job: SettingJob, error: str | None) ->
         if node is None:
             return
         changes = {job.field: job.value} if error is None else {"last_error": error}
-        change.put(NODES.swap(node, node.changed(change.now, changes)))
+        after = node.changed(change.now, changes)
+        change.put(NODES.swap(node, after))
+        change.tell(*facts.node_updated(node, after, failed=error is not None))
 
     await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)
 
@@ -119,5 +122,6 @@ async def set_target_raid(
         if config != node.target_raid_config:
             after = node.changed(change.now, {"target_raid_config": config})
             change.put(NODES.swap(node, after))
+            change.tell(*facts.node_updated(node, after))
 
     await ctx.door.attempt(cause, ident, decide)

@@ -4,6 +4,7 @@ something is, and the node says so.
 
 from typing import Any
 
+from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
@@ -45,6 +46,8 @@ async def tidied(ctx: Context, held: Work, node: Node, job: Cleanup, gone: Done 
     elif changes:
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
+        if after.power_state != node.power_state:
+            change.tell(facts.power_corrected(after, node.power_state))
     if starts:
         power.order(ctx, change, after, PowerTarget.REBOOT)
     change.tell(*watch_facts.settled(node, after))
@@ -54,7 +57,8 @@ async def tidied(ctx: Context, held: Work, node: Node, job: Cleanup, gone: Done 
 
 async def left_behind(ctx: Context, held: Work, node: Node, why: Wait | StillThere) -> None:
     """A ramdisk could not be ended, or not in time. Where it runs in place of a workload, as after
-    a rescue or a service, that is a fault; else the node's error says it.
+    a rescue or a service, that is a fault; else the node's error says it. What was announced of the
+    abort is past by then, so that this is announced of its own.
     """
     change = ctx.door.change(Cause(held.request_id))
     change.put(work.done(held))
@@ -62,7 +66,7 @@ async def left_behind(ctx: Context, held: Work, node: Node, why: Wait | StillThe
     fields |= _fault(node, why.reason)
     after = node.changed(change.now, fields)
     change.put(NODES.swap(node, after))
-    change.tell(*watch_facts.settled(node, after))
+    change.tell(*facts.node_updated(node, after), *watch_facts.settled(node, after))
     await ctx.door.commit(change)
 
 

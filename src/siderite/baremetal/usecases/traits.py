@@ -30,8 +30,7 @@ async def change_of_node(ctx: Context, ident: str, edit: Edit, by: By) -> Node:
             return node
         after = node.changed(change.now, {"traits": traits})
         change.put(NODES.swap(node, after))
-        change.tell(facts.node_crud("update", "start", node))
-        change.tell(facts.node_crud("update", "end", after))
+        change.tell(*facts.node_updated(node, after))
         return after
 
     return await ctx.door.attempt(by.cause, ident, decide)
