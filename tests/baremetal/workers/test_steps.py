@@ -382,6 +382,37 @@ def test_a_held_node_waits_for_unhold_and_goes_on_with_the_next_step(database_ur
     asyncio.run(story())
 
 
+def test_a_call_that_comes_when_the_node_is_held_already_does_not_lose_its_steps(tmp_path):
+    """A ramdisk that calls finds its node waiting, and the hold begins before the work is woken."""
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            steps = [
+                {"interface": "deploy", "step": "hold"},
+                {"interface": "power", "step": "power_on"},
+            ]
+            await verb(app, uuid, "clean", clean_steps=steps)
+            await until(app, uuid, "clean hold")
+            change = app.program.door.change(Cause())
+            change.work(work.wake(uuid, "provision", change.now))
+            await app.program.door.commit(change)
+            async with asyncio.timeout(10):
+                while any(item.due != work.FAR for item in await _work(app, uuid)):
+                    await asyncio.sleep(0.01)
+            assert len(await _work(app, uuid)) == 1
+            await verb(app, uuid, "unhold")
+            node = await until(app, uuid, "manageable")
+            assert node.power_state == "power on"
+
+    asyncio.run(story())
+
+
+async def _work(app, uuid):
+    return await work.of_machine(app.program.store, uuid)
+
+
 def test_an_aborted_service_brings_the_node_back_to_active(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

@@ -80,7 +80,7 @@ def why_held(stop: Hold) -> str:
 
 async def looked_at(ctx: Context, run: Run) -> Run | None:
     """A held node's work was woken: if the hold's time is up, its hook's own policy is followed.
-    What is to be gone on with at once, if anything.
+    What is to be gone on with at once, if anything. A hold that a step made has no such time.
     """
     stop, now = run.job.hold, ctx.door.clock()
     if stop is None or now < stop.until:

@@ -67,7 +67,8 @@ class Steps:
     async def _advance(self, run: Run) -> Run | None:
         """One step further; None when there is nothing more to do now."""
         state = NODE.states[run.node.provision_state]
-        if state.kind in (Kind.HOLD, Kind.WAIT) and run.job.hold is not None:
+        at_hook = state.kind is Kind.WAIT and run.job.hold is not None
+        if at_hook or state.kind is Kind.HOLD:
             return await hooks.looked_at(self._ctx, run)
         if not state.moves_by_itself:
             # The node was moved on by other means; its work has no meaning any more.
