@@ -136,7 +136,9 @@ def overtaken(app, table, uuid):
 
 
 async def chassis(app):
-    uuid = (await ask(app, 201, "POST", "/v1/chassis", {"description": "a"}))["uuid"]
+    secret = {"switch_password": "hunter2"}
+    body = {"description": "a", "extra": secret}
+    uuid = (await ask(app, 201, "POST", "/v1/chassis", body))["uuid"]
     path = f"/v1/chassis/{uuid}"
     await ask(app, 409, "POST", "/v1/chassis", {"uuid": uuid})
     await ask(app, 200, "PATCH", path, replaced("description", "b"))
@@ -150,7 +152,8 @@ async def chassis(app):
 
 async def ports(app):
     node = await app.make_node()
-    body = {"node_uuid": node, "address": "52:54:00:00:00:01"}
+    secret = {"switch": {"snmp_auth_key": "hunter2"}}
+    body = {"node_uuid": node, "address": "52:54:00:00:00:01", "extra": secret}
     first = (await ask(app, 201, "POST", "/v1/ports", body))["uuid"]
     await ask(app, 409, "POST", "/v1/ports", body)
     other = {"node_uuid": node, "address": "52:54:00:00:00:02"}
@@ -171,9 +174,13 @@ async def ports(app):
 async def nodes(app):
     uuid = await app.make_node(
         name="one",
-        driver_info={"redfish_password": "hunter2", "rack": "r1"},
+        driver_info={"redfish_password": "hunter2", "ipmi_hex_kg_key": "hunter2", "rack": "r1"},
         instance_info={"configdrive": {"user_data": "hunter2"}},
+        extra={"door": {"password": "hunter2"}, "tile": 7},
+        properties={"capabilities": "boot_mode:uefi", "license_token": "hunter2"},
     )
+    shown = await ask(app, 200, "GET", f"/v1/nodes/{uuid}")
+    assert shown["extra"]["door"] == {"password": "hunter2"}, "it is for whoever wrote it"
     await ask(app, 409, "POST", "/v1/nodes", {"driver": "fake-hardware", "name": "one"})
     other = await app.make_node(name="two")
     await ask(app, 200, "PATCH", f"/v1/nodes/{other}", replaced("extra", {"a": 1}))
@@ -281,6 +288,9 @@ def test_no_secret_is_in_any_announcement(log):
     assert not [entry.seq for entry in log if b"hunter2" in bytes(entry.payload)]
     masked = [entry for entry in log if b'"redfish_password":"******"' in bytes(entry.payload)]
     assert any(b'"configdrive":"******"' in bytes(entry.payload) for entry in masked)
+    told = msgspec.json.decode(masked[0].payload)["ironic_object.data"]
+    assert told["extra"] == {"door": {"password": "******"}, "tile": 7}
+    assert told["properties"] == {"capabilities": "boot_mode:uefi", "license_token": "******"}
 
 
 @asynccontextmanager

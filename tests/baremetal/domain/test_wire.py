@@ -2,11 +2,13 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from siderite.baremetal.domain.fields import URL
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.secrets import is_secret
 from siderite.baremetal.domain.wire import NODE_FIELDS
 
 
@@ -82,6 +84,25 @@ def test_secrets_are_masked_at_any_depth_and_others_are_not():
     assert seen["instance_info"] == {"configdrive": "******", "image_url": "******", "root_gb": 10}
     assert seen["driver_internal_info"]["agent_secret_token"] == "******"
     assert "s3cret" not in NODE_FIELDS.render(value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ipmi_password", "passphrase", "sys_pswd", "bmc_pwd", "agent_token", "chapsecret",
+        "configdrive", "private_key", "ssl_key", "sslkey", "api_key", "snmp_auth_key",
+        "ipmi_hex_kg_key", "ssh_key_contents", "fernetkey", "image_url",
+    ],
+)  # fmt: skip
+def test_a_name_that_says_so_is_that_of_a_secret(name):
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["ipmi_address", "public_key", "passthru", "auth_keystone_url", "agent_token_required"]
+)
+def test_other_names_are_not(name):
+    assert not is_secret(name)
 
 
 def test_what_is_large_is_not_kept_with_its_text():

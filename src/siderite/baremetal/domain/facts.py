@@ -8,6 +8,7 @@ secrets are masked.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -40,6 +41,8 @@ _TIMES = (
     "updated_at",
 )  # fmt: skip
 _TIMES_AT = slice(len(_PLAIN), len(_PLAIN) + len(_TIMES))
+_FREE_AT = tuple((_PLAIN.index(name), attrgetter(name)) for name in ("extra", "properties"))
+"""Fields for anything: the API gives back what was written there, but nothing else shows it all."""
 _encoder = msgspec.json.Encoder()
 _encode, _encode_lines = _encoder.encode, _encoder.encode_lines
 
@@ -83,6 +86,10 @@ class _Form:
         """The text, with what else it tells in the order of its names."""
         texts = list(self._pick(NODE_FIELDS.encoded(node)))
         texts[_TIMES_AT] = map(_encoded_time, texts[_TIMES_AT])
+        for at, value in _FREE_AT:
+            free = value(node)
+            if free and (masked := mask(free)) is not free:
+                texts[at] = _encode(masked).decode()
         texts += _encode_lines(more).decode().split("\n")
         text = list(self._frame)
         text[1::2] = texts
@@ -152,7 +159,6 @@ class Kind:
     payload: str
     version: str
     fields: tuple[str, ...]
-    masked: tuple[str, ...] = ()
     namespace: str = "ironic"
 
 
@@ -171,17 +177,16 @@ CONNECTOR = Kind("volumeconnector", "VolumeConnectorCRUDPayload", "1.0", (
 ))  # fmt: skip
 TARGET = Kind("volumetarget", "VolumeTargetCRUDPayload", "1.0", (
     "boot_index", "extra", "node_uuid", "properties", "uuid", "volume_id", "volume_type",
-), masked=("properties",))  # fmt: skip
+))  # fmt: skip
 TEMPLATE = Kind(
     "deploytemplate", "DeployTemplateCRUDPayload", "1.0", ("extra", "name", "steps", "uuid"),
-    masked=("steps",),
 )  # fmt: skip
 RUNBOOK = Kind("runbook", "RunbookCRUDPayload", "1.1", (
     "description", "disable_ramdisk", "extra", "name", "owner", "public", "steps", "traits", "uuid",
-), masked=("steps",))  # fmt: skip
+))  # fmt: skip
 INSPECTION_RULE = Kind("inspectionrule", "InspectionRuleCRUDPayload", "1.0", (
     "actions", "conditions", "description", "phase", "priority", "scope", "sensitive", "uuid",
-), masked=("actions", "conditions"))  # fmt: skip
+))  # fmt: skip
 ALLOCATION = Kind("allocation", "AllocationCRUDPayload", "1.1", (
     "candidate_nodes", "extra", "last_error", "name", "node_uuid", "owner", "resource_class",
     "state", "traits", "uuid",
@@ -202,9 +207,7 @@ def record_crud(
 ) -> Fact:
     """create, update or delete of a record: start, end or error, for its owner's project."""
     shown = record.shown()
-    data: dict[str, Any] = {name: getattr(shown, name) for name in kind.fields}
-    for name in kind.masked:
-        data[name] = mask(data[name])
+    data: dict[str, Any] = {name: mask(getattr(shown, name)) for name in kind.fields}
     data["created_at"] = _time(record.created_at)
     data["updated_at"] = _time(record.updated_at)
     return Fact(

@@ -13,8 +13,9 @@ from typing import Any
 MASK = "******"
 
 _SECRET = re.compile(
-    r"pass(word|wd|phrase)?$|passw|admin_pass|token|secret|configdrive|config_drive|private_key|"
-    r"encrypted_key|sslkey|fernetkey|image_url|snmp_(auth|priv)_key|credential|community",
+    r"pass(word|wd|phrase)?$|passw|admin_pass|pswd|pwd$|token|secret|configdrive|config_drive|"
+    r"private_key|encrypted_key|(ssl|tls|api|auth|priv|access|client|ssh|kg|fernet)_?keys?(_|$)|"
+    r"image_url|credential|community",
     re.IGNORECASE,
 )
 _NOT_SECRET = frozenset({"agent_token_required", "agent_secret_token_pregenerated"})
