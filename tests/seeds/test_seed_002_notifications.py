@@ -293,6 +293,25 @@ def test_no_secret_is_in_any_announcement(log):
     assert told["properties"] == {"capabilities": "boot_mode:uefi", "license_token": "******"}
 
 
+def test_what_others_always_overtake_is_announced_as_failed(tmp_path, database_url):
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            node = await app.make_node()
+            port = {"node_uuid": node, "address": "52:54:00:00:00:09"}
+            with overtaken(app, "nodes", node):
+                await ask(app, 409, "POST", "/v1/ports", port)
+                await ask(app, 409, "PUT", f"/v1/nodes/{node}/traits/CUSTOM_A")
+                child = {"driver": "fake-hardware", "parent_node": node}
+                await ask(app, 409, "POST", "/v1/nodes", child)
+            return await entries(app)
+
+    told = [entry.event_type.removeprefix("baremetal.") for entry in asyncio.run(story())]
+    assert told[2:] == [
+        "port.create.start", "port.create.error", "node.update.start", "node.update.error",
+        "node.create.start", "node.create.error",
+    ]  # fmt: skip
+
+
 @asynccontextmanager
 async def fleet(data, url, size):
     async with running(data, url, work=True) as app:

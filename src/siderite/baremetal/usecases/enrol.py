@@ -76,10 +76,12 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
 
     try:
         return await ctx.door.attempt(cause, uuid, decide)
-    except Duplicate as clash:
+    except (Duplicate, Busy) as why:
         node = await decide(ctx.door.change(cause))
         await announce_failure(ctx, cause, "create", node)
-        raise duplicate(clash, node) from clash
+        if isinstance(why, Duplicate):
+            raise duplicate(why, node) from why
+        raise
 
 
 async def put_below(

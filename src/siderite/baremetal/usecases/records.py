@@ -165,6 +165,9 @@ class Records(Generic[R]):
         except Duplicate as clash:
             await self.announce_failure(ctx, by.cause, "create", tried[0])
             raise self._taken(clash, tried[0].value) from clash
+        except Busy:
+            await self.announce_failure(ctx, by.cause, "create", tried[0])
+            raise
 
     async def update(
         self, ctx: Context, ident: str, changes: Callable[[R], dict[str, Any]], by: By

@@ -9,7 +9,9 @@ from siderite.baremetal.domain.traits import MOST
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import find
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.enrol import announce_failure
 from siderite.baremetal.usecases.records import By
+from siderite.core.errors import Busy
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.transition import Change
@@ -33,7 +35,11 @@ async def change_of_node(ctx: Context, ident: str, edit: Edit, by: By) -> Node:
         change.tell(*facts.node_updated(node, after))
         return after
 
-    return await ctx.door.attempt(by.cause, ident, decide)
+    try:
+        return await ctx.door.attempt(by.cause, ident, decide)
+    except Busy:
+        await announce_failure(ctx, by.cause, "update", await find.node(ctx, ident, by.who))
+        raise
 
 
 def without(trait: str) -> Edit:
