@@ -288,9 +288,11 @@ def test_a_step_that_cannot_be_interrupted_is_aborted_when_it_ends(tmp_path):
             script(app, f"node:{uuid}", latency_s={"*": 0.3}, ramdisk=True)
             await verb(app, uuid, "active")
             await until(app, uuid, "wait call-back")
-            await verb(app, uuid, "abort")
+            for _ in range(2):
+                await verb(app, uuid, "abort")
             assert (await app.node(uuid)).deploy_step["abort_after"] is True
             assert await last_word(app, uuid) == "update.end"
+            assert len(await facts(app, uuid, "update")) == 2
             node = await until(app, uuid, "deploy failed")
             assert "aborted by request" in node.last_error
 

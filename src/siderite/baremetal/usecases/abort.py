@@ -86,6 +86,8 @@ async def abort(ctx: Context, change: Change, node: Node) -> Node:
 
 def _later(change: Change, node: Node, held: Work, job: Job) -> Node:
     field = STEP_FIELDS[Family(held.kind)]
+    if job.abort:
+        return node  # that was asked for already
     after = node.changed(change.now, {field: {**getattr(node, field), "abort_after": True}})
     change.put(NODES.swap(node, after))
     change.tell(*facts.node_updated(node, after))
