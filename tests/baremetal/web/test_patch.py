@@ -384,3 +384,25 @@ def test_a_network_that_cannot_be_read_is_refused(lite: Standing) -> None:
         refused(put(wrong), 400, "network_data", *wrong)
     add = [{"op": "add", "path": "/network_data/links/-", "value": {"id": "m", "type": "phy"}}]
     assert len(lite.ask("PATCH", f"/v1/nodes/{uuid}", add).json["network_data"]["links"]) == 2
+
+
+@pytest.mark.parametrize("field", ["extra", "properties", "driver_info", "instance_info"])
+def test_a_field_that_is_written_piece_by_piece_does_not_grow_for_ever(
+    lite: Standing, field: str
+) -> None:
+    uuid = lite.plant("manageable")
+    piece = "x" * 600_000
+    assert patch(lite, uuid, ("add", f"/{field}/a", piece)).status == 200
+    refused(patch(lite, uuid, ("add", f"/{field}/b", piece)), 400, "may have 1048576 at most")
+    assert patch(lite, uuid, ("replace", f"/{field}/a", "x")).status == 200
+    assert patch(lite, uuid, ("add", f"/{field}/b", piece)).status == 200
+
+
+def test_what_is_too_large_already_can_be_made_smaller_and_secrets_are_not_counted(
+    lite: Standing,
+) -> None:
+    large = {"a": "x" * 2_000_000, "b": "x" * 2_000_000}
+    uuid = lite.plant("manageable", extra=large, instance_info={"configdrive": "x" * 2_000_000})
+    assert patch(lite, uuid, ("remove", "/extra/a")).status == 200
+    refused(patch(lite, uuid, ("add", "/extra/c", 1)), 400, "take something out of it")
+    assert patch(lite, uuid, ("add", "/instance_info/root_gb", 10)).status == 200

@@ -11,14 +11,18 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+import msgspec
+
 from siderite.baremetal.domain import traits
 from siderite.baremetal.domain.secrets import MASK
 from siderite.baremetal.domain.secrets import NothingBehind
+from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.domain.secrets import unmasked
 from siderite.core import jsonpatch
 from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
+from siderite.core.http import MIB
 from siderite.core.ids import is_uuid
 from siderite.core.jsonpatch import Patch
 
@@ -233,12 +237,25 @@ class Form:
                 raise Invalid(f"{name} can not be removed; replace it with another one.")
             else:
                 made[name] = None
+        for name in {patch.field for patch in patches if len(patch.path) > 1}:
+            self._check_growth(name, getattr(value, name), made[name])
         return {
             name: self._checked(
                 self.fields[name], name, self._unmasked(name, getattr(value, name, None), new)
             )
             for name, new in made.items()
         }
+
+    def _check_growth(self, name: str, before: Any, after: Any) -> None:
+        """A field that is patched piece by piece has no more than one request can bring: each event
+        of the resource carries it. Secrets, such as a config drive, are not in those.
+        """
+        size = _size(after)
+        if size > MIB and size > _size(before):
+            raise self._wrong(
+                f"{name} would have {size} bytes, and may have {MIB} at most; take something out of"
+                " it, or keep it elsewhere."
+            )
 
     def _unmasked(self, name: str, before: Any, after: Any) -> Any:
         """A field as it was meant: a mask that was read and written back changes nothing."""
@@ -268,6 +285,10 @@ class Form:
 
     def _wrong(self, sentence: str) -> Invalid:
         return Invalid(f"Schema error for {self.noun}: {sentence}")
+
+
+def _size(value: Any) -> int:
+    return len(msgspec.json.encode(mask(value)))
 
 
 def kind(value: Any) -> str:
