@@ -308,6 +308,15 @@ def test_a_clean_step_has_its_form(app: Standing, wrong: Any) -> None:
     refused(app.ask("PUT", f"/v1/nodes/{uuid}/states/provision", body), 400, "Invalid clean_steps")
 
 
+def test_steps_are_no_larger_than_other_requests(lite: Standing) -> None:
+    """Only a config drive may be: each event of the node carries its steps."""
+    uuid = lite.plant("manageable")
+    path = f"/v1/nodes/{uuid}/states/provision"
+    large = {**STEP, "args": {"note": "x" * 1024 * 1024}}
+    body = {"target": "clean", "clean_steps": [large]}
+    refused(lite.ask("PUT", path, body), 400, "the steps may have 1048576 bytes together at most")
+
+
 @pytest.mark.parametrize("lacking", ["interface", "step", "args", "priority"])
 def test_a_deploy_step_has_all_its_keys(app: Standing, lacking: str) -> None:
     uuid = app.plant("available")

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from siderite.baremetal.domain import bios
 from siderite.baremetal.domain import firmware
 from siderite.baremetal.domain.node_machine import VERBS
@@ -19,6 +21,7 @@ from siderite.baremetal.web.versions import VERB_SINCE
 from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
+from siderite.core.http import MIB
 from siderite.core.ids import is_uuid
 
 _KEYS = {
@@ -214,6 +217,8 @@ def _check_steps(key: str, value: Any) -> list[Json]:
     """A list of steps as a client writes it."""
     if not isinstance(value, list) or len(value) > _MOST_STEPS:
         raise Invalid(f"Invalid {key}: it must be a list of at most {_MOST_STEPS} steps.")
+    if len(msgspec.json.encode(value)) > MIB:  # only a config drive may make a body so large
+        raise Invalid(f"Invalid {key}: the steps may have {MIB} bytes together at most.")
     if not value and key != "deploy_steps":
         raise Invalid(f"Invalid {key}: it is empty; name at least one step.")
     needs, known = _keys_of(key)
