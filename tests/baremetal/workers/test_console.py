@@ -7,6 +7,7 @@ import pytest
 
 from siderite.core import work
 from siderite.core.store import Op
+from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
 from tests.support.app import running
@@ -216,6 +217,8 @@ def test_consoles_are_restored_when_the_program_starts(tmp_path, database_url):
             assert (await app.ask("DELETE", f"/v1/nodes/{gone}")).status == 204
             ends = ["console_set.start", "console_set.end"]
             assert await told(app, gone) == ends * 2
+            was = [data["console_enabled"] for _, data in await facts(app, gone, "console_set")]
+            assert was == [False, True, True, False]
             async with asyncio.timeout(30):
                 while True:
                     try:

@@ -154,7 +154,11 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
         change.put(power_schedule.end(node.uuid))
         if node.console_enabled:
             change.put(console.forget(node.uuid))
-            change.tell(*(facts.console("console_set", s, node) for s in ("start", "end")))
+            shut = node.changed(change.now, {"console_enabled": False})
+            change.tell(
+                facts.console("console_set", "start", node),
+                facts.console("console_set", "end", shut),
+            )
         await allocations.end_with(ctx, change, node)
         change.tell(*facts.node_crud_pair("delete", node))
 
