@@ -279,6 +279,9 @@ def test_all_that_goes_with_a_move_is_in_its_announcement(log):
     data = msgspec.json.decode(off.payload)["ironic_object.data"]
     assert (data["to_power"], data["target_power_state"]) == ("power off", None)
     assert "fuse blown" in data["last_error"]
+    failed = of_type(log, "node.maintenance_set.error")[-1]
+    data = msgspec.json.decode(failed.payload)["ironic_object.data"]
+    assert (data["maintenance"], data["maintenance_reason"]) == (True, "smoke"), "it stays so"
     began = of_type(log, "node.maintenance_set.start")[0]
     data = msgspec.json.decode(began.payload)["ironic_object.data"]
     assert (data["maintenance"], data["maintenance_reason"]) == (True, "smoke")

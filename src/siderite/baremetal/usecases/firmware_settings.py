@@ -93,7 +93,9 @@ async def waits(ctx: Context, held: Work, job: SettingJob, reason: str, *, again
 
 
 async def ended(ctx: Context, held: Work, job: SettingJob, error: str | None) -> None:
-    """The machine has changed, or cannot; either is announced as an update of its node."""
+    """The machine has changed, or cannot; either is announced as an update of its node. Who follows
+    the log takes nothing from an update that failed: that the node says why is one of its own.
+    """
 
     async def decide(change: Change) -> None:
         change.put(work.done(held))
@@ -103,7 +105,9 @@ async def ended(ctx: Context, held: Work, job: SettingJob, error: str | None) ->
         changes = {job.field: job.value} if error is None else {"last_error": error}
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
-        change.tell(*facts.node_updated(node, after, failed=error is not None))
+        if error is not None:
+            change.tell(*facts.node_updated(node, after, failed=True))
+        change.tell(*facts.node_updated(node, after))
 
     await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)
 

@@ -29,8 +29,9 @@ async def set_maintenance(
     """Maintenance on, with a reason, or off, which also clears the fault.
 
     What a user sets stays set: the power watch no longer ends it, though it was the first to.
+    It begins with what is wanted, as upstream does; what failed ends with the node as it is.
     """
-    tried: list[Node] = []
+    tried: list[tuple[Node, Node]] = []
 
     async def decide(change: Change) -> Node:
         node = await find.node(ctx, ident, who, guard)
@@ -40,7 +41,7 @@ async def set_maintenance(
         if not on:
             change.put(power_schedule.look_soon(node.uuid, change.now))
         after = node.changed(change.now, changes)
-        tried[:] = [after]
+        tried[:] = [(node, after)]
         change.put(NODES.swap(node, after))
         change.tell(facts.maintenance_set("start", after))
         change.tell(facts.maintenance_set("end", after), *watch_facts.settled(node, after))
@@ -50,6 +51,7 @@ async def set_maintenance(
         return await ctx.door.attempt(cause, ident, decide)
     except Busy:
         failed = ctx.door.change(cause)
-        failed.tell(*(facts.maintenance_set(status, tried[0]) for status in ("start", "error")))
+        before, wanted = tried[0]
+        failed.tell(facts.maintenance_set("start", wanted), facts.maintenance_set("error", before))
         await ctx.door.commit(failed)
         raise
