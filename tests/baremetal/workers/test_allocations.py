@@ -152,8 +152,12 @@ def test_facts_tell_of_wish_and_end(database_url, tmp_path):
             assert [entry.event_type for entry in log if entry.resource == node] == [
                 f"baremetal.node.update.{status}" for status in ("start", "end")
             ] * 2
-            last = [entry.event_type for entry in log if entry.resource == failed][-1]
-            assert last == "baremetal.allocation.update.error"
+            last = [entry for entry in log if entry.resource == failed][-4:]
+            assert [entry.event_type.removeprefix("baremetal.allocation.") for entry in last] == [
+                "update.start", "update.error", "update.start", "update.end",
+            ]  # fmt: skip
+            said = msgspec.json.decode(last[-1].payload)["ironic_object.data"]
+            assert said["state"] == "error", "a follower that leaves errors aside knows of it"
 
     asyncio.run(story())
 

@@ -190,16 +190,18 @@ async def end_with(ctx: Context, change: Change, node: Node) -> None:
 
 
 def settled(change: Change, before: Allocation, changes: dict[str, Any]) -> Allocation:
-    """The search is over: the allocation says so, and announces it."""
+    """The search is over: the allocation says so, and announces it. Who follows the log takes
+    nothing from an update that failed: that the allocation says so itself is another one.
+    """
     after = before.changed(change.now, changes)
     change.put(ALLOCATIONS.swap(before, after))
-    status = "error" if after.state == State.ERROR else "end"
-    for name, value in (("start", before), (status, after)):
-        change.tell(
-            facts.record_crud(
-                facts.ALLOCATION, "update", name, value, value.owner, by=facts.CONDUCTOR
+    for status in ("error", "end") if after.state == State.ERROR else ("end",):
+        for name, value in (("start", before), (status, after)):
+            change.tell(
+                facts.record_crud(
+                    facts.ALLOCATION, "update", name, value, value.owner, by=facts.CONDUCTOR
+                )
             )
-        )
     return after
 
 
