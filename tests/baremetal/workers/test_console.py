@@ -206,6 +206,21 @@ def test_a_node_without_a_console_refuses(tmp_path):
     asyncio.run(story())
 
 
+def test_who_finds_the_console_being_changed_is_told_why_in_one_sentence(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, power_timeout_s=3600.0) as app:
+            uuid = await app.plant("active")
+            script(app, f"node:{uuid}", unreachable=True)
+            await switch(app, uuid, True)
+            async with asyncio.timeout(30):
+                while "reached" not in (busy := await switch(app, uuid, True, 409)).sentence:
+                    await asyncio.sleep(0.01)
+            assert busy.sentence.endswith("then try again.")
+            assert ".." not in busy.sentence
+
+    asyncio.run(story())
+
+
 def test_consoles_are_restored_when_the_program_starts(tmp_path, database_url):
     async def story():
         async with running(tmp_path, database_url, work=True) as app:

@@ -80,7 +80,8 @@ async def ask(
             check_reach(ctx.cards, node)
         for item in await work.of_machine(ctx.door.store, node.uuid):
             if item.lane == LANE and item.kind != work.GONE:
-                raise Busy(f"The console of node {node.uuid} is being changed: {item.reason}.")
+                why = str(item.reason).rstrip(".")
+                raise Busy(f"The console of node {node.uuid} is being changed: {why}.")
         if node.console_enabled == enabled:
             return
         after = node.changed(change.now, {"last_error": None})

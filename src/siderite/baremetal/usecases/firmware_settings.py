@@ -81,7 +81,8 @@ async def _check_free(ctx: Context, node: Node) -> None:
         raise busy(node, where)
     for item in await work.of_machine(ctx.door.store, node.uuid):
         if item.lane == LANE:
-            raise Busy(f"Node {node.uuid} is being changed already: {item.reason}.")
+            why = str(item.reason).rstrip(".")
+            raise Busy(f"Node {node.uuid} is being changed already: {why}.")
 
 
 async def waits(ctx: Context, held: Work, job: SettingJob, reason: str, *, again_in: float) -> None:
