@@ -53,6 +53,7 @@ def test_a_hook_is_made_shown_listed_changed_and_removed(app: Standing) -> None:
         ("name", "two words"), ("name", ""), ("state", "enroll"), ("state", 7), ("step", "x"),
         ("machine", "server"), ("deadline_s", 0), ("deadline_s", "5"), ("on_deadline", "wait"),
         ("selector", []), ("selector", {"x": 1}), ("selector", {"owner": 7}),
+        ("selector", {"uuid": "r01-n01"}), ("selector", {"uuid": None}),
         ("selector", {"traits": "A"}), ("enabled", "maybe"), ("bogus", 1),
     ],
 )  # fmt: skip

@@ -270,6 +270,19 @@ def test_only_the_selected_nodes_are_held(tmp_path):
     asyncio.run(story())
 
 
+def test_a_hook_can_be_for_one_node(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            chosen, plain = await ready(app), await ready(app)
+            await hook(app, state="deploying", selector={"uuid": chosen.upper()})
+            for uuid in (chosen, plain):
+                await verb(app, uuid, "active")
+            await until(app, plain, "active")
+            await until(app, chosen, "deploy hold")
+
+    asyncio.run(story())
+
+
 def test_several_hooks_at_one_place_are_asked_one_after_the_other(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

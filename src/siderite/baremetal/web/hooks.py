@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 LONGEST_S = 30 * 86400
 _NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._~-]{1,255}\Z")
 _STEP = re.compile(r"[a-z][a-z0-9_]*\.[A-Za-z0-9_-]+\Z")
-_SELECTORS = ("owner", "conductor_group", "resource_class")
+_SELECTORS = ("uuid", "owner", "conductor_group", "resource_class")
 _WORDS = (PROCEED, FAIL, "extend")
 
 
@@ -69,6 +69,8 @@ def _selector(key: str, value: Any) -> dict[str, Any]:
         for name in _SELECTORS
         if name in selector
     }
+    if "uuid" in chosen:
+        chosen["uuid"] = str(forms.uuid(f"{key}.uuid", chosen["uuid"]))
     if "conductor_group" in chosen:
         chosen["conductor_group"] = chosen["conductor_group"].lower()  # as nodes have it
     if "traits" in selector:
