@@ -85,6 +85,26 @@ def test_a_dead_workers_work_is_taken_over_and_the_dead_one_is_fenced_off(databa
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("dead", ["power", "provision"])
+def test_a_dead_workers_work_does_not_wait_for_other_work_that_waits_for_it(database_url, dead):
+    async def story():
+        async with migrated(database_url) as store:
+            lanes = ("provision", "power")
+            for lane in lanes:
+                away = 0.0 if lane == dead else 5.0
+                await store.commit([job("m", lane, due=away)])
+            (held,) = await claim(store, "w1", now=1.0)
+            assert held.lane == dead
+            assert await claim(store, "w2", now=6.0) == [], "its lease has not ended yet"
+            (taken,) = await claim(store, "w2", now=20.0)
+            assert taken.lane == dead
+            await store.commit([work.done(taken)])
+            (rest,) = await claim(store, "w2", now=21.0)
+            assert {rest.lane, dead} == set(lanes)
+
+    asyncio.run(story())
+
+
 def test_a_claim_that_the_database_lost_is_not_taken_for_a_later_one(database_url):
     """A replica without the last commits took over: the row is as it was before the claim."""
 

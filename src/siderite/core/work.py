@@ -290,7 +290,7 @@ UPDATE work SET owner = ?, lease_until = ?, fence = fence + ? WHERE id IN (
   SELECT w.id FROM work w
   WHERE w.due <= ? AND (w.owner IS NULL OR w.lease_until < ?)%s
     AND NOT EXISTS (SELECT 1 FROM work x WHERE x.machine = w.machine AND x.id <> w.id
-      AND (x.owner IS NOT NULL OR (x.due <= ? AND x.id < w.id)))
+      AND (x.owner IS NOT NULL OR (w.owner IS NULL AND x.due <= ? AND x.id < w.id)))
   ORDER BY w.due LIMIT ?%s
 ) RETURNING {_COLUMNS}, id
 """
@@ -317,7 +317,8 @@ async def claim(
     """Take up to `limit` due jobs, oldest first, one per machine; and say when the next of those
     without a lease is due.
 
-    `pools` are the groups that the worker serves; none is all. A job past its deadline is
+    A job whose worker died comes before all others of its machine, which wait until it has no lease
+    any more. `pools` are the groups that the worker serves; none is all. A job past its deadline is
     anybody's: somebody must say that it failed. `waited_s` is for how long jobs must have been due:
     younger ones are left to others.
     """
