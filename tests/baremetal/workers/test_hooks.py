@@ -228,6 +228,38 @@ def test_a_deadline_without_an_answer_follows_the_hooks_own_policy(tmp_path, pol
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(("state", "target"), [("deploying", "active"), ("inspecting", "inspect")])
+@pytest.mark.parametrize("policy", ["proceed", "fail"])
+def test_no_deadline_passes_while_the_node_is_in_maintenance(
+    tmp_path, monkeypatch, policy, state, target
+):
+    monkeypatch.setattr("siderite.baremetal.usecases.hooks.LOOK_AGAIN_S", 0.1)
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            begin = {"active": "available", "inspect": "manageable"}
+            uuid = await app.plant(begin[target], power_state="power off")
+            await hook(app, state=state, deadline_s=1, on_deadline=policy)
+            await verb(app, uuid, target)
+            await until_held(app, uuid)
+            held = await hold_of(app, uuid)
+            path = f"/v1/nodes/{uuid}/maintenance"
+            assert (await app.ask("PUT", path, {"reason": "a new fan"})).status == 202
+            async with asyncio.timeout(20):
+                while "in maintenance" not in ((await app.node(uuid)).wait_reason or ""):
+                    await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)
+            assert (await hold_of(app, uuid))["hold"] == held["hold"]
+            assert await told(app, uuid) == [("start", None)]
+            assert (await app.ask("DELETE", path)).status == 202
+            ends = {"deploying": "deploy failed", "inspecting": "inspect failed"}
+            if policy == "proceed":
+                ends = {"deploying": "active", "inspecting": "manageable"}
+            await until(app, uuid, ends[state])
+
+    asyncio.run(story())
+
+
 def test_extend_gives_more_time(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

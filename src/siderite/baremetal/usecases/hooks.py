@@ -19,6 +19,7 @@ from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Hold
 from siderite.baremetal.store import HOOKS
+from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases import abort
 from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
@@ -27,9 +28,10 @@ from siderite.baremetal.usecases.records import Records
 from siderite.core import work
 from siderite.core.ids import new_uuid
 from siderite.core.times import iso
-from siderite.core.transition import Cause
 from siderite.core.transition import Change
 
+LOOK_AGAIN_S = 10.0
+"""How soon an overdue hold is looked at again while its node is in maintenance."""
 RECENT_S = 0.05
 """How long what was read of hooks is good for, within one piece of work."""
 
@@ -79,15 +81,18 @@ def why_held(stop: Hold) -> str:
 
 
 async def looked_at(ctx: Context, run: Run) -> Run | None:
-    """A held node's work was woken: if the hold's time is up, its hook's own policy is followed.
-    What is to be gone on with at once, if anything. A hold that a step made has no such time.
+    """A held node's work was woken: if the hold's time is up, its hook's own policy is followed,
+    though not in maintenance, where nothing is done to a node for the time that it took. What is to
+    be gone on with at once, if anything. A hold that a step made has no such time.
     """
     stop, now = run.job.hold, ctx.door.clock()
     if stop is None or now < stop.until:
-        change = ctx.door.change(Cause(run.held.request_id))
         due = work.FAR if stop is None else stop.until
-        change.put(work.park(run.held, due=due, deadline=work.FAR, reason=run.held.reason))
-        await ctx.door.commit(change)
+        await _stays(ctx, run, due, run.held.reason)
+        return None
+    if run.node.maintenance:
+        reason = f"{why_held(stop)}: overdue, but the node is in maintenance"
+        await _stays(ctx, run, now + LOOK_AGAIN_S, reason)
         return None
     reason = f"hook {stop.name} had no answer by {iso(stop.until)}"
     if stop.on_deadline == FAIL:
@@ -101,6 +106,20 @@ async def looked_at(ctx: Context, run: Run) -> Run | None:
         ],
     )  # fmt: skip
     return after if event is Event.RESUME else None
+
+
+async def _stays(ctx: Context, run: Run, due: float, reason: str | None) -> None:
+    """The node is still held, and its work looked at again when it is due."""
+
+    async def decide(change: Change, node: Node) -> Node:
+        after = node
+        if reason is not None and node.wait_reason != reason:
+            after = node.changed(change.now, {"wait_reason": reason})
+            change.put(NODES.swap(node, after))
+        change.put(work.park(run.held, due=due, deadline=work.FAR, reason=reason))
+        return after
+
+    await progress.reported(ctx, run, decide)
 
 
 async def _fail_late(ctx: Context, run: Run, stop: Hold, reason: str) -> None:
