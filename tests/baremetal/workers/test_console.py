@@ -276,6 +276,35 @@ def test_a_console_that_cannot_be_restored_is_off_and_says_why(tmp_path):
     asyncio.run(story())
 
 
+def test_a_console_that_is_still_to_be_restored_can_be_switched_off(tmp_path, database_url):
+    """Its BMC may never come back."""
+
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.plant("active")
+            await switch(app, uuid, True)
+            await until_on(app, uuid)
+            script(app, f"node:{uuid}", unreachable=True)
+        async with running(tmp_path, database_url, work=True) as app:
+            async with asyncio.timeout(30):
+                while (await told(app, uuid))[-1] != "console_restore.start":
+                    await asyncio.sleep(0.02)
+            await switch(app, uuid, True, 409)
+            await switch(app, uuid, False)
+            await until_off(app, uuid)
+            ends = ["console_restore.error", "console_set.start", "console_set.end"]
+            assert (await told(app, uuid))[-3:] == ends
+            script(app, f"node:{uuid}")
+            async with asyncio.timeout(30):
+                while await work.depth(app.program.store) != (0, 0):
+                    await asyncio.sleep(0.02)
+            assert (await told(app, uuid))[-3:] == ends
+            await switch(app, uuid, True)
+            assert uuid in await greeting(await until_on(app, uuid))
+
+    asyncio.run(story())
+
+
 def test_a_node_made_with_its_console_on_gets_it(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

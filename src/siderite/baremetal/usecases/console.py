@@ -80,6 +80,9 @@ async def ask(
             check_reach(ctx.cards, node)
         for item in await work.of_machine(ctx.door.store, node.uuid):
             if item.lane == LANE and item.kind != work.GONE:
+                if not enabled and msgspec.json.decode(item.job, type=ConsoleJob).restore:
+                    _give_up_restoring(change, node)
+                    return
                 why = str(item.reason).rstrip(".")
                 raise Busy(f"The console of node {node.uuid} is being changed: {why}.")
         if node.console_enabled == enabled:
@@ -89,6 +92,17 @@ async def ask(
         _begin(ctx, change, after, ConsoleJob(enabled), ctx.settings.power_timeout_s)
 
     await ctx.door.attempt(cause, ident, decide)
+
+
+def _give_up_restoring(change: Change, node: Node) -> None:
+    """Nobody carries the console, and nobody wants it any more: no machine is asked for that."""
+    after = node.changed(change.now, {"console_enabled": False, "last_error": None})
+    change.put(NODES.swap(node, after), forget(node.uuid), *work.drop(node.uuid, LANE))
+    change.tell(
+        facts.console("console_restore", "error", node),
+        facts.console("console_set", "start", node),
+        facts.console("console_set", "end", after),
+    )
 
 
 def _begin(ctx: Context, change: Change, node: Node, job: ConsoleJob, patience_s: float) -> None:
