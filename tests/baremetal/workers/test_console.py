@@ -5,6 +5,7 @@ import contextlib
 
 import pytest
 
+from siderite.baremetal.usecases import console
 from siderite.core import work
 from siderite.core.store import Op
 from tests.baremetal.workers.lives import facts
@@ -272,6 +273,31 @@ def test_a_console_that_cannot_be_restored_is_off_and_says_why(tmp_path):
                 "console_restore.start",
                 "console_restore.error",
             ]
+
+    asyncio.run(story())
+
+
+def test_a_console_that_is_switched_off_just_when_it_is_to_be_restored_goes_off(
+    tmp_path, database_url, monkeypatch
+):
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            uuid = await app.make_node(console_enabled=True)
+            store = app.program.store
+            fetch = store.fetch
+
+            async def slow(sql, args=()):
+                found = await fetch(sql, args)
+                if "console_homes" in sql and "consoles" in sql:
+                    monkeypatch.undo()
+                    await switch(app, uuid, False)
+                return found
+
+            monkeypatch.setattr(store, "fetch", slow)
+            await console.restore(app.program.baremetal, "here:1:x")
+            assert await told(app, uuid) == ["console_set.start"]
+            [asked] = await work.of_machine(store, uuid)
+            assert '"enabled":false' in asked.job
 
     asyncio.run(story())
 

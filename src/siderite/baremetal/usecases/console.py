@@ -47,7 +47,11 @@ _PLACE = (
     "SELECT home, type, url FROM consoles WHERE node_uuid = ? AND url IS NOT NULL AND EXISTS"
     " (SELECT 1 FROM console_homes WHERE console_homes.home = consoles.home)"
 )
-_TAKE = "UPDATE consoles SET home = ?, type = NULL, url = NULL WHERE node_uuid = ? AND home = ?"
+_TAKE = (
+    "UPDATE consoles SET home = ?, type = NULL, url = NULL WHERE node_uuid = ? AND home = ?"
+    " AND NOT EXISTS (SELECT 1 FROM work WHERE work.machine = consoles.node_uuid"
+    " AND work.lane = 'console')"
+)
 _GONE = "DELETE FROM consoles WHERE node_uuid = ? AND home = ?"
 _LIVE = (
     "INSERT INTO console_homes (home, host, pid, seen) VALUES (?, ?, ?, ?)"
@@ -222,7 +226,8 @@ async def restore(ctx: Context, home: str) -> int:
     for uuid, old in rows:
         change = ctx.door.change(Cause())
         node = await NODES.get(ctx.door.store, str(uuid))
-        # Only one finds the old home still there, so a console is restored once.
+        # Only one finds the old home still there, so a console is restored once; and none does if a
+        # client has asked for it to be switched meanwhile.
         if node is None or not node.console_enabled:
             change.put(Op(_GONE, (uuid, old), 1))
         else:
