@@ -366,6 +366,31 @@ def test_a_port_that_the_driver_makes_is_announced_by_the_conductor(tmp_path):
     asyncio.run(story())
 
 
+def test_a_port_that_the_driver_cannot_make_is_announced_as_failed(tmp_path, database_url):
+    """Its address is another node's: one of both is wrong, and somebody should know."""
+
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid, other = await app.make_node(), await app.make_node()
+            await lead(app, uuid, "manage", "inspect")
+            (port,) = (await app.ask("GET", f"/v1/nodes/{uuid}/ports")).json["ports"]
+            await ask(app, 204, "DELETE", f"/v1/ports/{port['uuid']}")
+            body = {"node_uuid": other, "address": port["address"]}
+            await ask(app, 201, "POST", "/v1/ports", body)
+            before = len(await entries(app))
+            await lead(app, uuid, "inspect")
+            assert (await app.ask("GET", f"/v1/nodes/{uuid}/ports")).json["ports"] == []
+            told = [e for e in (await entries(app))[before:] if e.resource_type == "port"]
+            assert [(e.publisher_id, e.event_type) for e in told] == [
+                ("ironic-conductor.here", "baremetal.port.create.start"),
+                ("ironic-conductor.here", "baremetal.port.create.error"),
+            ]
+            data = msgspec.json.decode(told[1].payload)["ironic_object.data"]
+            assert (data["node_uuid"], data["address"]) == (uuid, port["address"])
+
+    asyncio.run(story())
+
+
 def test_maintenance_that_nobody_asked_for_is_covered_by_what_led_to_it(tmp_path):
     async def story():
         async with running(tmp_path, work=True, **OFTEN) as app:

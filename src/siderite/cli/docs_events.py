@@ -97,6 +97,8 @@ def _announced_of_others(node: Node) -> Iterator[tuple[Fact, str]]:
                 )
                 if (kind, action) == (facts.ALLOCATION, "update"):
                     when += "; or by the conductor, when a node was found or none was"
+                if (kind, action) == (facts.PORT, "create"):
+                    when += "; or by the conductor, of one that inspection found"
                 yield facts.record_crud(kind, action, status, record, None), when
 
 

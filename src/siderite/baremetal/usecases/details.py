@@ -34,7 +34,7 @@ _PUT = (
 )
 _GET = "SELECT doc FROM node_details WHERE node_uuid = ? AND kind = ?"
 _KNOWN = "SELECT kind, doc FROM node_details WHERE node_uuid = ? AND kind <> 'inventory'"
-_TAKEN = "SELECT address FROM ports WHERE address IN (%s)"
+_TAKEN = "SELECT address, node_uuid FROM ports WHERE address IN (%s)"
 _TRIES = 3
 _encode = msgspec.json.Encoder().encode
 _SETTINGS = msgspec.json.Decoder(list[KnownSetting])
@@ -84,25 +84,28 @@ def _put(change: Change, uuid: str, kind: str, before: object, after: object) ->
 
 
 async def _make_ports(ctx: Context, change: Change, uuid: str, macs: Sequence[str]) -> bool:
-    """A port for each address that none has yet; the conductor announces them. Whether there was
-    one to make.
+    """A port for each address that none has yet; the conductor announces them, and as a failure
+    what another node has. Whether there was one to make.
     """
     wanted = details.mac_addresses(macs)
     marks = ", ".join("?" * len(wanted))
     rows = await ctx.door.store.fetch(_TAKEN % marks, wanted) if wanted else ()
-    taken = {row[0] for row in rows}
+    taken = {str(row[0]): row[1] for row in rows}
     node = await NODES.get(ctx.door.store, uuid)
-    missing = [mac for mac in wanted if mac not in taken]
+    missing = [mac for mac in wanted if taken.get(mac) != uuid]
     if node is None or not missing:
         return False
     for mac in missing:
         port = Port(uuid=new_uuid(), node_uuid=uuid, address=mac, created_at=iso(change.now))
-        change.put(PORTS.insert(port))
-        for status in ("start", "end"):
+        if mac not in taken:
+            change.put(PORTS.insert(port))
+        for status in ("start", "error" if mac in taken else "end"):
             fact = facts.record_crud(
                 facts.PORT, "create", status, port, node.owner, by=facts.CONDUCTOR
             )
             change.tell(fact)
+    if taken.keys() >= set(missing):
+        return False
     change.put(NODES.swap(node, node.touched()))
     return True
 
