@@ -244,6 +244,18 @@ def test_a_script_is_for_a_node_by_its_name_and_a_rack_of_any(server: Server, sa
     assert (scripts[f"node:{uuid}"], scripts["rack:row é"]) == ({}, {})
 
 
+def test_a_power_cut_leaves_what_else_the_racks_script_says(server: Server, say: Say) -> None:
+    mine = {"fail": {"deploy.write_image": "disk is gone"}}
+    assert say("demo", "script", "rack:r01", json.dumps(mine))[0] == 0
+    for verb, expected in (("power-cut", {**mine, "unreachable": True}), ("restore", mine)):
+        assert say("demo", verb, "r01")[0] == 0
+        assert json.loads(say("demo", "scripts")[1])["rack:r01"] == expected
+    assert say("demo", "script", "rack:r01", "{}")[0] == 0
+    assert say("demo", "power-cut", "r01")[0] == 0
+    assert say("demo", "restore", "r01")[0] == 0
+    assert "rack:r01" not in json.loads(say("demo", "scripts")[1])
+
+
 def test_the_story_of_a_full_cloud(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--data", str(server.data), "power-cut", "r77"]) == 3
     assert "there is no rack r77: there are r01 to r" in capsys.readouterr().err

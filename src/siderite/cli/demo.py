@@ -34,9 +34,8 @@ def _check_rack(cloud: Cloud, rack: str) -> None:
 
 def _power_cut(cloud: Cloud, said: argparse.Namespace) -> None:
     _check_rack(cloud, said.rack)
-    rack = quote(said.rack, safe="")
-    cloud.ask("PUT", f"/simulator/v1/scripts/rack:{rack}", {"unreachable": True})
-    cloud.ask("POST", f"/simulator/v1/racks/{rack}/power-cut")
+    _tell_bmcs(cloud, said.rack, unreachable=True)
+    cloud.ask("POST", f"/simulator/v1/racks/{quote(said.rack, safe='')}/power-cut")
     print(f"Rack {said.rack} has no power: its machines are off and its BMCs do not answer.")
     print("In a minute or so their records say that the power is unknown, for nobody can tell.")
     print(f"`siderite demo restore {said.rack}` brings the BMCs back.")
@@ -44,9 +43,23 @@ def _power_cut(cloud: Cloud, said: argparse.Namespace) -> None:
 
 def _restore(cloud: Cloud, said: argparse.Namespace) -> None:
     _check_rack(cloud, said.rack)
-    cloud.ask("DELETE", f"/simulator/v1/scripts/rack:{quote(said.rack, safe='')}")
+    _tell_bmcs(cloud, said.rack, unreachable=False)
     print(f"The BMCs of rack {said.rack} answer again. Machines that went off stay off until")
     print("somebody switches them on; within a minute their records say so.")
+
+
+def _tell_bmcs(cloud: Cloud, rack: str, *, unreachable: bool) -> None:
+    """Whether a rack's BMCs answer; what else its script says stays as it is."""
+    answer, _ = cloud.ask("GET", "/simulator/v1/scripts")
+    script = dict(answer["scripts"].get(f"rack:{rack}", {}))
+    script.pop("unreachable", None)
+    if unreachable:
+        script["unreachable"] = True
+    path = f"/simulator/v1/scripts/rack:{quote(rack, safe='')}"
+    if script:
+        cloud.ask("PUT", path, script)
+    else:
+        cloud.ask("DELETE", path)
 
 
 def _script(cloud: Cloud, said: argparse.Namespace) -> None:

@@ -63,7 +63,10 @@ def parse(document: Any, script: type[B], of: str) -> B:
     try:
         parsed = msgspec.convert(document, script)
     except msgspec.ValidationError as why:
-        raise Invalid(f"Not a script for simulated {of}: {why}.") from why
+        keys = ", ".join(script.__struct_fields__)
+        raise Invalid(
+            f"Not a script for simulated {of}: {why}. A script is an object with any of {keys}."
+        ) from why
     for value in (parsed.latency_s or {}).values():
         low, high = value if isinstance(value, tuple) else (value, value)
         if not 0 <= low <= high <= _A_DAY_S:

@@ -49,6 +49,11 @@ def test_a_script_that_makes_no_sense_is_refused(document):
         parse(document)
 
 
+def test_a_refusal_of_a_script_says_what_it_may_have():
+    with pytest.raises(Invalid, match=r"`speed`.* any of latency_s, fail, .*ramdisk, silent"):
+        parse({"speed": 1})
+
+
 def test_machines_remember_their_power_and_scripts_over_a_restart(tmp_path):
     path = str(tmp_path / "simulated.db")
     first = Machines(path)
