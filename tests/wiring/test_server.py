@@ -86,6 +86,14 @@ def test_a_head_that_does_not_come_is_not_waited_for_for_ever(limits):
     assert told(b"GET / HTTP/1.1\r\nx: ").startswith(b"HTTP/1.1 408 ")
 
 
+def test_who_is_to_blame_is_not_told_to_try_the_same_again_later(limits):
+    for pieces in ([b"GET / HTTP/1.1\r\nx: "], [b"GET / HTTP/1.1\r\nx: ", *[b"a" * 1000] * 5]):
+        head, _, why = told(*pieces).partition(b"\r\n\r\n")
+        assert b"retry-after" not in head.lower()
+        assert b"; " in why, "what to do"
+        assert b"content-length: %d" % len(why) in head
+
+
 def test_a_client_that_falls_silent_within_a_body_is_let_go_of(limits):
     answer = told(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nabc")
     assert answer.startswith(b"HTTP/1.1 408 ")
@@ -153,7 +161,9 @@ def test_a_newcomer_takes_the_place_of_who_has_asked_nothing_for_longest():
                     head, lambda seen: seen == [True, True]
                 )  # in the place of the third, which is answered
                 refused, _ = await client(head)
-                assert (await refused.read()).startswith(b"HTTP/1.1 503 ")
+                answer = await refused.read()
+                assert answer.startswith(b"HTTP/1.1 503 ")
+                assert b"\r\nretry-after: 2\r\n" in answer
                 more.write(b"x")
                 assert await busy.readuntil(b"\r\n") == b"HTTP/1.1 204 No Content\r\n"
 

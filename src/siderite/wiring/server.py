@@ -40,10 +40,12 @@ SPARE_FILES = 256
 """That are left to the database, to images and to machines when clients have all the others."""
 _REFUSAL = (
     b"HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n"
-    b"retry-after: 2\r\n\r\n%s"
+    b"%s\r\n%s"
 )
+_LATER = b"retry-after: 2\r\n"
+"""Only where time mends it: a client that obeys would send what is refused here once more."""
 _FULL = b"This server has as many connections as it may have (max_connections); try again later."
-_LATE = b"The request took too long to arrive."
+_LATE = b"The request took too long to arrive; look at the network, and send it again."
 
 
 class _Http(HttpToolsProtocol):
@@ -64,7 +66,7 @@ class _Http(HttpToolsProtocol):
         self._head_since: float | None = self._heard_at
         super().connection_made(transport)
         if len(self.connections) > self._most and not self._make_room():
-            self._refuse(b"503 Service Unavailable", _FULL)
+            self._refuse(b"503 Service Unavailable", _FULL, _LATER)
 
     def _make_room(self) -> bool:
         """Close the connections that have been without a whole request for longest: a client that
@@ -90,8 +92,8 @@ class _Http(HttpToolsProtocol):
             return self._heard_at if self._head_since is None else self._head_since
         return None
 
-    def _refuse(self, status: bytes, why: bytes) -> None:
-        self.transport.write(_REFUSAL % (status, len(why), why))
+    def _refuse(self, status: bytes, why: bytes, headers: bytes = b"") -> None:
+        self.transport.write(_REFUSAL % (status, len(why), headers, why))
         self.transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -105,7 +107,9 @@ class _Http(HttpToolsProtocol):
             self._head_since = self._heard_at
         self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
-            why = b"The request line and its headers are over %d KiB." % (HEAD_BYTES // 1024)
+            why = b"The request line and its headers are over %d KiB; send less." % (
+                HEAD_BYTES // 1024
+            )
             self._refuse(b"431 Request Header Fields Too Large", why)
 
     def on_headers_complete(self) -> None:
