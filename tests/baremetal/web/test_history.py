@@ -107,6 +107,27 @@ def test_maintenance_is_told(lite: Standing) -> None:
     assert said == ["Enrolled", "Maintenance set: new fans", "Maintenance cleared"]
 
 
+def test_maintenance_that_comes_with_other_fields_is_told(tmp_path, database_url):
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            uuid = await app.make_node()
+            for field, value in (
+                ("extra", {}), ("maintenance", True), ("extra", {"a": 1}), ("maintenance", False),
+            ):  # fmt: skip
+                patch = [{"op": "add", "path": f"/{field}", "value": value}]
+                assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
+            found = await told(app, uuid)
+            assert [entry["event"] for entry in found] == [
+                "Enrolled", "Maintenance set: no reason given", "Maintenance cleared",
+            ]  # fmt: skip
+            assert [entry["event_type"] for entry in found[1:]] == ["maintenance"] * 2
+            assert {entry["user"] for entry in found} == {"admin"}
+            one = await app.ask("GET", f"/v1/nodes/{uuid}/history/{found[1]['uuid']}")
+            assert one.json == found[1]
+
+    asyncio.run(story())
+
+
 def test_it_comes_page_by_page(lite: Standing) -> None:
     node = lite.make_node()
     for _ in range(2):

@@ -41,6 +41,8 @@ _KINDS = {
 }
 """The facts that are history, and what they are about."""
 _TYPES = tuple(_PREFIX + name for name in _KINDS)
+_UPDATES = (f"{_PREFIX}update.start", f"{_PREFIX}update.end")
+"""Of these, those that changed the maintenance are history: it comes with other fields, too."""
 _Actor = tuple[str | None, str | None]
 _NOBODY: _Actor = (None, None)
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -67,6 +69,8 @@ async def entries(ctx: Context, ident: str, who: Who, guard: Guard) -> tuple[Nod
     """What happened to a node, the oldest first."""
     node = await find.node(ctx, ident, who, guard)
     found = await eventlog.latest(ctx.door.store, node.uuid, _TYPES, MOST)
+    updates = await eventlog.latest(ctx.door.store, node.uuid, _UPDATES, MOST)
+    found = sorted([*found, *_of_maintenance(updates)], key=lambda entry: entry.seq)[-MOST:]
     requests = sorted({entry.request_id for entry in found if entry.request_id is not None})
     actors = await eventlog.actors(ctx.door.store, node.uuid, requests) if requests else {}
     began: float | None = None
@@ -82,6 +86,19 @@ async def entries(ctx: Context, ident: str, who: Who, guard: Guard) -> tuple[Nod
     return node, told
 
 
+def _of_maintenance(updates: list[Entry]) -> list[Entry]:
+    """The ends of those updates whose start still had the other."""
+    told = []
+    before = None
+    for entry in updates:
+        after = _data(entry)["maintenance"]
+        if entry.event_type == _UPDATES[0]:
+            before = after
+        elif before is not None and after is not before:
+            told.append(entry)
+    return told
+
+
 async def entry(
     ctx: Context, ident: str, uuid: str, who: Who, guard: Guard
 ) -> tuple[Node, Happened]:
@@ -94,13 +111,13 @@ async def entry(
 
 
 def _happened(entry: Entry, name: str, took: int | None, who: _Actor) -> Happened:
-    data = _decode(entry.payload)["ironic_object.data"]
+    data = _data(entry)
     return Happened(
         uuid=entry.message_id,
         created_at=iso(entry.at),
         severity=entry.priority,
         event=_words(name, data),
-        event_type=_KINDS[name],
+        event_type=_KINDS.get(name, "maintenance"),
         conductor=entry.publisher_id.partition(".")[2],
         user=who[0],
         project=who[1],
@@ -108,6 +125,11 @@ def _happened(entry: Entry, name: str, took: int | None, who: _Actor) -> Happene
         target=data["target_provision_state"],
         duration_seconds=took,
     )
+
+
+def _data(entry: Entry) -> dict[str, Any]:
+    data: dict[str, Any] = _decode(entry.payload)["ironic_object.data"]
+    return data
 
 
 def _words(name: str, data: dict[str, Any]) -> str:
@@ -123,9 +145,9 @@ def _words(name: str, data: dict[str, Any]) -> str:
         case "power_state_corrected":
             known = f"not {data['from_power']}" if data["from_power"] else "which was not known"
             return f"Power found to be {data['power_state']}, {known}"
-        case "maintenance_set" if data["maintenance"]:
+        case "maintenance_set" | "update" if data["maintenance"]:
             return f"Maintenance set: {data['maintenance_reason'] or 'no reason given'}"
-        case "maintenance_set":
+        case "maintenance_set" | "update":
             return "Maintenance cleared"
         case "create":
             return "Enrolled"
