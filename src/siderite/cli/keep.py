@@ -38,7 +38,7 @@ def run(said: argparse.Namespace) -> int:
         if config.image_dir:
             print(f"Its images are in {config.data}/images: move them to {config.image_dir} first.")
     elif said.word == "admin-password":
-        print(f"The user admin has a new password; it is in {kept}.")
+        print(f"The user admin is an administrator and has a new password; it is in {kept}.")
     else:
         print(f"copied {sum(copied.values())} rows of {len(copied)} tables.")
         print("Start on the new database with --db; keep the old files until you trust it.")

@@ -19,6 +19,7 @@ from siderite.identity.usecases.roles import Roles
 from siderite.identity.usecases.service_account import service_token
 from siderite.identity.usecases.sessions import Sessions
 from siderite.identity.usecases.users import Users
+from siderite.identity.usecases.way_back import let_in
 
 
 class Identity:
@@ -58,6 +59,10 @@ class Identity:
     ) -> str | None:
         """Make projects and admin in an empty database; the password if it had to be made up."""
         return await first_start(self._store, self._passwords, password, keep)
+
+    async def let_admin_in(self, password: str) -> None:
+        """Have the user admin be an administrator again, with this password."""
+        await let_in(self.users, self.projects, self.grants, password)
 
     async def service_token(self, name: str, life_s: float) -> str:
         """A token by which one of our own services asks another."""

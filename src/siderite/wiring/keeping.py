@@ -87,21 +87,18 @@ async def copy_to(config: Config, url: str, progress: Progress) -> dict[str, int
 
 
 async def new_admin_password(config: Config) -> Path:
-    """Give the user admin a new password, and keep it where clients look: that place. All who are
-    logged in as admin must log in again.
+    """Give the user admin a new password, and its roles if they were lost; keep the password where
+    clients look: that place. All who are logged in as admin must log in again.
     """
     if not config.db:
         _embedded(config)
     store = await open_store(config.database)
     try:
         await migrate(store)
-        users = Identity(store, token_ttl_s=config.token_ttl_s).users
-        found = await users.find(name="admin", enabled=None)
-        if not found:
-            raise CannotCopy("there is no user admin any more: another administrator must help.")
+        identity = Identity(store, token_ttl_s=config.token_ttl_s)
         made_up = secrets.token_urlsafe(18)
         with clouds.changing(config, made_up):
-            await users.update(found[0].uuid, {"password": made_up, "enabled": True}, {})
+            await identity.let_admin_in(made_up)
         return clouds.path(config)
     except SideriteError as why:
         raise CannotCopy(why.sentence) from why

@@ -34,7 +34,8 @@ The service must be stopped. The embedded database stays as it is.
 """
 _LOST = """\
 Give the user admin a new random password, in the database itself, and write it into clouds.yaml:
-for when nobody knows the old one. A service on the embedded database must be stopped.
+for when nobody knows the old one. If admin, or the project admin, was disabled or has lost the role
+admin, it is an administrator again. A service on the embedded database must be stopped.
 """
 _DOCTOR = """\
 Look at the disk, the database, the clock, the port, libvirt hosts and BMCs: through the service if
