@@ -363,9 +363,9 @@ def test_what_cannot_be_done_in_a_state_is_refused_in_words_that_clients_know(
     uuid = lite.boot()
     answer = lite.act(uuid, "os-start")
     assert answer.status == 409
-    assert answer.json["conflictingRequest"]["message"] == (
-        f"Cannot 'start' instance {uuid} while it is in vm_state active"
-    )
+    said, _, legal = answer.json["conflictingRequest"]["message"].partition(". Legal here: ")
+    assert said == f"Cannot 'start' instance {uuid} while it is in vm_state active"
+    assert {"stop", "reboot", "pause", "delete"} <= set(legal.removesuffix(".").split(", "))
     lite.script(f"server:{uuid}", latency_s={"pause": 20})
     lite.act(uuid, "pause")
     busy = lite.act(uuid, "os-stop")

@@ -18,6 +18,7 @@ from siderite.compute.domain.job import job_of
 from siderite.compute.domain.job import job_text
 from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import ACTIONS
 from siderite.compute.domain.server_machine import BY_EVENT
 from siderite.compute.domain.server_machine import SERVER
 from siderite.compute.domain.server_machine import Event
@@ -42,6 +43,8 @@ from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.transition import apply
 from siderite.core.who import Who
+
+_ASKED = frozenset(action.event for action in ACTIONS)
 
 
 class Unsupported(SideriteError):
@@ -133,19 +136,24 @@ def _is_still_asked(job: Job, kind: Kind, wish: Ask) -> bool:
 def check_lock(server: Server, who: Who) -> None:
     """A locked server is for administrators only."""
     if server.locked and not who.is_admin:
-        raise Conflict(f"Instance {server.uuid} is locked")
+        raise Conflict(f"Instance {server.uuid} is locked. Unlock it first, if you may.")
 
 
 def busy(server: Server, word: str) -> Busy:
     """The refusal while something else is done to a server, in the words that clients know."""
-    state = f"task_state {server.task_state}"
-    return Busy(f"Cannot '{word}' instance {server.uuid} while it is in {state}")
+    return Busy(
+        f"Cannot '{word}' instance {server.uuid} while it is in task_state {server.task_state}."
+        " Try again when that is done."
+    )
 
 
 def not_in_state(server: Server, word: str) -> Conflict:
     """The refusal of what a server's state does not allow, in the words that clients know."""
-    state = f"vm_state {server.vm_state}"
-    return Conflict(f"Cannot '{word}' instance {server.uuid} while it is in {state}")
+    legal = sorted(event for event in SERVER.events(server.state) if event in _ASKED)
+    return Conflict(
+        f"Cannot '{word}' instance {server.uuid} while it is in vm_state {server.vm_state}."
+        f" Legal here: {', '.join([*legal, 'delete'])}."
+    )
 
 
 def check_state(server: Server, event: str, word: str) -> None:
@@ -160,7 +168,9 @@ def check_state(server: Server, event: str, word: str) -> None:
 def check_host(server: Server) -> None:
     """Refuse what takes a host if there is none."""
     if server.host is None:
-        raise Conflict(f"Instance {server.uuid} is not ready")
+        raise Conflict(
+            f"Instance {server.uuid} is not ready. It has no host; see its state and fault."
+        )
 
 
 def check_place(ctx: Context, server: Server, kind: Kind) -> None:

@@ -12,6 +12,7 @@ from siderite.compute.domain.aggregate import Place
 from siderite.compute.domain.aggregate import check_zones
 from siderite.compute.domain.aggregate import places_of
 from siderite.compute.record_store import AGGREGATES
+from siderite.compute.usecases import find
 from siderite.compute.usecases.context import Context
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
@@ -128,7 +129,7 @@ async def set_metadata(
 async def add_host(ctx: Context, number: str, host: str, *, cause: Cause) -> Numbered:
     """A host comes into it."""
     if host not in {found.name for _, _, found in await rows.hosts(ctx.door.store)}:
-        raise NotFound(f"Compute host {host[:255]} could not be found.")
+        raise find.missing_host(host)
 
     def changes(before: Aggregate) -> dict[str, Any]:
         if host in before.hosts:

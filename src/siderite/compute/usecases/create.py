@@ -29,6 +29,7 @@ from siderite.compute.store import SERVERS
 from siderite.compute.usecases import addresses
 from siderite.compute.usecases import aggregates
 from siderite.compute.usecases import delete
+from siderite.compute.usecases import find
 from siderite.compute.usecases import flavors
 from siderite.compute.usecases import hosts
 from siderite.compute.usecases import keypairs
@@ -161,19 +162,22 @@ async def check_zone(ctx: Context, zone: str | None) -> None:
         return
     places = await aggregates.places(ctx)
     if all(place.zone != zone for place in places.values()):
-        raise Invalid("The requested availability zone is not available")
+        raise Invalid(
+            "The requested availability zone is not available. `availability zone list` shows those"
+            " there are."
+        )
 
 
 async def _check_host(ctx: Context, request: Request) -> None:
     """A host or node that is asked for, to be checked like any other, must be there."""
     if request.wanted_host is not None and await hosts.named(ctx, request.wanted_host) is None:
-        raise Invalid(f"Compute host {request.wanted_host[:80]} could not be found.")
+        raise find.missing_host(request.wanted_host, Invalid)
     node = request.wanted_node
     if node is None:
         return
     found = await rows.hypervisors(ctx.door.store, "v.node = ?", (node,))
     if all(request.wanted_host not in (None, one.host) for one in found):
-        raise Invalid(f"Compute host {node[:80]} could not be found.")
+        raise find.missing_host(node, Invalid)
 
 
 async def _with_key(ctx: Context, wish: Create, who: Who) -> Create:

@@ -4,6 +4,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases.context import Context
 from siderite.core.errors import NotFound
+from siderite.core.errors import SideriteError
 from siderite.core.ids import is_uuid
 from siderite.core.who import Who
 
@@ -17,7 +18,14 @@ def may_see(who: Who, project: str) -> bool:
 
 def missing(uuid: str) -> NotFound:
     """What is said of a server that is not there, or not for the caller."""
-    return NotFound(f"Instance {uuid[:80]} could not be found.")
+    return NotFound(
+        f"Instance {uuid[:80]} could not be found. `server list` shows those of your project."
+    )
+
+
+def missing_host(name: str, kind: type[SideriteError] = NotFound) -> SideriteError:
+    """What is said of a host that is not there: 404 if it is what is asked about."""
+    return kind(f"Compute host {name[:80]} could not be found. `compute service list` shows all.")
 
 
 async def body_of(ctx: Context, uuid: str, who: Who) -> str:

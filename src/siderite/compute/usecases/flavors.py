@@ -29,7 +29,9 @@ _MINE = (
 
 
 def _missing(ident: str) -> NotFound:
-    return NotFound(f"Flavor {ident[:255]} could not be found.")
+    return NotFound(
+        f"Flavor {ident[:255]} could not be found. `flavor list` shows those for your project."
+    )
 
 
 async def flavor(ctx: Context, ident: str, who: Who) -> Flavor:

@@ -8,11 +8,11 @@ from siderite.compute.domain import record_facts
 from siderite.compute.domain.host import Host
 from siderite.compute.store import HOSTS
 from siderite.compute.usecases import aggregates
+from siderite.compute.usecases import find
 from siderite.compute.usecases.context import Context
 from siderite.core import work
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
-from siderite.core.errors import NotFound
 from siderite.core.ids import new_uuid
 from siderite.core.store import Duplicate
 from siderite.core.store import Lost
@@ -95,7 +95,7 @@ async def known(ctx: Context, name: str) -> Host:
     """The same, which must be there."""
     host = await named(ctx, name)
     if host is None:
-        raise NotFound(f"Compute host {name[:80]} could not be found.")
+        raise find.missing_host(name)
     return host
 
 

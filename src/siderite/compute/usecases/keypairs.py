@@ -22,7 +22,7 @@ async def public_key(ctx: Context, user: str, name: str) -> str:
     """The key that a request's body names: one that is not there is a wrong body."""
     found = await rows.keypair(ctx.door.store, user, name)
     if found is None:
-        raise Invalid("Invalid key_name provided.")
+        raise Invalid("Invalid key_name provided. `keypair list` shows those that you have.")
     return found[1].public_key
 
 
@@ -30,7 +30,9 @@ async def find(ctx: Context, user: str, name: str) -> tuple[int, Keypair]:
     """A user's key, and its number."""
     found = await rows.keypair(ctx.door.store, user, name)
     if found is None:
-        raise NotFound(f"Keypair {name[:255]} not found for user {user}")
+        raise NotFound(
+            f"Keypair {name[:255]} not found for user {user}. `keypair list` shows those there are."
+        )
     return found
 
 

@@ -13,6 +13,7 @@ from siderite.compute.usecases.quotas import limits_of
 from siderite.core.errors import Forbidden
 from siderite.core.store import Op
 
+_MORE = ". Delete or shrink some, or ask an administrator for more."
 MAX_FILES = 5
 MAX_FILE_BYTES = 10240
 
@@ -68,7 +69,7 @@ async def _fitting(
         if fits < least:
             raise Forbidden(
                 f"Quota exceeded for {name}: Requested {least * each}, but already used {has} of"
-                f" {limit} {name}"
+                f" {limit} {name}{_MORE}"
             )
         room = min(room, fits)
     return room
@@ -93,7 +94,9 @@ async def still(ctx: Context, server: Server) -> Op:
     most = (_limit(limits.instances), _limit(limits.cores), _limit(limits.ram_mib))
     for name, has, limit in zip(("instances", "cores", "ram"), used, most, strict=True):
         if has > limit:
-            raise Forbidden(f"Quota exceeded for {name}: already used {has} of {limit} {name}")
+            raise Forbidden(
+                f"Quota exceeded for {name}: already used {has} of {limit} {name}{_MORE}"
+            )
     return rows.use(server.project_id, instances=0, cores=0, ram_mib=0, limits=most)
 
 
@@ -110,7 +113,7 @@ async def grow(ctx: Context, server: Server, new: Flavor) -> Op:
         if more > 0 and has + more > limit:
             raise Forbidden(
                 f"Quota exceeded for {name}: Requested {more}, but already used {has} of {limit}"
-                f" {name}"
+                f" {name}{_MORE}"
             )
     most = (
         rows.UNLIMITED,

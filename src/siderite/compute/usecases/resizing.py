@@ -62,7 +62,7 @@ async def check_host(
 ) -> None:
     """A host that is asked for must be there."""
     if name is not None and await hosts.named(ctx, name) is None:
-        raise missing(f"Compute host {name[:80]} could not be found.")
+        raise find.missing_host(name, missing)
 
 
 async def check_is_down(ctx: Context, server: Server) -> None:

@@ -348,5 +348,8 @@ async def open_console(service: "Service", request: Request, protocol: str, kind
     acting.check_host(server)
     url = await service.consoles.open(server, protocol, kind, request.base)
     if url is None:
-        raise Invalid(f"Unavailable console type {kind}.")
+        raise Invalid(
+            f"Unavailable console type {kind}. The server's host offers none; its console log may"
+            " tell what is wanted."
+        )
     return url

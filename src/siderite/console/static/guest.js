@@ -51,6 +51,6 @@ async function screen(id) {
     shown.location.replace(found.url);
   } catch (problem) {
     if (shown) shown.close();
-    toast(`screen: ${problem.message}${problem.status === 400 ? " Its host shows none; see its console log." : ""}`, true);
+    toast(`screen: ${problem.message}`, true);
   }
 }

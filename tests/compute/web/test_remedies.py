@@ -1,0 +1,56 @@
+"""What is refused says what to do next, after the sentence that clients know."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.compute.cloud import Cloud
+
+NOBODY = "11111111-2222-4333-8444-555555555555"
+CONSOLE = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+
+
+def asked(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
+    uuid = cloud.boot()
+    new = {"name": "n", "flavorRef": cloud.flavor, "imageRef": cloud.image, "networks": "none"}
+    yield "GET", f"/servers/{NOBODY}", None, f"Instance {NOBODY} could not be found."
+    yield "GET", "/flavors/nope", None, "Flavor nope could not be found."
+    yield "GET", "/os-keypairs/nope", None, "Keypair nope not found for user"
+    yield "GET", "/hosts/nope", None, "Compute host nope could not be found."
+    yield "POST", f"/servers/{uuid}/remote-consoles", CONSOLE, "Unavailable console type novnc."
+    for field, value, known in (
+        ("key_name", "nope", "Invalid key_name provided."),
+        ("availability_zone", "nope", "The requested availability zone is not available"),
+        ("host", "nope", "Compute host nope could not be found."),
+    ):
+        yield "POST", "/servers", {"server": {**new, field: value}}, known
+    quota = f"/os-quota-sets/{cloud.show(uuid)['tenant_id']}"
+    few = {"quota_set": {"instances": 0, "force": True}}
+    assert cloud.ask("PUT", quota, few).status == 200
+    known = "Quota exceeded for instances: Requested 1, but already used"
+    yield "POST", "/servers", {"server": new}, known
+    assert cloud.ask("DELETE", quota).status == 202
+
+
+def test_a_refusal_says_what_to_do_after_the_words_that_clients_know(lite: Cloud) -> None:
+    for method, path, body, known in asked(lite):
+        answer = lite.ask(method, path, *(() if body is None else (body,)), version="2.901")
+        assert 400 <= answer.status < 500, (path, answer)
+        [fault] = answer.json.values()
+        assert fault["message"].startswith(known), fault
+        assert ". " in fault["message"], f"no remedy: {fault}"
+
+
+@pytest.mark.parametrize("task", ["pausing", None])
+def test_a_server_that_cannot_do_it_now_says_what_it_can(lite: Cloud, task: str | None) -> None:
+    uuid = lite.boot()
+    if task:
+        lite.script(f"server:{uuid}", latency_s={"pause": 20})
+        lite.act(uuid, "pause")
+        said = lite.act(uuid, "os-stop").json["conflictingRequest"]["message"]
+        assert said.endswith(" while it is in task_state pausing. Try again when that is done.")
+    else:
+        said = lite.act(uuid, "unpause").json["conflictingRequest"]["message"]
+        assert ". Legal here: " in said
+        assert said.endswith(", suspend, delete.")
