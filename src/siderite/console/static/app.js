@@ -14,6 +14,9 @@ const PAGES = [
 const MACHINES = { node: oneNode, server: oneServer };
 const page = document.getElementById("page");
 const LIVE_PAGES = new Set(["attention", "node", "server", "pending"]);
+// What no event tells of is asked for again from time to time, while somebody looks.
+const ASKED_AGAIN = new Set(["health", "capacity", "images"]);
+const ASK_AGAIN_MS = 10000;
 let shownAt = "";
 let turn = 0;
 let stream = null;
@@ -47,6 +50,8 @@ async function show(quietly) {
       made = await (name === "fleet" ? fleet(words[0], query) : found[2](query));
     }
   } catch (why) {
+    // What was there stays while the service is away: it is asked for again when that is back.
+    if (quietly && why.status === 0) return;
     if (MACHINES[name] && why.status === 404) made = gone(name, words[0], why, quietly);
     else made = [h("h1", {}, "That did not work"), h("div", { class: "trouble", role: "alert" }, why.message), h("button", { id: "again", onclick: () => show() }, "Try again")];
   }
@@ -152,7 +157,7 @@ async function listen() {
     // The word is read out when it changes; the number, which always does, is for the eye.
     const word = state === "on" ? "live" : "reconnecting";
     // What was asked for while the service was away is asked for again.
-    if (state === "on" && label.className === "off" && (document.getElementById("again") || LIVE_PAGES.has(where().name))) soon(0);
+    if (state === "on" && label.className === "off" && (document.getElementById("again") || LIVE_PAGES.has(where().name) || ASKED_AGAIN.has(where().name))) soon(0);
     if (label.className !== state) label.replaceChildren(word, h("span", { "aria-hidden": "true" }));
     label.className = state;
     label.lastChild.textContent = ` · ${last}`;
@@ -253,4 +258,5 @@ document.getElementById("theme").addEventListener("click", () => {
 document.getElementById("leave").addEventListener("click", () => { logout(); sessionStorage.removeItem(BACK); location.hash = "#/login"; });
 window.addEventListener("hashchange", () => show());
 setInterval(older, 5000);
+setInterval(() => { if (session && !document.hidden && ASKED_AGAIN.has(where().name)) soon(0); }, ASK_AGAIN_MS);
 show();

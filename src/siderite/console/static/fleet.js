@@ -81,7 +81,7 @@ export async function fleet(kind = "node", query = "") {
     news.hidden = !fresh.size;
   };
   const news = h("button", { type: "button", hidden: true, onclick: () => window.dispatchEvent(new Event("hashchange")) });
-  live = { way, kind, parts, sought: new Set(), timer: null,
+  const mine = { way, kind, parts, sought: new Set(), timer: null, isFetching: false,
     // One that was deleted is no row, and not chosen any more.
     gone(id) {
       fresh.delete(id);
@@ -97,17 +97,20 @@ export async function fleet(kind = "node", query = "") {
       fresh.add(id);
       recount();
     } };
+  live = mine;
   const all = h("input", { type: "checkbox", "aria-label": `Choose all ${way.noun} that are shown` });
   all.addEventListener("change", () => parts.forEach(({ items, rows }) => {
     items.forEach((one) => (all.checked ? chosen.add(way.id(one)) : chosen.delete(way.id(one))));
     (rows() || []).forEach((one) => { one.querySelector("input").checked = all.checked; });
     counted();
   }));
-  const fetchPage = sought ? () => searched(way, kind, sought, asked) : paged(way, asked);
+  const fetchPage = sought ? () => searched(way, kind, sought, asked) : () => paged(way, kind, asked, parts.flatMap(({ items }) => items.map(way.id)));
   async function next() {
     more.disabled = true;
+    mine.isFetching = true;
     let page;
     try { page = await fetchPage(); } catch (problem) {
+      mine.isFetching = false;
       if (!parts.length) throw problem;
       toast(problem.message, true);
       more.textContent = "Try again";
@@ -115,6 +118,7 @@ export async function fleet(kind = "node", query = "") {
       more.disabled = false;
       return;
     }
+    mine.isFetching = false;
     more.textContent = "More";
     const { items, end } = page;
     const before = parts.length;
@@ -124,6 +128,7 @@ export async function fleet(kind = "node", query = "") {
     total += items.length;
     ended = end;
     items.forEach((one) => fresh.delete(way.id(one)));
+    soon(mine);
     recount();
     more.hidden = end;
     more.disabled = false;
@@ -152,6 +157,7 @@ const shownParts = new WeakMap();
 const near = new IntersectionObserver((seen) => seen.forEach(({ target, isIntersecting }) => {
   const mine = shownParts.get(target);
   if (mine && isIntersecting !== mine.isThere) (isIntersecting ? mine.show : mine.hide)();
+  if (live) soon(live);
 }), { rootMargin: "1500px" });
 
 function part(items, make, id) {
@@ -184,25 +190,36 @@ function part(items, make, id) {
   return made;
 }
 
-// Live: rows that are on the page and that the log tells of are asked for again, few at a time.
+// Live: rows that the log tells of are asked for again, few at a time; those out of sight when they come near.
 const AT_ONCE = 25;
 let live = null;
 
 export function heardOf({ resource, event_type: what }) {
   const mine = live;
   if (!mine || (resource.type === "instance" ? "server" : resource.type) !== mine.kind) return;
+  if (/\.delete\.end$/.test(what)) { mine.gone(resource.id); return; }
   if (/\.create\.start$/.test(what)) mine.made(resource.id);
   mine.sought.add(resource.id);
-  mine.timer = mine.timer || setTimeout(() => renew(mine), 400);
+  soon(mine);
+}
+
+const inSight = (mine) => new Set(mine.parts.filter((each) => each.isThere).flatMap((each) => each.items.map(mine.way.id)));
+
+function soon(mine) {
+  if (mine === live && mine.sought.size) mine.timer = mine.timer || setTimeout(() => renew(mine), 400);
 }
 
 async function renew(mine) {
-  const there = new Set(mine.parts.filter((each) => each.isThere).flatMap((each) => each.items.map(mine.way.id)));
+  const there = inSight(mine);
+  const known = new Set(mine.parts.flatMap((each) => each.items.map(mine.way.id)));
+  // What is being fetched may be older than what was heard of it.
+  if (!mine.isFetching) [...mine.sought].filter((id) => !known.has(id)).forEach((id) => mine.sought.delete(id));
   const ids = [...mine.sought].filter((id) => there.has(id)).slice(0, AT_ONCE);
-  mine.sought = new Set([...mine.sought].filter((id) => there.has(id) && !ids.includes(id)));
+  ids.forEach((id) => mine.sought.delete(id));
   const found = await Promise.all(ids.map((id) => whole(mine.kind, id)));
   found.forEach((one, at) => (one === GONE ? mine.gone(ids[at]) : one && mine.parts.forEach((each) => each.renew(one))));
-  mine.timer = mine.sought.size && mine === live ? setTimeout(() => renew(mine), 400) : null;
+  mine.timer = null;
+  if ([...mine.sought].some((id) => there.has(id))) soon(mine);
 }
 
 const GONE = {};
@@ -230,16 +247,30 @@ function row(way, one, chosen, counted) {
   return h("tr", {}, h("td", { class: "tick" }, box), way.cells(one).map((cell, at) => h("td", { "data-label": way.columns[at] }, cell)));
 }
 
-function paged(way, asked) {
-  let marker = null;
-  return async () => {
-    const limit = marker ? PAGE : FIRST;
-    const found = await get(way.address(asked, marker, limit));
-    const items = way.items(found);
-    marker = items.length ? way.id(items[items.length - 1]) : marker;
-    // A page may be shorter than was asked for: the service has a limit of its own.
-    return { items, end: !found.next && !found.servers_links };
-  };
+// The page after the rows that are there. The last of them may be deleted by now, unheard as yet: then after the last that is not.
+async function paged(way, kind, asked, known) {
+  const after = (marker) => get(way.address(asked, marker, marker ? PAGE : FIRST));
+  let found;
+  try { found = await after(known[known.length - 1]); } catch (problem) {
+    if (!known.length || ![400, 404].includes(problem.status)) throw problem;
+    const last = await lastOf(kind, known);
+    if (!last) throw problem;
+    found = await after(last);
+  }
+  const shown = new Set(known);
+  // A page may be shorter than was asked for: the service has a limit of its own.
+  return { items: way.items(found).filter((one) => !shown.has(way.id(one))), end: !found.next && !found.servers_links };
+}
+
+async function lastOf(kind, known) {
+  for (let end = known.length; end > 0; end -= AT_ONCE) {
+    const some = known.slice(Math.max(0, end - AT_ONCE), end);
+    const found = await Promise.all(some.map((id) => whole(kind, id)));
+    found.forEach((one, at) => { if (one === GONE) live.gone(some[at]); });
+    const last = some.filter((_, at) => found[at] && found[at] !== GONE).pop();
+    if (last) return last;
+  }
+  return null;
 }
 
 async function searched(way, kind, sought, asked) {

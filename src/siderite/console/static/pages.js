@@ -322,10 +322,13 @@ function whyNot(one) {
   return [one.down_reason, closed].filter(Boolean).map((text) => h("div", {}, text));
 }
 
+// What could not be asked for is not none: why it is not known stands in its place.
+const listed = (promise, name) => promise.then((found) => [found[name]], (problem) => [[], problem.message]);
+
 export async function health() {
-  const [well, text, conductors, log, services] = await Promise.all([
+  const [well, text, [conductors, noConductors], log, [services, noServices]] = await Promise.all([
     quietly(get("/healthz"), { status: "does not answer" }), quietly(get("/metrics"), ""),
-    quietly(get("/baremetal/v1/conductors?detail=true"), { conductors: [] }), quietly(get("/events/v1/log"), null), quietly(get("/compute/v2.1/os-services"), { services: [] })]);
+    listed(get("/baremetal/v1/conductors?detail=true"), "conductors"), quietly(get("/events/v1/log"), null), listed(get("/compute/v2.1/os-services"), "services")]);
   const value = (name) => { const found = new RegExp(`^${name} ([0-9.e+-]+)$`, "m").exec(text); return found ? Number(found[1]) : "–"; };
   const behind = log ? Math.max(0, ...log.readers.map((one) => one.behind)) : "–";
   const note = (count, words, kind) => h("div", { class: `card ${kind || ""}` }, h("b", {}, number(count)), words);
@@ -334,10 +337,10 @@ export async function health() {
     h("div", { class: "grid" }, note(well.status, "database", well.status === "ok" ? "" : "bad"), note(value('siderite_work\\{leased="no"\\}'), "jobs waiting"),
       note(value("siderite_jobs_running"), "jobs under way"), note(behind, "events, the slowest reader behind", behind > 10000 ? "warn" : ""),
       note(log ? log.newest ?? 0 : "–", "newest event"), note(value("siderite_streams"), "open streams")),
-    h("h2", {}, "Workers"), table(["Host", "Group", "Seen", "State"], conductors.conductors.map((one) => h("tr", {}, h("td", {}, one.hostname), h("td", {}, one.conductor_group || "–"),
-      h("td", { class: "fit" }, ago(one.updated_at)), h("td", {}, tag(one.alive ? "active" : "down")))), "No worker has ever been here."),
-    h("h2", {}, "Compute services"), table(["Binary", "Host", "Zone", "Seen", "State", "Why"], services.services.map((one) => h("tr", {}, h("td", {}, one.binary), h("td", {}, one.host), h("td", {}, one.zone),
-      h("td", { class: "fit" }, ago(one.updated_at && `${one.updated_at}Z`.replace("ZZ", "Z"))), h("td", {}, tag(one.state === "up" ? (one.status === "enabled" ? "active" : "disabled") : "down")), h("td", {}, whyNot(one)))), "No compute hosts."),
+    h("h2", {}, "Workers"), table(["Host", "Group", "Seen", "State"], conductors.map((one) => h("tr", {}, h("td", {}, one.hostname), h("td", {}, one.conductor_group || "–"),
+      h("td", { class: "fit" }, ago(one.updated_at)), h("td", {}, tag(one.alive ? "active" : "down")))), noConductors || "No worker has ever been here."),
+    h("h2", {}, "Compute services"), table(["Binary", "Host", "Zone", "Seen", "State", "Why"], services.map((one) => h("tr", {}, h("td", {}, one.binary), h("td", {}, one.host), h("td", {}, one.zone),
+      h("td", { class: "fit" }, ago(one.updated_at && `${one.updated_at}Z`.replace("ZZ", "Z"))), h("td", {}, tag(one.state === "up" ? (one.status === "enabled" ? "active" : "disabled") : "down")), h("td", {}, whyNot(one)))), noServices || "There are no hosts yet. Add one: siderite host add NAME URI."),
     log ? [h("h2", {}, "Readers of the log"), table(["Reader", "At", "Behind", "Lost", "Problem"], log.readers.map((one) => h("tr", {}, h("td", {}, one.name), h("td", { class: "num" }, number(one.at)),
       h("td", { class: "num" }, number(one.behind)), h("td", { class: "num" }, number(one.lost)), h("td", {}, one.problem || "–"))), "Nobody reads it.")] : null,
     h("p", { class: "soft" }, "On the machine itself, ", h("code", {}, "siderite doctor"), " looks at ports, clock, database, hosts and BMCs, and says what to do."),

@@ -1,0 +1,125 @@
+"""Lists that are longer than what is in sight, and pages that nothing tells of."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Route
+
+from tests.console.conftest import Eyes
+from tests.console.test_pages import make_image
+from tests.console.test_stories import iron
+from tests.console.test_stories import make_node
+from tests.support.server import Server
+from tests.support.server import running_server
+
+SHORT = 10
+MANY = 130
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service that answers with a few things at a time."""
+    folder = tmp_path_factory.mktemp("lists")
+    with running_server(folder, options={"max_limit": str(SHORT)}) as made:
+        yield made
+
+
+def to_the_end(eyes: Eyes) -> None:
+    """Go down until all rows are there."""
+    while "so far" in eyes.page.inner_text("p.count"):
+        eyes.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        eyes.page.wait_for_timeout(50)
+
+
+def test_rows_out_of_sight_are_as_new_as_the_others_when_one_comes_back(eyes: Eyes) -> None:
+    rows = {n: make_node(eyes.server, f"far-{n:03}", resource_class="far") for n in range(MANY)}
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node?resource_class=far")
+    eyes.page.wait_for_selector("a:text-is('far-000')")
+    to_the_end(eyes)
+    eyes.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    eyes.page.wait_for_selector("a:text-is('far-000')", state="detached")
+    iron(eyes.server, "PUT", f"/nodes/{rows[0]}/maintenance", {"reason": "out of sight"})
+    iron(eyes.server, "DELETE", f"/nodes/{rows[1]}")
+    eyes.page.wait_for_selector(f"p.count:has-text('{MANY - 1} nodes')")
+    eyes.page.evaluate("scrollTo(0, 0)")
+    eyes.page.wait_for_selector("tr:has(a:text-is('far-000')):has-text('out of sight')")
+    assert not eyes.page.is_visible("a:text-is('far-001')")
+
+
+def test_a_list_goes_on_though_its_last_row_was_deleted_unheard(eyes: Eyes) -> None:
+    rows = [make_node(eyes.server, f"cut-{n}", resource_class="cut") for n in range(SHORT + 3)]
+    eyes.log_in()
+    eyes.sees("Attention")
+    # Nothing is told of: as on a network that is slow just then.
+    eyes.page.route("**/events/v1/events?after=*", lambda _: None)
+    # What follows the first page is asked for only when the last of it is gone.
+    later = f"**/baremetal/v1/nodes?*marker={rows[SHORT - 1]}*"
+    gone: list[str] = []
+
+    def delete_first(route: Route) -> None:
+        if not gone:
+            gone.append(rows[SHORT - 1])
+            for uuid in rows[SHORT - 2 : SHORT]:
+                iron(eyes.server, "DELETE", f"/nodes/{uuid}")
+        route.continue_()
+
+    eyes.page.route(later, delete_first)
+    eyes.page.reload()
+    eyes.at("fleet/node?resource_class=cut")
+    eyes.page.wait_for_selector(f"a:text-is('cut-{SHORT + 2}')")
+    assert gone
+    eyes.page.wait_for_selector(f"p.count:has-text('{SHORT + 1} nodes')")
+    assert not eyes.page.is_visible(f"a:text-is('cut-{SHORT - 1}')")
+    assert not eyes.page.is_visible("#toast .bad")
+
+
+def test_what_no_event_tells_of_is_asked_for_again_by_itself(eyes: Eyes) -> None:
+    eyes.page.clock.install()
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("images")
+    eyes.page.wait_for_selector("h1:text-is('Images')")
+    make_image(eyes.server, "came-later")
+    eyes.page.clock.fast_forward(11_000)
+    eyes.page.wait_for_selector("td:has-text('came-later')")
+
+
+def test_what_was_there_stays_while_the_service_is_away(eyes: Eyes) -> None:
+    make_image(eyes.server, "stays-in-sight")
+    eyes.page.clock.install()
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("images")
+    eyes.page.wait_for_selector("td:has-text('stays-in-sight')")
+    eyes.server.kill()
+    eyes.page.wait_for_selector("#live.off")
+    with eyes.page.expect_event("requestfailed", lambda asked: "/image/" in asked.url):
+        eyes.page.clock.fast_forward(11_000)
+    eyes.page.wait_for_timeout(200)
+    assert eyes.page.is_visible("td:has-text('stays-in-sight')")
+    eyes.server.start()
+    eyes.page.wait_for_selector("#live.on")
+
+
+def test_who_may_not_see_the_workers_is_not_told_that_there_are_none(eyes: Eyes) -> None:
+    server = eyes.server
+    user = {"name": "plain", "password": "and simple"}
+    headers = server.headers()
+    made = server.api.post("/identity/v3/users", json={"user": user}, headers=headers).json()
+    [project] = server.api.get("/identity/v3/projects?name=admin", headers=headers).json()[
+        "projects"
+    ]
+    [role] = server.api.get("/identity/v3/roles?name=member", headers=headers).json()["roles"]
+    grant = f"projects/{project['id']}/users/{made['user']['id']}/roles/{role['id']}"
+    assert server.api.put(f"/identity/v3/{grant}", headers=headers).status_code == 204
+    eyes.log_in("plain", "and simple")
+    eyes.sees("Attention")
+    eyes.at("health")
+    eyes.page.wait_for_selector("h1:text-is('Health')")
+    told = eyes.page.inner_text("main")
+    assert "ever been here" not in told
+    assert "no hosts yet" not in told
+    assert "ask an administrator" in told
+    assert "it needs the role admin" in told
