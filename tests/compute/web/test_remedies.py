@@ -17,6 +17,7 @@ def asked(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
     yield "GET", f"/servers/{NOBODY}", None, f"Instance {NOBODY} could not be found."
     yield "GET", "/flavors/nope", None, "Flavor nope could not be found."
     yield "GET", "/os-keypairs/nope", None, "Keypair nope not found for user"
+    yield "GET", "/servers?status=nope", None, "Invalid status value: nope. It is one of ACTIVE, "
     yield "GET", "/hosts/nope", None, "Compute host nope could not be found."
     yield "POST", f"/servers/{uuid}/remote-consoles", CONSOLE, "Unavailable console type novnc."
     for field, value, known in (

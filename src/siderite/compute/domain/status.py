@@ -36,6 +36,9 @@ STATUS: dict[str, tuple[str, dict[str, str]]] = {
     V.SHELVED: ("SHELVED", {}),
     V.SHELVED_OFFLOADED: ("SHELVED_OFFLOADED", {}),
 }
+STATUSES = sorted(
+    {word for plain, special in STATUS.values() for word in (plain, *special.values())}
+)
 WITH_PROGRESS = frozenset({
     "ACTIVE", "BUILD", "PENDING", "REBUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING",
 })  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dataclasses import field
 
 from siderite.compute.domain.server_machine import V
+from siderite.compute.domain.status import STATUSES
 from siderite.compute.domain.status import states_of
 from siderite.compute.usecases import listing
 from siderite.compute.usecases.context import Context
@@ -243,7 +244,8 @@ def _status(ask: Ask, words: Sequence[str], version: int) -> None:
         known = states_of(word.upper())
         if known is None or (word.upper() == "PENDING" and version < PENDING):
             if version >= _STATUS_STRICT:
-                raise Invalid(f"Invalid status value: {word[:40]}.")
+                shown = ", ".join(one for one in STATUSES if one != "PENDING" or version >= PENDING)
+                raise Invalid(f"Invalid status value: {word[:40]}. It is one of {shown}.")
             continue
         vms, tasks = known
         if version < PENDING and V.ERROR in vms and not tasks:
