@@ -113,6 +113,13 @@ def test_a_list_ends_where_the_terminal_does(monkeypatch, capsys) -> None:
         [{"name": "n" * 20, "why": "x"}], (columns[0], ident, columns[1]), "table", name="name"
     )
     assert "UUID" not in capsys.readouterr().out
+    show.rows(
+        [{"name": name, "why": "x"} for name in ("n1", "n" * 200)], (columns[0], ident, columns[1]),
+        "table", name="name",
+    )  # fmt: skip
+    head, *found = capsys.readouterr().out.splitlines()
+    assert "UUID" in head, "a name that was cut does not say which"
+    assert [line.partition(" ")[0] for line in found] == ["n1", "n" * 29 + "…"]
     monkeypatch.delenv("NO_COLOR")
     show.rows([{"name": "n1", "why": "deploy failed"}], columns, "table", name="name")
     assert "\x1b[31mdeploy failed" in capsys.readouterr().out

@@ -199,6 +199,8 @@ def test_a_nodes_page_has_the_newest_of_a_long_life(eyes: Eyes) -> None:
     row = "section:has(h2:text-is('Timeline')) tbody tr"
     eyes.page.wait_for_selector(f"{row}:first-child:has-text('the last of all')")
     assert eyes.page.locator(row).count() == SHORT
+    moves = eyes.page.locator(f"{row} td[data-label='From → to']").all_inner_texts()
+    assert moves == ["–", "false → true", "–", "true → false"]
 
 
 def test_lists_go_on_though_the_services_pages_are_short(eyes: Eyes) -> None:

@@ -82,15 +82,18 @@ def _table(heads: list[str], cells: list[list[str]]) -> None:
 
 _LEAST = 12
 """What is left of a last column, however narrow the terminal is."""
+_LONGEST = 30
+"""What is left of a name where there is no room for it."""
 
 
 def _fit(heads: list[str], cells: list[list[str]]) -> None:
     """Where somebody looks, a list is no wider than the terminal, if it can be."""
     if not sys.stdout.isatty() or heads[-1] == "VALUE":
         return
-    room = _room(heads, cells)
     ident = next((at for at, head in enumerate(heads) if head in ("UUID", "ID")), None)
-    if room < _LEAST and ident and all(row[0] != "-" for row in cells):
+    has_long = _room(heads, cells) < _LEAST and _shorten(cells)
+    room = _room(heads, cells)
+    if room < _LEAST and ident and not has_long and all(row[0] != "-" for row in cells):
         for row in (heads, *cells):  # names will do where there is no room for both
             del row[ident]
         room = _room(heads, cells)
@@ -98,6 +101,14 @@ def _fit(heads: list[str], cells: list[list[str]]) -> None:
     for row in cells:
         if len(row[-1]) > room:
             row[-1] = row[-1][: room - 1] + "…"
+
+
+def _shorten(cells: list[list[str]]) -> bool:
+    """One long name does not push everything else out of sight; whether there is one."""
+    long = [row for row in cells if len(row[0]) > _LONGEST]
+    for row in long:
+        row[0] = row[0][: _LONGEST - 1] + "…"
+    return bool(long)
 
 
 def _room(heads: list[str], cells: list[list[str]]) -> int:

@@ -44,7 +44,7 @@ def _pages(cloud: Cloud, first: str) -> Iterator[dict[str, Any]]:
 
 def _text(moment: dict[str, Any]) -> str:
     change = ""
-    if moment["from"] is not None or moment["to"] is not None:
+    if moment["from"] != moment["to"]:  # a start and its end tell of one change
         change = f"  {_word(moment['from'])} → {_word(moment['to'])}"
     who = moment["user"] or "-"
     reason = f"  ({moment['reason']})" if moment["reason"] else ""

@@ -164,7 +164,9 @@ def test_the_command_prints_it_line_by_line(tmp_path, capsys):
         printed = capsys.readouterr().out.splitlines()
         assert len(printed) == 4
         assert "create.end" in printed[1]
+        assert "false → true" in printed[2]
         assert "maintenance_set.end" in printed[3]
+        assert "→" not in printed[3], "one change is told once"
         assert "(fan)" in printed[3]
         assert " admin " in printed[3]
         assert main([*words, "-o", "json", "--limit", "1"]) == 0

@@ -87,11 +87,14 @@ export async function oneNode(ident) {
         raw(one), cli([`siderite node show ${one.name || one.uuid}`, `siderite node timeline ${one.name || one.uuid}`,
           ...legal.map((word) => `siderite node provision ${word} ${one.name || one.uuid}${MORE[word] || ""} --wait`)])),
       h("section", {}, h("h2", {}, "Timeline"), table(["When", "What", "From → to", "Who, why"], entries.map((entry) => h("tr", {},
-        h("td", { class: "fit" }, ago(entry.time)), h("td", {}, `${entry.what} ${entry.status}`), h("td", {}, entry.to ? `${entry.from || "–"} → ${entry.to}` : "–"),
+        h("td", { class: "fit" }, ago(entry.time)), h("td", {}, `${entry.what} ${entry.status}`), h("td", {}, moved(entry)),
         h("td", {}, [entry.user, entry.cause, entry.reason].filter(Boolean).join(", ")))), "Nothing has happened yet."))),
     diagram("node", one.provision_state),
   ];
 }
+
+// What stays as it was did not move: a start and its end tell of one change.
+const moved = ({ from, to }) => (to === null || from === to ? "–" : `${from ?? "–"} → ${to}`);
 
 function title(name, ...rest) {
   return h("h1", { class: "title" }, h("span", { class: "long" }, name), rest.map((one) => [" ", one]));
