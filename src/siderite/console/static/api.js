@@ -86,7 +86,7 @@ export const get = (path) => ask("GET", path);
 // What may be asked of nodes and servers in each of their states.
 let tables = null;
 export async function machines() {
-  tables = tables || await (await fetch("machines.json")).json();
+  tables = tables || await (await reach("machines.json", {})).json();
   return tables;
 }
 

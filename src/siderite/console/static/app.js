@@ -4,7 +4,7 @@ import { BACK, calls, can, follow, get, login, logout, session } from "./api.js"
 import { fleet, heardOf } from "./fleet.js";
 import { oneNode, oneServer } from "./machine.js";
 import * as pages from "./pages.js";
-import { h, older, toast } from "./ui.js";
+import { h, older } from "./ui.js";
 
 const PAGES = [
   ["attention", "Attention", pages.attention], ["fleet/node", "Nodes", fleet], ["fleet/server", "Servers", fleet], ["pending", "Pending", pages.pending],
@@ -46,7 +46,7 @@ async function show(quietly) {
     if (MACHINES[name]) made = await MACHINES[name](words[0]);
     else {
       const found = PAGES.find(([word]) => word.split("/")[0] === name);
-      if (!found) throw new Error(`There is no page ${name}.`);
+      if (!found) throw new Error(`There is no page ${name}; choose one above.`);
       made = await (name === "fleet" ? fleet(words[0], query) : found[2](query));
     }
   } catch (why) {
@@ -108,6 +108,7 @@ function behind() {
   const distinct = [...new Set(calls.map((call) => `${call.method} ${call.path.replaceAll("%2C", ",")}`))];
   const few = distinct.slice(0, 3).map((text) => h("code", {}, text));
   const rest = distinct.slice(3);
+  footer.hidden = !distinct.length;
   footer.replaceChildren(h("span", {}, "Behind this page:"), ...few,
     rest.length ? h("details", {}, h("summary", {}, `and ${rest.length} more`), rest.map((text) => h("div", {}, h("code", {}, text)))) : "");
 }
@@ -203,6 +204,8 @@ function soon(wait) {
 const query = document.getElementById("query");
 const found = document.getElementById("found");
 let asking = null;
+// The words that what is shown was found by.
+let foundBy = null;
 query.addEventListener("input", () => {
   clearTimeout(asking);
   asking = setTimeout(search, 150);
@@ -222,14 +225,19 @@ async function search() {
   const words = query.value.trim();
   if (!words) { found.hidden = true; return; }
   let results = [];
-  try { results = (await get(`/events/v1/search?q=${encodeURIComponent(words)}&limit=20`)).results; } catch (why) { toast(why.message, true); }
+  let problem = null;
+  try { results = (await get(`/events/v1/search?q=${encodeURIComponent(words)}&limit=20`)).results; } catch (why) { problem = why.message; }
   if (words !== query.value.trim() || !isSearching()) return;
+  // The keyboard may be on what is replaced.
+  const held = [...found.querySelectorAll("a")].indexOf(document.activeElement);
+  foundBy = problem ? null : words;
   found.replaceChildren(...(results.length ? results.map((one) => {
     const about = one.data.provision_state || one.data.state || one.data.address || "";
     return h("li", {}, h("a", { href: place(one), onclick: () => { found.hidden = true; query.value = ""; } },
       h("span", { class: "soft" }, `${one.type} `), one.data.name || one.data.display_name || one.id, h("span", { class: "soft" }, ` ${about}`)));
-  }) : [h("li", { class: "soft" }, "Nothing found.")]));
+  }) : [h("li", { class: "soft" }, problem || "Nothing found.")]));
   found.hidden = false;
+  if (held >= 0) (found.querySelectorAll("a")[held] || query).focus();
 }
 document.getElementById("find").addEventListener("keydown", (event) => {
   const way = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -239,14 +247,19 @@ document.getElementById("find").addEventListener("keydown", (event) => {
   stops[(stops.indexOf(document.activeElement) + way + stops.length) % stops.length].focus();
 });
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); page.focus(); });
-document.getElementById("find").addEventListener("submit", (event) => {
+document.getElementById("find").addEventListener("submit", async (event) => {
   event.preventDefault();
+  // Who is faster than the search means what was typed, not what was found before.
+  clearTimeout(asking);
+  if (foundBy !== query.value.trim()) await search();
+  if (foundBy !== query.value.trim()) return;
   const first = found.querySelector("a");
   if (first) first.click();
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) { event.preventDefault(); query.focus(); }
-  if (event.key === "Escape" && !found.hidden) { query.focus(); found.hidden = true; }
+  // Only what was found goes; the words stay, to be asked for again.
+  if (event.key === "Escape" && !found.hidden) { event.preventDefault(); query.focus(); found.hidden = true; }
 });
 const theme = localStorage.getItem("siderite-theme");
 if (theme) document.documentElement.dataset.theme = theme;
