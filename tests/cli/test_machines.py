@@ -122,6 +122,9 @@ def test_a_refusal_of_the_command_says_what_to_do(server: Server, say: Say) -> N
     assert (code, 'such as \'[{"interface": ' in err) == (1, True), err
     code, _, err = say("node", "provision", "rescue", "puzzled")
     assert (code, "needs --rescue-password" in err) == (1, True), err
+    for verb in ("clean", "service"):
+        code, _, err = say("node", "provision", verb, "hurt")
+        assert (code, f"{verb} needs --steps" in err) == (1, True), err
     code, _, err = say("server", "stop", "nobody")
     assert (code, "`siderite server list` shows your project's" in err) == (3, True), err
 

@@ -101,6 +101,15 @@ def test_a_number_that_cannot_be_meant_is_a_usage_error(words, capsys) -> None:
     assert "from 0 on" in (said := capsys.readouterr().err) or "from 1 on" in said
 
 
+@pytest.mark.parametrize("words", [("completion", "bash"), ("config", "show")])
+def test_what_cannot_be_printed_is_told_in_a_sentence(words) -> None:
+    command = [sys.executable, "-m", "siderite.cli.main", *words]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    told = "siderite: cannot print the answer: No space left on device.\n"
+    assert (done.returncode, done.stderr) == (1, told)
+
+
 def test_a_list_ends_where_the_terminal_does(monkeypatch, capsys) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "60")

@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 not found, 4 conflict, 5 timeout, 130 
 """
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -58,13 +59,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         said = parser().parse_args(argv)
         code: int = import_module(said.run).run(said)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # What could not be printed must not be tried again at the end of the process.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         return 141
     except Exception as why:
+        if isinstance(why, OSError) and why.errno in _FULL and why.filename is None:
+            _print_no_more()
+            print(f"siderite: cannot print the answer: {why.strerror}.", file=sys.stderr)
+            return 1
         # `cloud.Refused` and its kind, which is not imported before somebody needs it.
         refusal: int | None = getattr(why, "exit_code", None)
         if refusal is None:
@@ -72,6 +77,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"siderite: {why}", file=sys.stderr)
         return refusal
     return code
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def _print_no_more() -> None:
+    """What could not be printed must not be tried again at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

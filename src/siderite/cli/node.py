@@ -132,6 +132,8 @@ def _provision(cloud: Cloud, said: argparse.Namespace) -> int:
             body[f"{said.target}_steps"] = json.loads(said.steps)
         except ValueError as why:
             raise Refused(f"--steps is not JSON: {why}. Give a list, such as {_STEPS}.") from why
+    if said.target in ("clean", "service") and not said.steps:
+        raise Refused(f"{said.target} needs --steps: a list, such as {_STEPS}.")
     if said.target == "rescue" and not said.rescue_password:
         raise Refused("rescue needs --rescue-password: a text to log in with, or - to read it.")
     if said.rescue_password:
