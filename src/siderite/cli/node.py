@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from siderite.cli import show
 from siderite.cli.cloud import Clash
 from siderite.cli.cloud import Cloud
+from siderite.cli.cloud import Missing
 from siderite.cli.cloud import Refused
 from siderite.cli.wait import Sight
 from siderite.cli.wait import each
@@ -80,13 +81,23 @@ def address(name: str) -> str:
 
 
 def every(cloud: Cloud, query: Mapping[str, str]) -> list[dict[str, Any]]:
-    """All nodes that match, page after page."""
+    """All nodes that match, page after page; the fields have the UUID, by which it goes on after
+    the last node that is there.
+    """
     nodes: list[dict[str, Any]] = []
-    rest = urlencode({**query, "limit": 1000})
-    while rest:
-        page = cloud.baremetal("GET", f"/nodes?{rest}")
+    whole = {**query, "limit": "1000"}
+    while True:
+        marker = {"marker": nodes[-1]["uuid"]} if nodes else {}
+        try:
+            page = cloud.baremetal("GET", f"/nodes?{urlencode({**whole, **marker})}")
+        except Missing:
+            if not nodes:
+                raise
+            nodes.pop()  # deleted meanwhile
+            continue
         nodes += page["nodes"]
-        rest = page.get("next", "").partition("?")[2]
+        if "next" not in page:
+            break
     for node in nodes:
         node.pop("links", None)
     return nodes
