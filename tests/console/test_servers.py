@@ -112,6 +112,22 @@ def test_a_server_that_is_deleted_is_gone_and_nothing_went_wrong(
     eyes.page.wait_for_selector("h1:text-is('Servers')")
 
 
+def test_an_action_that_failed_says_why_though_the_server_goes_on(
+    eyes: Eyes, boot: Callable[[str], str]
+) -> None:
+    uuid = boot("stubborn")
+    script = f"/simulated-hosts/v1/scripts/server:{uuid}"
+    behaviour = {"fail": {"pause": "its host would not"}}
+    eyes.server.api.put(script, json=behaviour, headers=eyes.server.headers()).raise_for_status()
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"server/{uuid}")
+    eyes.page.wait_for_selector("h1:has-text('stubborn') .tag:text-is('ACTIVE')")
+    eyes.page.once("dialog", lambda one: one.accept())
+    eyes.page.click("button:text-is('pause')")
+    eyes.page.wait_for_selector("tr:has(td:text-is('pause')):has-text('its host would not')")
+
+
 def test_what_takes_a_server_from_its_users_is_asked_about_first(
     eyes: Eyes, boot: Callable[[str], str]
 ) -> None:

@@ -142,6 +142,7 @@ export async function oneServer(ident) {
   const legal = machine.server.verbs[here] || [];
   const refusals = Object.entries(one.refusals || {});
   const known = [...Object.keys(SERVER_VERBS), "delete"];
+  const reasons = await whyFailed(ident, actions.instanceActions);
   return [
     title(one.name || one.id, tag(one.status), task ? tag(task) : null, h("span", { class: "soft" }, "power: ", runs(one), ", in this state for ", ago(one.updated))),
     one.fault ? h("div", { class: "trouble" }, h("strong", {}, "Fault: "), one.fault.message, h("p", {}, faultRemedy(one))) : null,
@@ -154,9 +155,18 @@ export async function oneServer(ident) {
         addresses: Object.values(one.addresses).flat().map((each) => each.addr) }, ["id", "host", "flavor", "image", "addresses", "tenant_id", "created"]),
       consoleOf(one), raw(one), cli([`siderite server show ${one.id}`, ...legal.filter((word) => SERVER_VERBS[word]).map((word) => `siderite server ${SAID[word] || word} ${one.id} --wait`)])),
       h("section", {}, h("h2", {}, "Timeline"), table(["When", "Action", "Request", "Result"], actions.instanceActions.map((action, at) => h("tr", {}, h("td", { class: "fit" }, ago(action.start_time)),
-        h("td", {}, action.action), h("td", { class: "mono", title: action.request_id }, action.request_id.slice(0, 12)), h("td", {}, action.message ? tag("error", action.message) : at === 0 && task ? "under way" : "done"))), "Nothing has happened yet."))),
+        h("td", {}, action.action), h("td", { class: "mono", title: action.request_id }, action.request_id.slice(0, 12)), h("td", {}, action.message ? [tag("error"), h("div", { class: "soft long" }, reasons.get(action.request_id))] : at === 0 && task ? "under way" : "done"))), "Nothing has happened yet."))),
     diagram("server", here),
   ];
+}
+
+// The list of actions says that one failed; each by itself says why. What failed long ago is of little interest.
+const EXPLAINED = 5;
+async function whyFailed(ident, actions) {
+  const why = ({ instanceAction }) => instanceAction.events.map(({ details }) => details).filter(Boolean).pop();
+  const failed = actions.filter(({ message }) => message).slice(0, EXPLAINED).map((one) => one.request_id);
+  const told = await Promise.all(failed.map((id) => quietly(get(`/compute/v2.1/servers/${ident}/os-instance-actions/${id}`).then(why), null)));
+  return new Map(failed.map((id, at) => [id, told[at]]));
 }
 
 function faultRemedy(one) {
