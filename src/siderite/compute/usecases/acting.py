@@ -3,6 +3,7 @@ in one commit.
 """
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
@@ -147,12 +148,17 @@ def busy(server: Server, word: str) -> Busy:
     )
 
 
-def not_in_state(server: Server, word: str) -> Conflict:
-    """The refusal of what a server's state does not allow, in the words that clients know."""
+def not_in_state(server: Server, word: str, states: Iterable[str] = ()) -> Conflict:
+    """The refusal of what a server's state does not allow, in the words that clients know: with
+    those that do, or what else is legal.
+    """
     legal = sorted(event for event in SERVER.events(server.state) if event in _ASKED)
+    remedy = f"Legal here: {', '.join([*legal, 'delete'])}."
+    if states:
+        remedy = f"It can in {', '.join(sorted(states))}."
     return Conflict(
         f"Cannot '{word}' instance {server.uuid} while it is in vm_state {server.vm_state}."
-        f" Legal here: {', '.join([*legal, 'delete'])}."
+        f" {remedy}"
     )
 
 

@@ -44,7 +44,7 @@ async def one(ctx: Context, number: str) -> Numbered:
     for found in await every(ctx):
         if number in (str(found[0]), found[1].uuid):
             return found
-    raise NotFound(f"Aggregate {number[:80]} could not be found.")
+    raise NotFound(f"Aggregate {number[:80]} could not be found. `aggregate list` shows all.")
 
 
 async def create(ctx: Context, name: str, zone: str | None, *, cause: Cause) -> Numbered:
@@ -177,4 +177,4 @@ async def _commit(ctx: Context, change: Change, made: Aggregate) -> None:
     try:
         await ctx.door.commit(change)
     except Duplicate as clash:
-        raise Conflict(f"Aggregate {made.name} already exists.") from clash
+        raise Conflict(f"Aggregate {made.name} already exists. Choose another name.") from clash

@@ -99,8 +99,10 @@ async def create(ctx: Context, fields: dict[str, Any], cause: Cause) -> Flavor:
         await ctx.door.commit(change)
     except Duplicate as clash:
         if clash.column.endswith("flavorid"):
-            raise Conflict(f"Flavor with ID {made.flavorid} already exists.") from clash
-        raise Conflict(f"Flavor with name {made.name} already exists.") from clash
+            raise Conflict(
+                f"Flavor with ID {made.flavorid} already exists. Choose another."
+            ) from clash
+        raise Conflict(f"Flavor with name {made.name} already exists. Choose another.") from clash
     return made
 
 

@@ -54,7 +54,7 @@ async def page(ctx: Context, ask: Ask) -> list[Recorded]:
             (ask.server, ask.marker),
         )
         if not rows:
-            raise Invalid(f"marker [{ask.marker[:80]}] not found")
+            raise Invalid(f"marker [{ask.marker[:80]}] not found. Ask from the start.")
         where += " AND id < ?"
         args.append(rows[0][0])
     for sql, value in (("updated_at >= ?", ask.since), ("updated_at <= ?", ask.before)):
@@ -77,7 +77,9 @@ async def action(ctx: Context, server: str, request_id: str) -> Recorded:
         (server, request_id),
     )
     if not rows:
-        raise NotFound(f"Action {request_id[:80]} could not be found")
+        raise NotFound(
+            f"Action {request_id[:80]} could not be found. `server event list` shows all."
+        )
     return Recorded(server, *rows[0])  # type: ignore[arg-type]
 
 

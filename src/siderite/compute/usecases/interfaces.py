@@ -46,13 +46,15 @@ def port_of(server: Server, ident: str) -> Port:
     for port in server.ports:
         if port.id == ident:
             return port
-    raise NotFound(f"Port {ident[:80]} is not attached to instance {server.uuid}.")
+    raise NotFound(
+        f"Port {ident[:80]} is not attached to instance {server.uuid}. `port list` shows what is."
+    )
 
 
 def _check(ctx: Context, server: Server, who: Who, kind: Kind) -> None:
     acting.check_lock(server, who)
     if server.vm_state not in _ALLOWED:
-        raise acting.not_in_state(server, kind.action)
+        raise acting.not_in_state(server, kind.action, _ALLOWED)
     if server.task_state is not None:
         raise acting.busy(server, kind.action)
     acting.check_place(ctx, server, kind)

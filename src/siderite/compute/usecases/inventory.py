@@ -80,7 +80,7 @@ async def service(ctx: Context, key: str) -> Service:
     for found in await services(ctx):
         if key in (str(found.number), found.host.uuid):
             return found
-    raise NotFound(f"Service {key[:80]} not found.")
+    raise NotFound(f"Service {key[:80]} not found. `compute service list` shows all.")
 
 
 async def named(ctx: Context, name: str) -> Service:
@@ -97,7 +97,7 @@ async def change(ctx: Context, uuid: str, changes: Mapping[str, Any], *, cause: 
     async def decide(change: Change) -> None:
         before = await HOSTS.get(ctx.door.store, uuid)
         if before is None:
-            raise NotFound(f"Service {uuid} not found.")
+            raise NotFound(f"Service {uuid} not found. `compute service list` shows all.")
         after = before.changed(change.now, changes)
         change.put(HOSTS.swap(before, after))
         change.tell(facts.service(after))
@@ -152,7 +152,9 @@ async def hypervisor(ctx: Context, key: str, *, by_uuid: bool, with_servers: boo
         where = Where("v.id = ?", (int(key) if _NUMBER.match(key) else -1,))
     found = await _shown(ctx, [where], with_servers=with_servers, limit=1)
     if not found:
-        raise NotFound(f"Hypervisor with ID '{key[:80]}' could not be found.")
+        raise NotFound(
+            f"Hypervisor with ID '{key[:80]}' could not be found. `hypervisor list` shows all."
+        )
     return found[0]
 
 

@@ -39,7 +39,7 @@ async def find(ctx: Context, user: str, name: str) -> tuple[int, Keypair]:
 async def page(ctx: Context, user: str, marker: str | None, limit: int | None) -> list[Keypair]:
     """A user's keys by name."""
     if marker is not None and await rows.keypair(ctx.door.store, user, marker) is None:
-        raise Invalid(f"marker [{marker[:255]}] not found")
+        raise Invalid(f"marker [{marker[:255]}] not found. Ask from the start.")
     return await rows.keypairs(ctx.door.store, user, after=marker, limit=limit)
 
 
@@ -83,4 +83,4 @@ async def remove(ctx: Context, user: str, name: str, *, cause: Cause) -> None:
 
 
 def _taken(name: str) -> Conflict:
-    return Conflict(f"Key pair '{name}' already exists.")
+    return Conflict(f"Key pair '{name}' already exists. Choose another name, or delete it.")

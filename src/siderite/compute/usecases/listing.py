@@ -95,7 +95,7 @@ async def _beyond(
             (marker.lower(), *args),
         )
     if not found:
-        raise Invalid(f"marker [{marker[:80]}] not found")
+        raise Invalid(f"marker [{marker[:80]}] not found. Ask from the start.")
     # The first says the same as the others, in a way that an index can follow.
     first = f"{order[0].expression} {'<' if order[0].descending else '>'}= ?"
     parts, values = [], [found[0][0]]

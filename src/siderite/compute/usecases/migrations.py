@@ -133,7 +133,10 @@ async def tell(
         acting.check_lock(server, who)
         row = await of_server(ctx, server, number)
         if row is None:
-            raise NotFound(f"Migration {number} for server {uuid} could not be found.")
+            raise NotFound(
+                f"Migration {number} for server {uuid} could not be found. `server migration list`"
+                " shows all."
+            )
         if (row[_KIND], row[_STATUS]) != ("live-migration", "running"):
             word = "abort" if what == ABORT else "force complete"
             raise Invalid(

@@ -75,7 +75,9 @@ async def one(ctx: Context, uuid: str, who: Who) -> Shown:
     """A group that the caller may see, and its servers."""
     found = await SERVER_GROUPS.get(ctx.door.store, uuid) if is_uuid(uuid) else None
     if found is None or not (who.is_admin or found.project_id == who.project_id):
-        raise NotFound(f"Instance group {uuid[:80]} could not be found.")
+        raise NotFound(
+            f"Instance group {uuid[:80]} could not be found. `server group list` shows yours."
+        )
     return found, (await rows.members(ctx.door.store, [uuid]))[uuid]
 
 

@@ -37,7 +37,7 @@ async def between(
     if marker is not None:
         known = await SERVERS.get(ctx.door.store, marker)
         if known is None or not (who.is_admin or known.project_id == who.project_id):
-            raise Invalid(f"marker [{marker[:80]}] not found")
+            raise Invalid(f"marker [{marker[:80]}] not found. Ask from the start.")
     found = await rows.ran_between(
         ctx.door.store, iso(begin), iso(end), project=project, after=marker, limit=limit
     )

@@ -121,7 +121,7 @@ async def _beyond(
     try:
         found = await flavors.flavor(service.ctx, marker, request.who)
     except NotFound as why:
-        raise Invalid(f"marker [{marker[:80]}] not found") from why
+        raise Invalid(f"marker [{marker[:80]}] not found. Ask from the start.") from why
     sign = ">" if way == "asc" else "<"
     at = "FROM flavors WHERE uuid = ?"
     return Where(

@@ -191,7 +191,7 @@ async def _number(service: "Service", marker: str | None, version: int) -> int |
         by_uuid = version >= UUIDS
         return (await inventory.hypervisor(service.ctx, marker, by_uuid=by_uuid)).hypervisor.id
     except NotFound as why:
-        raise Invalid(f"marker [{marker[:80]}] not found") from why
+        raise Invalid(f"marker [{marker[:80]}] not found. Ask from the start.") from why
 
 
 async def _one(service: "Service", request: Request, *, with_servers: bool = False) -> Shown:

@@ -127,7 +127,7 @@ async def index(service: "Service", request: Request) -> Response:
             where.append("id < (SELECT id FROM server_migrations WHERE uuid = ?)")
             args.append(value)
             if not await migrations.page(service.ctx, "uuid = ?", [value], limit=1):
-                raise Invalid(f"marker [{value[:80]}] not found")
+                raise Invalid(f"marker [{value[:80]}] not found. Ask from the start.")
         elif key not in ("limit", "hidden") and version >= _STRICT:
             raise checks.unexpected(key)
     checks.check_span(since, before)

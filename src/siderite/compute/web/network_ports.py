@@ -106,5 +106,5 @@ async def show(service: "NetworkService", request: Request) -> Response:
         service.ctx, request.who, [Where("a.port = ?", (ident,))], limit=1
     )
     if not found:
-        raise NotFound(f"Port {ident[:80]} could not be found.")
+        raise NotFound(f"Port {ident[:80]} could not be found. `port list` shows yours.")
     return reply({"port": pages.fields(_view(found[0]), request)})

@@ -36,7 +36,7 @@ async def _meta(
 ) -> Mapping[str, str]:
     def check(server: Server) -> None:
         if server.vm_state not in _WRITABLE:
-            raise acting.not_in_state(server, action)
+            raise acting.not_in_state(server, action, _WRITABLE)
 
     limits = await limits_of(service.ctx, request.who.project_id or "")
 
@@ -96,7 +96,7 @@ async def put_metadata(service: "Service", request: Request) -> Response:
 
 
 def _no_item(key: str) -> NotFound:
-    return NotFound(f"Metadata item was not found: {key[:80]}")
+    return NotFound(f"Metadata item was not found: {key[:80]}. GET its metadata shows all.")
 
 
 async def meta(service: "Service", request: Request) -> Response:
@@ -135,7 +135,7 @@ async def remove_meta(service: "Service", request: Request) -> Response:
 def _check(server: Server, action: str) -> None:
     """Tags are changed where metadata are, and of what waits for a host; whoever locked it."""
     if server.vm_state not in (*_WRITABLE, V.PENDING):
-        raise acting.not_in_state(server, action)
+        raise acting.not_in_state(server, action, _WRITABLE)
 
 
 async def _set_tags(service: "Service", request: Request, action: str, changed: Any) -> Server:

@@ -135,7 +135,9 @@ async def remove(service: "Service", request: Request) -> Response:
     checks.ident(request.params[0], by_uuid=request.version >= UUIDS)
     found = await inventory.service(service.ctx, request.params[0])
     if str(_key(found, request.version)) != request.params[0]:
-        raise NotFound(f"Service {request.params[0][:80]} not found.")
+        raise NotFound(
+            f"Service {request.params[0][:80]} not found. `compute service list` shows all."
+        )
     await hosts.remove(service.ctx, found.host.name)
     return Response(status=204)
 
