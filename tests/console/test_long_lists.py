@@ -9,6 +9,7 @@ from tests.console.conftest import Eyes
 from tests.console.test_pages import make_image
 from tests.console.test_stories import iron
 from tests.console.test_stories import make_node
+from tests.console.test_stories import wait_for
 from tests.support.server import Server
 from tests.support.server import running_server
 
@@ -73,6 +74,25 @@ def test_a_list_goes_on_though_its_last_row_was_deleted_unheard(eyes: Eyes) -> N
     eyes.page.wait_for_selector(f"p.count:has-text('{SHORT + 1} nodes')")
     assert not eyes.page.is_visible(f"a:text-is('cut-{SHORT - 1}')")
     assert not eyes.page.is_visible("#toast .bad")
+
+
+def test_of_many_that_were_asked_those_that_refused_stay_chosen(eyes: Eyes) -> None:
+    ready, other = (make_node(eyes.server, name, resource_class="two") for name in ("rdy", "not"))
+    iron(eyes.server, "PUT", f"/nodes/{ready}/states/provision", {"target": "manage"})
+    wait_for(eyes.server, ready, provision_state="manageable")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node?resource_class=two")
+    eyes.page.check("thead input")
+    eyes.sees("2 chosen")
+    eyes.page.select_option("select[aria-label='What to do with the chosen nodes']", "provide")
+    eyes.page.click("text=Do it to the chosen")
+    eyes.page.wait_for_selector("#toast .bad:has-text('1 taken, 1 refused, which stay chosen')")
+    assert other in eyes.page.inner_text("#toast .bad")
+    assert ".." not in eyes.page.inner_text("#toast .bad")
+    eyes.sees("1 chosen")
+    assert eyes.page.is_checked("input[aria-label='Choose not']")
+    assert not eyes.page.is_checked("input[aria-label='Choose rdy']")
 
 
 def test_what_no_event_tells_of_is_asked_for_again_by_itself(eyes: Eyes) -> None:

@@ -338,6 +338,20 @@ def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -
     assert "silent" not in eyes.page.inner_text("#tail")
 
 
+@pytest.mark.parametrize("width", [768, 1024, 1240, 1360])
+def test_on_a_tablet_what_belongs_together_stays_in_one_row(eyes: Eyes, width: int) -> None:
+    make_node(eyes.server, f"tablet-{width}")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.page.set_viewport_size({"width": width, "height": 900})
+    eyes.at("events")
+    row = eyes.page.wait_for_selector(f"#tail tr:has-text('tablet-{width}')")
+    assert row.bounding_box()["height"] < 50, "a request's id is long"
+    middle = "one => Math.round(one.getBoundingClientRect().top + one.offsetHeight / 2)"
+    tools = [eyes.page.eval_on_selector(f"#{one}", middle) for one in ("find", "theme", "leave")]
+    assert max(tools) - min(tools) < 5
+
+
 def test_health_says_why_a_compute_service_takes_no_servers(eyes: Eyes) -> None:
     server = eyes.server
     for name in ("mended", "lost"):

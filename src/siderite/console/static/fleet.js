@@ -104,6 +104,12 @@ export async function fleet(kind = "node", query = "") {
     (rows() || []).forEach((one) => { one.querySelector("input").checked = all.checked; });
     counted();
   }));
+  const choose = (only) => {
+    [...chosen].filter((id) => !only.has(id)).forEach((id) => chosen.delete(id));
+    all.checked = false;
+    parts.forEach(({ items, rows }) => (rows() || []).forEach((one, at) => { one.querySelector("input").checked = chosen.has(way.id(items[at])); }));
+    counted();
+  };
   const fetchPage = sought ? () => searched(way, kind, sought, asked) : () => paged(way, kind, asked, parts.flatMap(({ items }) => items.map(way.id)));
   async function next() {
     more.disabled = true;
@@ -145,7 +151,7 @@ export async function fleet(kind = "node", query = "") {
   try { await next(); } catch (problem) { if (problem.status !== 400 && !(problem instanceof SyntaxError)) throw problem; refused = problem.message; }
   if (refused) return [h("h1", {}, way.title), filters, h("div", { class: "trouble", role: "alert" }, refused)];
   return [
-    way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), filters, can("member") ? bulk(way, chosen, many) : null, h("p", { class: "count" }, count, " ", news),
+    way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), filters, can("member") ? bulk(way, chosen, many, choose) : null, h("p", { class: "count" }, count, " ", news),
     total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : way.none), more,
   ];
 }
@@ -282,21 +288,25 @@ async function searched(way, kind, sought, asked) {
   return { items: found.filter((one) => one && one !== GONE && fits(one)), end: true };
 }
 
-function bulk(way, chosen, many) {
+function bulk(way, chosen, many, choose) {
   const verb = h("select", { "aria-label": `What to do with the chosen ${way.noun}` }, way.verbs.map((word) => h("option", { value: word }, words_(word))));
   const go = h("button", { type: "button" }, "Do it to the chosen");
   go.addEventListener("click", async () => {
     if (!chosen.size) { toast(`Choose some ${way.noun} first.`, true); return; }
     if (DISTURBS.test(verb.value) && !window.confirm(`${words_(verb.value)}: ${howMany(way, chosen.size)}?`)) return;
     go.disabled = true;
-    const refused = [];
+    const refused = new Map();
     const waiting = [...chosen];
+    const all = waiting.length;
     const work = async () => {
-      while (waiting.length) { try { await way.act(waiting.pop(), verb.value); } catch (problem) { refused.push(problem.message); } }
+      while (waiting.length) { const id = waiting.pop(); try { await way.act(id, verb.value); } catch (problem) { refused.set(id, problem.message); } }
     };
     await Promise.all([work(), work(), work(), work()]);
     go.disabled = false;
-    toast(`${words_(verb.value)}: ${chosen.size - refused.length} taken${refused.length ? `, ${refused.length} refused: ${refused[0]}` : ""}.`, refused.length > 0);
+    if (!refused.size) { toast(`${words_(verb.value)}: ${number(all)} taken.`); return; }
+    // Those that were refused are the ones to look at, or to try again.
+    choose(refused);
+    toast(`${words_(verb.value)}: ${number(all - refused.size)} taken, ${number(refused.size)} refused, which stay chosen. ${[...refused.values()][0]}`, true);
   });
   return h("div", { class: "bar", role: "group", "aria-label": "Many at once" }, verb, go, many);
 }

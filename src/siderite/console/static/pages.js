@@ -206,7 +206,7 @@ export function eventRow(one, fresh) {
   whole.addEventListener("toggle", () => { if (whole.children.length === 1) whole.append(h("pre", {}, JSON.stringify(one, null, 2))); });
   return labelled(h("tr", { class: fresh ? "new" : null }, h("td", { class: "mono" }, one.seq), h("td", { class: "fit" }, ago(one.time)),
     h("td", {}, one.priority === "ERROR" ? tag("error") : null, " ", whole, inShort(one, said)), h("td", {}, link ? h("a", { class: "name", href: link, title: id }, name) : `${type} ${name}`),
-    h("td", { class: "mono long" }, one.request_id || "–")), EVENT_COLUMNS);
+    h("td", { class: "mono long cut", title: one.request_id }, one.request_id || "–")), EVENT_COLUMNS);
 }
 
 // Webhooks
