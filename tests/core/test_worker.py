@@ -553,3 +553,46 @@ def test_a_database_that_takes_seconds_to_renew_leases_does_not_cost_them(monkey
         await store.close()
 
     asyncio.run(story())
+
+
+def test_a_job_that_was_handed_back_while_it_was_claimed_is_not_begun(monkeypatch):
+    monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.02)
+    claimed, handed_back = asyncio.Event(), asyncio.Event()
+    at_it, most = [], []
+
+    async def drive(item):
+        at_it.append(item)
+        most.append(len(at_it))
+        await asyncio.sleep(0.3)
+        at_it.remove(item)
+
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+        claim = work.claim
+
+        async def slow_claim(*args, **options):
+            found = await claim(*args, **options)
+            if found[0] and not handed_back.is_set():
+                claimed.set()
+                async with asyncio.timeout(20):
+                    while (await work.depth(store))[1]:  # till the lease is gone
+                        await asyncio.sleep(0.005)
+                handed_back.set()
+            return found
+
+        monkeypatch.setattr(work, "claim", slow_claim)
+        worker = Worker(store, {"count": drive}, owner="me", slots=4)
+        await store.commit([job("m")])
+        task = asyncio.create_task(worker.run())
+        async with asyncio.timeout(20):
+            await handed_back.wait()
+            while not most:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)
+        assert max(most) == 1, "two are at one machine"
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.close()
+
+    asyncio.run(story())

@@ -75,6 +75,7 @@ class Worker:
         self._expects = False  # something should be found then
         self._back_s = 0.0  # for how long others go first, where there are any
         self._left_behind = False  # something is due that could not be claimed yet
+        self._handed_back: set[str] = set()  # machines, since the last claim began
         self._open = False
         self._sure_until = 0.0  # leases that are ours now are so until then
         self._sure_at = 0.0  # the same by a clock that nobody can set back
@@ -193,13 +194,15 @@ class Worker:
         back_s = 0.0 if self._own <= now else self._stand_back()
         limit, self._own = min(free, 100), math.inf if self._own <= now else self._own
         expected, self._expects = self._expects, False
+        self._handed_back.clear()
         claimed, due = await work.claim(
             self._store, self._owner, now=now, lease_s=LEASE_S, limit=limit, pools=self._pools,
             waited_s=back_s,
         )  # fmt: skip
         for item in claimed:
-            self._reserve(item.machine)
-            self.begin(item, now + LEASE_S)
+            if item.machine not in self._handed_back:  # else it may be another's by now
+                self._reserve(item.machine)
+                self.begin(item, now + LEASE_S)
         first, most = STAND_BACK_S
         self._back_s = min(2 * self._back_s or first, most) if expected and not claimed else 0.0
         if len(claimed) == limit:
@@ -261,6 +264,7 @@ class Worker:
 
     async def _hand_back(self, machine: str) -> None:
         """Our lease may be on a job that took the place of ours: let anyone have it."""
+        self._handed_back.add(machine)
         with contextlib.suppress(Exception):
             await self._store.commit([work.release(self._owner, machine)])
             self.kick()
