@@ -205,6 +205,19 @@ def test_new_work_is_not_leased_in_the_place_of_what_another_holds(database_url)
     asyncio.run(story())
 
 
+def test_parked_work_is_as_far_as_it_was_kept(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a")])
+            [held] = await claim(store)
+            await store.commit([work.keep(held, job='{"place": 1}')])
+            await store.commit([work.park(held, due=2.0, reason="it boots")])
+            [again] = await claim(store, now=3.0)
+            assert again.job == '{"place": 1}'
+
+    asyncio.run(story())
+
+
 def test_parked_work_comes_back_when_due_or_at_its_deadline_or_when_woken(database_url):
     async def story():
         async with migrated(database_url) as store:

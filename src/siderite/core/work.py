@@ -156,11 +156,12 @@ def park(
     """Let go of the lease until `due`, for this reason; the rest stays, unless it is given."""
     until = work.deadline if deadline is None else deadline
     at = min(due, until)
-    text = work.job if job is None else job
+    # As it was claimed is not as it is: it may have moved on meanwhile (`keep`).
     return Due(
-        "UPDATE work SET kind = ?, job = ?, due = ?, deadline = ?, reason = ?, attempts = 0,"
-        " owner = NULL, lease_until = NULL WHERE machine = ? AND lane = ? AND fence = ?",
-        (kind or work.kind, text, at, until, reason, work.machine, work.lane, work.fence),
+        "UPDATE work SET kind = ?, job = COALESCE(?, job), due = ?, deadline = ?, reason = ?,"
+        " attempts = 0, owner = NULL, lease_until = NULL"
+        " WHERE machine = ? AND lane = ? AND fence = ?",
+        (kind or work.kind, job, at, until, reason, work.machine, work.lane, work.fence),
         1,
         at,
     )
