@@ -48,6 +48,19 @@ _NOBODY: _Actor = (None, None)
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
+class _Maintained(msgspec.Struct):
+    maintenance: bool
+
+
+class _Update(msgspec.Struct, rename={"data": "ironic_object.data"}):
+    """What of an update's payload is looked at: most of it may be large, and is passed over."""
+
+    data: _Maintained
+
+
+_decode_update = msgspec.json.Decoder(_Update).decode
+
+
 @dataclass(frozen=True, slots=True)
 class Happened:
     """One entry."""
@@ -91,7 +104,7 @@ def _of_maintenance(updates: list[Entry]) -> list[Entry]:
     told = []
     before = None
     for entry in updates:
-        after = _data(entry)["maintenance"]
+        after = _decode_update(entry.payload).data.maintenance
         if entry.event_type == _UPDATES[0]:
             before = after
         elif before is not None and after is not before:
