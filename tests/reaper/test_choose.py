@@ -124,12 +124,13 @@ def test_of_several_that_are_alike_the_youngest_goes():
     [
         ("is cleaning, not available", True), ("is clean wait, not available", True),
         ("is deleting, not available", True), ("carries server 4711", True),
+        ("carries server 4712", False), ("carries server", False),
         ("is clean failed, not available", False), ("is clean hold, not available", False),
         ("is manageable, not available", False), ("in maintenance", False),
     ],
 )  # fmt: skip
 def test_a_node_that_is_being_cleaned_comes_by_itself_and_one_that_failed_does_not(why, is_so):
-    assert comes({"why_not": why}) is is_so
+    assert comes({"why_not": why}, ["4711"]) is is_so
 
 
 def test_preemptible_is_what_its_flavor_its_metadata_or_its_project_says():

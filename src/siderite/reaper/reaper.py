@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 
 from siderite.core.log import get_logger
+from siderite.reaper import asks
 from siderite.reaper.api import Api
 from siderite.reaper.api import Refused
+from siderite.reaper.asks import NOT_FOUND
 from siderite.reaper.choose import STRATEGIES
 from siderite.reaper.choose import Choice
 from siderite.reaper.choose import Place
@@ -31,11 +32,13 @@ from siderite.reaper.choose import Room
 from siderite.reaper.choose import Victim
 from siderite.reaper.choose import strict
 from siderite.reaper.limit import may_free
+from siderite.reaper.passed_over import PassedOver
 from siderite.reaper.rules import Rules
 from siderite.reaper.shown import CARRIES
 from siderite.reaper.shown import FULL
 from siderite.reaper.shown import LACKS
 from siderite.reaper.shown import NODE
+from siderite.reaper.shown import carried_by
 from siderite.reaper.shown import comes
 from siderite.reaper.shown import is_bare_metal
 from siderite.reaper.shown import is_preemptible
@@ -56,15 +59,14 @@ LONGEST_POLL_S = 5.0
 PATIENCE_S = 120.0
 GONE_S = 600.0
 """How long one that is to go may take, before its room is not counted on any more."""
+STUCK_S = 3600.0
 TRIES = 3
 CLEANED_S = 6 * 3600.0
 LOST = 30
 """How often others may take the room that was freed before a server is given up."""
-NOT_FOUND, CONFLICT = 404, 409
+CONFLICT = 409
 NEVER = (400, 403)
 """A rebuild that is refused so (its image is gone, the quota is exceeded) is refused again."""
-IN_ORDER = "/servers/detail?all_tenants=1&sort_key=created_at&sort_dir=asc"
-"""Servers in the order they came; what they show of it is only the second."""
 GOES_FOR_SERVER = "preempted_for_server"
 
 
@@ -78,10 +80,12 @@ class Reaper:
     _turns: Turns = field(default_factory=Turns)
     _is_news: bool = True
     _counting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _later: dict[str, float] = field(default_factory=dict)
-    """Servers for which nothing can be done for the moment, and until when."""
-    _stuck: set[str] = field(default_factory=set)
-    """Servers that were to go and did not: their room is not counted on any more."""
+    _later: PassedOver = field(default_factory=PassedOver)
+    """Servers for which nothing can be done for the moment."""
+    _stuck: PassedOver = field(default_factory=PassedOver)
+    """Servers that were to go and did not, and nodes that were left and cannot be had: their room
+    is not counted on until somebody may have mended them.
+    """
 
     async def run(self) -> None:
         """For ever."""
@@ -140,9 +144,7 @@ class Reaper:
         return len(pending)
 
     async def _pending(self) -> list[dict[str, Any]]:
-        found = await self.api.pages(f"{IN_ORDER}&status=PENDING", "servers")
-        now = time.monotonic()
-        self._later = {uuid: due for uuid, due in self._later.items() if due > now}
+        found = await self.api.pages(f"{asks.IN_ORDER}&status=PENDING", "servers")
         return [server for server in found if server["id"] not in self._later]
 
     def _begin(self, waiting: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -158,7 +160,7 @@ class Reaper:
                 log.info("somebody else was faster", server=server["id"], why=str(why))
                 return
             log.error("cannot look after a server", server=server["id"], error=str(why))
-            self._later[server["id"]] = time.monotonic() + LOOK_S
+            self._later.add(server["id"], LOOK_S)
         except Exception as why:
             error = str(why) or repr(why)
             log.warning("cannot look after a server", server=server["id"], error=error)
@@ -176,7 +178,7 @@ class Reaper:
                 return
             others = self._turns.chosen_by_others(turn) & turn.hosts
             if choice is None and (others or turn.may_be_left):
-                self._later[server["id"]] = time.monotonic() + LOOK_S
+                self._later.add(server["id"], LOOK_S)
                 return  # what others have chosen may yet be left to it
             if not was_tried and (choice is None or choice.victims):
                 # Nobody goes, and it is not given up, before it is known that it may be built, and
@@ -189,7 +191,7 @@ class Reaper:
                 break
             elif not await self._may_free(server, choice):
                 log.warning("the limit of this hour is reached", project=server["tenant_id"])
-                self._later[server["id"]] = time.monotonic() + LOOK_S
+                self._later.add(server["id"], LOOK_S)
                 return
             elif not await self._free(server, choice, going):
                 continue
@@ -239,7 +241,7 @@ class Reaper:
         """What the server needs, and the hosts that lack only that."""
         is_whole = is_bare_metal(server)
         # In this order: who goes in between is counted twice, not lost.
-        there = await self._there()
+        there = await asks.there(self.api)
         hosts = await self.api.pages("/os-hypervisors/detail?", "hypervisors")
         found = []
         for host in hosts:
@@ -281,16 +283,6 @@ class Reaper:
         need, places = await self._places(server, {node: FULL})
         return any(place.free.holds(need) and not place.going for place in places)
 
-    async def _there(self) -> dict[str, list[dict[str, Any]]]:
-        """Servers by the host they are on."""
-        found: dict[str, list[dict[str, Any]]] = {}
-        for number, one in enumerate(await self.api.pages(IN_ORDER, "servers")):
-            one["came"] = f"{number:09}"
-            node = one["OS-EXT-SRV-ATTR:hypervisor_hostname"]
-            if node is not None and one["status"] != "DELETED":
-                found.setdefault(node, []).append(one)
-        return found
-
     async def _may_free(self, server: dict[str, Any], choice: Choice) -> bool:
         async with self._counting:
             return await may_free(self.api, self.rules.per_project_and_hour, server, choice)
@@ -318,26 +310,34 @@ class Reaper:
         await self._care(server, **making)
         deadline = time.monotonic() + GONE_S
         with self._turns.waiting(server, self.wake.set):
-            for uuid in (*(victim.uuid for victim in choice.victims), *going):
+            leaving = (*(victim.uuid for victim in choice.victims), *going)
+            for uuid in leaving:
                 if not await self._goes(uuid, server, deadline):
                     log.warning("does not go", server=uuid, goes_for=server["id"])
-                    self._stuck.add(uuid)
-            is_there = await self._is_available(choice.node, server)
+                    self._stuck.add(uuid, STUCK_S)
+            is_there = await self._is_available(choice.node, server, leaving)
         await self._care(server)
         return is_there
 
-    async def _is_available(self, node: str, server: dict[str, Any]) -> bool:
-        """Whether what was left can be had, which of a node means that it is clean."""
+    async def _is_available(
+        self, node: str, server: dict[str, Any], leaving: Collection[str]
+    ) -> bool:
+        """Whether what was left can be had, which of a node means that it is clean. One that went,
+        or that somebody else has taken, is not waited for.
+        """
         began = time.monotonic()
-        path = f"/os-hypervisors/detail?hypervisor_hostname_pattern={quote(node, safe='')}"
         while is_bare_metal(server):
-            found = (await self.api.ask("GET", path))["hypervisors"]
-            [host] = [one for one in found if one["hypervisor_hostname"] == node]
+            host = await asks.hypervisor(self.api, node)
+            if host is None:
+                return False
             if host["is_available"]:
                 break
-            if not comes(host) or time.monotonic() > began + CLEANED_S:
+            is_late = time.monotonic() > began + CLEANED_S
+            if is_late or not comes(host, leaving):
                 log.warning("node cannot be had", node=node, why=host["why_not"])
-                self._stuck.add(node)
+                taker = carried_by(host)
+                if is_late or taker is None or await self._found(taker) is None:
+                    self._stuck.add(node, STUCK_S)  # a server of ours is seen there anyway
                 return False
             await self._care(server)
             await asyncio.sleep(max(POLL_S, min(LONGEST_POLL_S, (time.monotonic() - began) / 10)))

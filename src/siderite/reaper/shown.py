@@ -68,9 +68,18 @@ def wanted(server: dict[str, Any]) -> frozenset[str]:
     return frozenset(node for node, why in refusals.items() if why.startswith(LACKS))
 
 
-def comes(host: dict[str, Any]) -> bool:
-    """Whether a node that is not available will be so by itself."""
-    return f"not available: {host['why_not']}".startswith((CARRIES, *SOON))
+def carried_by(host: dict[str, Any]) -> str | None:
+    """The server that keeps a node from being available."""
+    why = f"not available: {host['why_not']}"
+    return why.removeprefix(CARRIES).strip() if why.startswith(CARRIES) else None
+
+
+def comes(host: dict[str, Any], leaving: Collection[str]) -> bool:
+    """Whether a node that is not available will be so by itself, once these have left it."""
+    carried = carried_by(host)
+    if carried is not None:
+        return carried in leaving
+    return f"not available: {host['why_not']}".startswith(SOON)
 
 
 def told(server: dict[str, Any], choice: Choice | None) -> str:
