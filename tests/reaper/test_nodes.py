@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from siderite.compute.usecases import pending
 from siderite.reaper import Reaper
 from siderite.reaper import Rules
 from siderite.reaper import reaper as reaping
@@ -35,9 +36,10 @@ class Told(Direct):
 
 def is_had(cloud: Full, *reasons: str | None) -> tuple[bool, Reaper]:
     """Whether the first node can be had, that server 4711 leaves; and the reaper that looked."""
-    node, pending = min(cloud.hosts[1:]), cloud.show(cloud.pends(), version=901)
+    node, waiting = min(cloud.hosts[1:]), cloud.show(cloud.pends(), version=901)
+    until = reaping.time.monotonic() + 30
     reaper = Reaper(Told(cloud, node, *reasons), Rules(name="one"))
-    return cloud.run(reaper._is_available(node, pending, ["4711"])), reaper
+    return cloud.run(reaper._is_available(node, waiting, ["4711"], until=until)), reaper
 
 
 def test_one_that_is_left_and_cleaned_is_waited_for(gold: Full) -> None:
@@ -61,20 +63,33 @@ def test_one_that_a_server_of_ours_took_is_looked_at_like_any_other(gold: Full) 
 
 
 def test_one_that_is_no_more_is_not_waited_for(gold: Full) -> None:
-    pending = gold.show(gold.pends(), version=901)
+    waiting = gold.show(gold.pends(), version=901)
     longer = min(gold.hosts[1:])
     for gone in ("gone", longer[:-1]):  # the latter is a part of others' names
-        assert gold.run(gold.reaper()._is_available(gone, pending, [])) is False
+        assert gold.run(gold.reaper()._is_available(gone, waiting, [], until=0.0)) is False
+
+
+def test_a_node_is_cleaned_for_as_long_as_compute_waits_and_no_longer(
+    gold: Full, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the server were given up while the node that was freed for it is still cleaned."""
+    assert reaping.MAKING_ROOM_S == pending.MAKING_ROOM_S
+    monkeypatch.setattr(reaping, "MAKING_ROOM_S", 0.5)
+    node, uuid = min(gold.hosts[1:]), gold.pends()
+    reaper = Reaper(Told(gold, node, *["is cleaning, not available"] * 10_000), Rules(name="one"))
+    gold.run(reaper.round())
+    assert node in reaper._stuck
+    assert gold.status(uuid) == "ACTIVE"
 
 
 def test_one_that_could_not_be_had_is_counted_on_again_after_a_while(
     gold: Full, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_so, reaper = is_had(gold, "is clean failed, not available")
-    node, pending = min(gold.hosts[1:]), gold.show(gold.pends(), version=901)
+    node, waiting = min(gold.hosts[1:]), gold.show(gold.pends(), version=901)
 
     def places() -> list[str]:
-        return [place.node for place in gold.run(reaper._places(pending, {node: "in use"}))[1]]
+        return [place.node for place in gold.run(reaper._places(waiting, {node: "in use"}))[1]]
 
     assert (is_so, places()) == (False, [])
     later = reaping.time.monotonic() + reaping.STUCK_S + 1

@@ -61,7 +61,8 @@ GONE_S = 600.0
 """How long one that is to go may take, before its room is not counted on any more."""
 STUCK_S = 3600.0
 TRIES = 3
-CLEANED_S = 6 * 3600.0
+MAKING_ROOM_S = 6 * 3600.0
+"""How long room is made on a node, cleaning included: compute gives up no server before that."""
 LOST = 30
 """How often others may take the room that was freed before a server is given up."""
 CONFLICT = 409
@@ -293,6 +294,7 @@ class Reaper:
         or deleted, and it is not given up from the first one on.
         """
         making = {"making_room": True, "node": choice.node}
+        until = time.monotonic() + MAKING_ROOM_S
         for victim in choice.victims:
             await self._care(server, **making)
             found = await self._found(victim.uuid)
@@ -315,12 +317,12 @@ class Reaper:
                 if not await self._goes(uuid, server, deadline):
                     log.warning("does not go", server=uuid, goes_for=server["id"])
                     self._stuck.add(uuid, STUCK_S)
-            is_there = await self._is_available(choice.node, server, leaving)
+            is_there = await self._is_available(choice.node, server, leaving, until=until)
         await self._care(server)
         return is_there
 
     async def _is_available(
-        self, node: str, server: dict[str, Any], leaving: Collection[str]
+        self, node: str, server: dict[str, Any], leaving: Collection[str], *, until: float
     ) -> bool:
         """Whether what was left can be had, which of a node means that it is clean. One that went,
         or that somebody else has taken, is not waited for.
@@ -332,7 +334,7 @@ class Reaper:
                 return False
             if host["is_available"]:
                 break
-            is_late = time.monotonic() > began + CLEANED_S
+            is_late = time.monotonic() > until
             if is_late or not comes(host, leaving):
                 log.warning("node cannot be had", node=node, why=host["why_not"])
                 taker = carried_by(host)

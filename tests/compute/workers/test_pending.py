@@ -95,10 +95,10 @@ def test_it_is_not_given_up_while_somebody_makes_room_for_it_but_not_for_ever_ei
         assert statuses() == ["PENDING", "PENDING", "ERROR"]
         door.clock = lambda: now() + 680
         assert statuses() == ["PENDING", "ERROR", "ERROR"]
-        door.clock = lambda: now() + 4190
+        door.clock = lambda: now() + 600 + pending.MAKING_ROOM_S - 10
         care(uuids[0], making_room=True)
         assert statuses() == ["PENDING", "ERROR", "ERROR"]
-        door.clock = lambda: now() + 4201
+        door.clock = lambda: now() + 600 + pending.MAKING_ROOM_S + 1
         care(uuids[0])
         assert statuses() == ["ERROR", "ERROR", "ERROR"]
 

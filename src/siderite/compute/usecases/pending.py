@@ -29,8 +29,10 @@ from siderite.core.transition import Change
 from siderite.core.transition import apply
 from siderite.core.who import Who
 
-MAKING_ROOM_S = 3600.0
-"""How long after its time a server is kept, at the most, while somebody makes room for it."""
+MAKING_ROOM_S = 6 * 3600.0
+"""How long after its time a server is kept, at the most, while somebody makes room for it: a node
+may be cleaned for hours, and the reaper waits for as long.
+"""
 _WOKEN_S = 30.0
 """How long room is kept for one that was woken."""
 _NEVER = "9999"
