@@ -1,5 +1,9 @@
 """What the console says of room, and of a server that waits for some."""
 
+import json
+
+from playwright.sync_api import Route
+
 from tests.console.conftest import Eyes
 from tests.console.test_stories import COMPUTE
 
@@ -41,3 +45,27 @@ def test_what_is_kept_for_a_server_that_waits_is_not_offered(eyes: Eyes) -> None
     ask("POST", f"/servers/{uuid}/action", {"siderite-claimPending": care})
     eyes.at("capacity")
     eyes.page.wait_for_selector(f"{offered}:text-is('0')")
+
+
+def test_a_process_that_does_not_know_of_kept_room_breaks_no_page(eyes: Eyes) -> None:
+    """As an older one does not, while a service is upgraded."""
+    headers = {**eyes.server.headers(), **COMPUTE}
+    options = {"vcpus": "4", "ram_mib": "4096", "disk_gib": "10"}
+    host = {"name": "older", "uri": "simulated:", "options": options}
+    made = eyes.server.api.post("/compute/v2.1/hosts", json={"host": host}, headers=headers)
+    assert made.status_code < 300, made.text
+
+    def told_by_an_older_one(route: Route) -> None:
+        answer = route.fetch()
+        hypervisors = answer.json()["hypervisors"]
+        for one in hypervisors:
+            for field in ("kept", "is_available", "why_not"):
+                one.pop(field, None)
+        route.fulfill(response=answer, body=json.dumps({"hypervisors": hypervisors}))
+
+    eyes.page.route("**/os-hypervisors/detail*", told_by_an_older_one)
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("capacity")
+    eyes.page.wait_for_selector("main h1:text-is('Capacity')")
+    eyes.sees("older")

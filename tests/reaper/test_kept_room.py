@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from siderite.reaper import Reaper
+from siderite.reaper import Refused
 from siderite.reaper import Rules
 from siderite.reaper import reaper as reaping
 from tests.reaper.test_serving import CHEAP
@@ -81,3 +82,33 @@ def test_a_node_that_is_kept_for_another_is_no_place(gold: Full) -> None:
     assert gold.status(mine) == "ACTIVE"
     assert gold.show(mine)["OS-EXT-SRV-ATTR:host"] == second
     assert gold.status(theirs) == "PENDING"
+
+
+class Older(Direct):
+    """A process of a service that is being upgraded: it keeps no room, and knows of none."""
+
+    async def ask(self, method: str, path: str, body: Any = None) -> Any:
+        if "node" in (body or {}).get("siderite-claimPending", {}):
+            raise Refused(400, "Additional properties are not allowed ('node' was unexpected)")
+        answer = await super().ask(method, path, body)
+        for host in (answer or {}).get("hypervisors", ()):
+            for field in ("kept", "is_available", "why_not"):
+                host.pop(field, None)
+        return answer
+
+
+@pytest.mark.parametrize("kind", ["full", "gold"])
+def test_an_older_api_is_served_too(kind: str, request: pytest.FixtureRequest) -> None:
+    made: Full = request.getfixturevalue(kind)
+    if kind == "full":
+        made.fill()
+    uuid = made.pends()
+    made.run(Reaper(Older(made), Rules(name="one")).round())
+    assert made.status(uuid) == "ACTIVE"
+
+
+def test_for_a_node_that_went_meanwhile_nobody_goes(full: Full) -> None:
+    full.fill()
+    waiting, reaper = full.show(full.pends(), version=901), full.reaper()
+    with pytest.raises(Refused, match="no hypervisor nowhere"):
+        full.run(reaper._care(waiting, making_room=True, node="nowhere"))

@@ -6,9 +6,22 @@ from urllib.parse import quote
 from siderite.reaper.api import Api
 from siderite.reaper.api import Refused
 
-NOT_FOUND = 404
+INVALID, NOT_FOUND = 400, 404
 IN_ORDER = "/servers/detail?all_tenants=1&sort_key=created_at&sort_dir=asc"
 """Servers in the order they came; what they show of it is only the second."""
+
+
+async def care(api: Api, server: str, asked: dict[str, Any]) -> None:
+    """Take a PENDING server into care. An older API, as there is one while a service is upgraded
+    process by process, keeps no room on a node and refuses to hear of one: it is not told then.
+    """
+    action, node = "siderite-claimPending", asked.get("node")
+    try:
+        await api.act(server, action, asked)
+    except Refused as why:
+        if why.status != INVALID or node is None or await hypervisor(api, node) is None:
+            raise
+        await api.act(server, action, {key: asked[key] for key in asked if key != "node"})
 
 
 async def hypervisor(api: Api, node: str) -> dict[str, Any] | None:

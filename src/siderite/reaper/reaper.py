@@ -212,7 +212,7 @@ class Reaper:
 
     async def _care(self, server: dict[str, Any], **more: Any) -> None:
         asked = {"keeper": self.rules.name, "seconds": CARE_S, **more}
-        await self.api.act(server["id"], "siderite-claimPending", asked)
+        await asks.care(self.api, server["id"], asked)
 
     async def _choose(self, server: dict[str, Any]) -> tuple[Choice | None, tuple[str, ...]]:
         """Who goes, and who is on the way out there already."""
@@ -256,7 +256,7 @@ class Reaper:
             leaving = [one for one in on_it if one["OS-EXT-STS:task_state"] == "deleting"]
             going = [one for one in leaving if one["id"] not in self._stuck]
             free = NODE if not on_it else Room(0, 0, 0)
-            kept = [one for one in host["kept"] if one["server"] != server["id"]]
+            kept = [one for one in host.get("kept", ()) if one["server"] != server["id"]]
             if not is_whole:
                 free = left(host["room"])
             for some in kept:
@@ -332,7 +332,7 @@ class Reaper:
             host = await asks.hypervisor(self.api, node)
             if host is None:
                 return False
-            if host["is_available"]:
+            if host.get("is_available", True):  # an older API does not say
                 break
             is_late = time.monotonic() > until
             if is_late or not comes(host, leaving):

@@ -270,9 +270,9 @@ export async function images() {
 const KINDS = ["vcpus", "ram_mib", "disk_gib"];
 const NEEDS = { vcpus: "vcpus", ram_mib: "ram", disk_gib: "disk" };
 
-// What is kept for servers that wait is nobody else's.
+// What is kept for servers that wait is nobody else's. While a service is upgraded, an older process may not tell of it.
 function free(host, kind) {
-  return host.room[kind].limit - host.room[kind].used - host.kept.reduce((sum, one) => sum + one[kind], 0);
+  return host.room[kind].limit - host.room[kind].used - (host.kept || []).reduce((sum, one) => sum + one[kind], 0);
 }
 
 function fit(flavor, host) {
