@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from siderite.core.store import Op
 from siderite.reaper import Reaper
 from siderite.reaper import Refused
 from siderite.reaper import Rules
@@ -112,3 +113,14 @@ def test_for_a_node_that_went_meanwhile_nobody_goes(full: Full) -> None:
     waiting, reaper = full.show(full.pends(), version=901), full.reaper()
     with pytest.raises(Refused, match="no hypervisor nowhere"):
         full.run(reaper._care(waiting, making_room=True, node="nowhere"))
+
+
+def test_two_hosts_that_name_their_node_alike_keep_nobody_from_being_served(full: Full) -> None:
+    second, context = full.add_host(vcpus=1, ram_mib=512), full.app.app.program.compute.context
+    called = Op("UPDATE hypervisors SET node = ? WHERE host = ?", (full.hosts[0], second))
+    full.app.run(context.door.store.commit([called]))
+    cheap = [*full.fill(), full.boot(metadata=CHEAP, networks="none")]
+    uuid = full.pends()
+    full.reap()
+    assert full.status(uuid) == "ACTIVE"
+    assert [full.status(one) for one in cheap].count("GONE") == 1

@@ -233,7 +233,7 @@ class Reaper:
             return None, ()
         turn.chosen = choice.node
         self.wake.set()
-        [place] = [one for one in places if one.node == choice.node]
+        place = next(one for one in places if one.node == choice.node)
         return choice, place.going
 
     async def _places(

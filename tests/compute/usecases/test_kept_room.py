@@ -1,6 +1,7 @@
 """Room that is made for a PENDING server is kept for it, as long as somebody takes care of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from siderite.compute.usecases import kept_room
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.tidying import Tidying
+from siderite.core.store import Op
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 
@@ -141,6 +143,33 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(full: Cloud) -> None
     assert care(full, uuid, keeper="two") == 200, "nobody takes care of it yet"
 
 
-def test_where_there_is_no_pending_state_nobody_asks_for_it(tmp_path_factory: Any) -> None:
-    with cloud(tmp_path_factory.mktemp("data"), hosts=0) as made:
-        assert made.app.run(kept_room.kept(made.app.app.program.compute.context)) == []
+def test_where_two_hosts_name_a_node_alike_it_is_kept_on_the_one_that_was_meant(
+    full: Cloud,
+) -> None:
+    uuid, first = pends(full), full.hosts[0]
+    second, store = (
+        full.add_host(vcpus=1, ram_mib=512),
+        full.app.app.program.compute.context.door.store,
+    )
+    called = Op("UPDATE hypervisors SET node = ? WHERE host = ?", (first, second))
+    full.app.run(store.commit([called]))
+
+    def shown() -> dict[str, Any]:
+        answer = full.ask("GET", "/os-hypervisors/detail", version=LATEST_OF_ALL)
+        return {one["service"]["host"]: one for one in answer.json["hypervisors"]}
+
+    by_name = {"keeper": "one", "seconds": 60, "making_room": True, "node": first}
+    answer = full.act(uuid, "siderite-claimPending", by_name, version=LATEST_OF_ALL)
+    assert (answer.status, b"Name one by its ID" in answer.body) == (400, True)
+    assert care(full, uuid, making_room=True, node=shown()[first]["id"]) == 200
+    assert {host: len(one["kept"]) for host, one in shown().items()} == {first: 1, second: 0}
+    another = full.boot(networks="none")
+    assert full.show(another)["OS-EXT-SRV-ATTR:host"] == second
+
+
+def test_where_there_is_no_pending_state_nobody_asks_for_it(full: Cloud) -> None:
+    assert makes_room(full, pends(full)) == 200
+    ctx = full.app.app.program.compute.context
+    without = replace(ctx, settings=replace(ctx.settings, use_pending_state=False))
+    rooms = [full.app.run(kept_room.kept(one)) for one in (ctx, without)]
+    assert [len(some) for some in rooms] == [1, 0]

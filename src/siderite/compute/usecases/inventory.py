@@ -168,13 +168,15 @@ async def _shown(
     carried: Mapping[str, Sequence[Line]] = {}
     if with_servers:
         carried = await rows.servers_on(ctx.door.store, [(one.host, one.node) for one in found])
-    kept = await kept_room.kept(ctx)
+    kept: dict[str, list[Kept]] = {}
+    for some in await kept_room.kept(ctx):
+        kept.setdefault(some.hypervisor, []).append(some)
     return [
         Shown(
             one,
             by_host[one.host],
             carried[one.node] if with_servers else None,
-            [some for some in kept if some.node == one.node],
+            kept.get(one.uuid, ()),
         )
         for one in found
         if one.host in by_host

@@ -19,7 +19,7 @@ from siderite.core.store import Op
 from siderite.core.times import iso
 
 _KEPT = """
-SELECT k.server, k.node, k.vcpus, k.ram_mib, k.disk_gib
+SELECT k.server, k.hypervisor, k.vcpus, k.ram_mib, k.disk_gib
 FROM kept_room k JOIN servers s ON s.uuid = k.server
 WHERE k.kept_until > ? AND s.deleted = 0 AND s.host IS NULL
   AND (s.vm_state = 'pending' AND s.task_state IS NULL
@@ -30,10 +30,12 @@ ORDER BY k.since, k.server
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Room on a node, and for whom."""
+    """Room on a node, and for whom. Nodes of two hosts may have the same name: it is the node's
+    UUID that counts.
+    """
 
     server: str
-    node: str
+    hypervisor: str
     amount: Amount
 
 
@@ -51,12 +53,13 @@ async def less_kept(ctx: Context, server: str, found: list[Hypervisor]) -> list[
     mine: set[str] = set()
     for one in await kept(ctx):
         if one.server == server:
-            mine.add(one.node)
-        elif one.node not in mine:
-            rooms[one.node] = _sum((rooms.get(one.node, Amount(0, 0, 0)), one.amount))
+            mine.add(one.hypervisor)
+        elif one.hypervisor not in mine:
+            before = rooms.get(one.hypervisor, Amount(0, 0, 0))
+            rooms[one.hypervisor] = _sum((before, one.amount))
     if not rooms:
         return found
-    return [replace(at, kept=rooms[at.node]) if at.node in rooms else at for at in found]
+    return [replace(at, kept=rooms[at.uuid]) if at.uuid in rooms else at for at in found]
 
 
 def _sum(amounts: Iterable[Amount]) -> Amount:
@@ -68,23 +71,32 @@ def _sum(amounts: Iterable[Amount]) -> Amount:
     )
 
 
-async def check(ctx: Context, node: str) -> None:
-    """Whether there is such a node."""
-    if not await ctx.door.store.fetch("SELECT 1 FROM hypervisors WHERE node = ? LIMIT 1", (node,)):
+async def hypervisor(ctx: Context, node: str) -> str:
+    """The UUID of a node that is named by its name or its UUID."""
+    rows = await ctx.door.store.fetch(
+        "SELECT uuid FROM hypervisors WHERE node = ? OR uuid = ? LIMIT 2", (node, node)
+    )
+    if not rows:
         raise Invalid(f"There is no hypervisor {node}. `openstack hypervisor list` names them.")
+    if len(rows) > 1:
+        raise Invalid(
+            f"Several hypervisors are called {node}. Name one by its ID, which"
+            " `openstack hypervisor list` shows."
+        )
+    return str(rows[0][0])
 
 
-def keep(server: Server, node: str, *, now: str, until: str) -> Op:
+def keep(server: Server, hypervisor: str, *, now: str, until: str) -> Op:
     """Keep room for a server, on this node alone. Asked for again, it is as old as before."""
     amount = server.amount
     return Op(
-        "INSERT INTO kept_room (server, node, vcpus, ram_mib, disk_gib, since, kept_until)"
+        "INSERT INTO kept_room (server, hypervisor, vcpus, ram_mib, disk_gib, since, kept_until)"
         " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (server) DO UPDATE SET"
-        " since = CASE WHEN kept_room.node = excluded.node"
+        " since = CASE WHEN kept_room.hypervisor = excluded.hypervisor"
         " AND kept_room.kept_until > excluded.since THEN kept_room.since ELSE excluded.since END,"
-        " node = excluded.node, vcpus = excluded.vcpus, ram_mib = excluded.ram_mib,"
+        " hypervisor = excluded.hypervisor, vcpus = excluded.vcpus, ram_mib = excluded.ram_mib,"
         " disk_gib = excluded.disk_gib, kept_until = excluded.kept_until",
-        (server.uuid, node, amount.vcpus, amount.ram_mib, amount.disk_gib, now, until),
+        (server.uuid, hypervisor, amount.vcpus, amount.ram_mib, amount.disk_gib, now, until),
         1,
     )
 

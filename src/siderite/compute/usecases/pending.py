@@ -63,8 +63,7 @@ async def claim(
     room is being made stays as it was if nothing is said of it. What is made on a node that was
     named is kept for the server.
     """
-    if node is not None:
-        await kept_room.check(ctx, node)
+    at = None if node is None else await kept_room.hypervisor(ctx, node)
 
     async def decide(change: Change) -> Server:
         server = await find.server(ctx, uuid, who)
@@ -86,10 +85,10 @@ async def claim(
         )  # fmt: skip
         if not is_making:
             change.put(kept_room.let_go(server))
-        elif node is None:
+        elif at is None:
             change.put(kept_room.keep_on(server, until))
         else:
-            change.put(kept_room.keep(server, node, now=iso(change.now), until=until))
+            change.put(kept_room.keep(server, at, now=iso(change.now), until=until))
         after = msgspec.structs.replace(cared_for, deadline=deadline(ctx, cared_for))
         if after.deadline == server.deadline:  # there is nothing of it to see
             after = msgspec.structs.replace(after, updated_at=server.updated_at)
@@ -115,7 +114,7 @@ async def wake(ctx: Context, uuid: str) -> bool:
         if not found.ranked:
             return False
         now, until = iso(change.now), iso(change.now + _WOKEN_S)
-        change.put(kept_room.keep(server, found.ranked[0].node, now=now, until=until))
+        change.put(kept_room.keep(server, found.ranked[0].uuid, now=now, until=until))
         change.put(await quota.still(ctx, server))
         acting.begin(ctx, change, server, Ask("build"))
         return True
