@@ -30,6 +30,20 @@ def _chosen(wanted: Wanted, *hosts: Hypervisor) -> list[str]:
     return [at.host for at in place(wanted, hosts, now=NOW, patience_s=60).ranked]
 
 
+def test_what_is_kept_for_others_makes_a_host_no_emptier_one() -> None:
+    kept = Amount(4, 6144, 50)
+    assert _chosen(SMALL, _host("h1", kept=kept), _host("h2", ram_used=4096)) == ["h2", "h1"]
+
+
+def test_a_host_is_not_avoided_because_its_node_is_called_like_another_host() -> None:
+    avoids = replace(SMALL, avoid={"h1": "tried before"})
+    assert _chosen(avoids, _host("h1"), _host("h2", node="h1")) == ["h2"]
+    whole = replace(avoids, resource_class="CUSTOM_GOLD", avoid={"g1": "tried before"})
+    gold = {"host": "h1", "resource_class": "CUSTOM_GOLD"}
+    ranked = place(whole, [_host("g1", **gold), _host("g2", **gold)], now=NOW, patience_s=60).ranked
+    assert [at.node for at in ranked] == ["g2"]
+
+
 def test_the_emptiest_host_is_best() -> None:
     assert _chosen(SMALL, _host("h1", ram_used=4096), _host("h2"), _host("h3", ram_used=100)) == [
         "h2", "h3", "h1",

@@ -30,7 +30,7 @@ class Wanted:
     conductor_group: str = ""
     """Where the server comes from: whoever moves it must reach both hosts."""
     avoid: Mapping[str, str] = field(default_factory=dict)
-    """Hosts and nodes not to go to, and why."""
+    """Hosts, and nodes of bare metal, not to go to, and why."""
     same_host: frozenset[str] | None = None
     different_host: frozenset[str] = frozenset()
     policy: str | None = None
@@ -94,7 +94,9 @@ def _reach(wanted: Wanted, at: Hypervisor) -> str | None:
 
 
 def _avoided(wanted: Wanted, at: Hypervisor) -> str | None:
-    return wanted.avoid.get(at.host) or wanted.avoid.get(at.node)
+    # Only of bare metal a node is named by itself; others may be called like another's host.
+    by_node = None if at.resource_class is None else wanted.avoid.get(at.node)
+    return wanted.avoid.get(at.host) or by_node
 
 
 def _kind(wanted: Wanted, at: Hypervisor) -> str | None:
@@ -196,13 +198,16 @@ def place(
 
 
 def _weight(wanted: Wanted, at: Hypervisor) -> float:
-    """The more room, the better; soft group policies weigh more than room."""
+    """The more room, the better, and what is kept for others is none; soft group policies weigh
+    more than room.
+    """
+    kept = at.kept or _NOTHING
     room = sum(
         (limit - used) / limit
         for used, limit in (
-            (at.vcpus_used, at.vcpus_limit),
-            (at.ram_used, at.ram_limit),
-            (at.disk_used, at.disk_limit),
+            (at.vcpus_used + kept.vcpus, at.vcpus_limit),
+            (at.ram_used + kept.ram_mib, at.ram_limit),
+            (at.disk_used + kept.disk_gib, at.disk_limit),
         )
         if limit
     )
