@@ -11,12 +11,14 @@ import pytest
 
 from siderite.compute.domain.job import job_of
 from siderite.compute.domain.server_machine import Event
+from siderite.compute.store import SERVERS
 from siderite.compute.usecases import due
 from siderite.compute.usecases import pending
 from siderite.compute.usecases import progress
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.tidying import Tidying
 from siderite.core import work
+from siderite.core.ids import new_uuid
 from siderite.core.store import Lost
 from siderite.core.times import iso
 from tests.compute.cloud import Cloud
@@ -158,6 +160,63 @@ def test_no_more_are_woken_than_there_is_room_for_and_the_first_gets_it(tmp_path
         tidy(made)
         made.until(uuids[2], "ACTIVE")
         assert made.show(uuids[3], version=PENDING)["status"] == "PENDING"
+
+
+def test_room_that_appears_goes_to_the_oldest_however_many_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due, "_SOME", 2)
+    with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
+        uuids = [waiting(made, networks="none") for _ in range(5)]
+        context = made.app.app.program.compute.context
+        tidying = Tidying(Hands(context, {}, NO_IMAGES))
+        made.app.run(tidying.round())
+        made.add_host(vcpus=1, ram_mib=512)  # one of the small flavor
+        assert made.app.run(due.to_wake(context)) == (uuids[:1], 0)
+        made.app.run(tidying.round())
+        made.until(uuids[0], "ACTIVE")
+        made.add_host(vcpus=1, ram_mib=1024)
+        made.app.run(tidying.round())
+        for uuid in uuids[1:3]:
+            made.until(uuid, "ACTIVE")
+        assert [len(made.actions(uuid)) for uuid in uuids[3:]] == [1, 1]
+
+
+def test_hosts_are_read_once_however_many_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
+        for _ in range(5):
+            waiting(made)
+        context, asked = made.app.app.program.compute.context, []
+        fetch = context.door.store.fetch
+
+        async def counted(sql: str, *args: Any) -> Any:
+            asked.append(sql)
+            return await fetch(sql, *args)
+
+        monkeypatch.setattr(context.door.store, "fetch", counted)
+        assert made.app.run(due.to_wake(context)) == ([], 0)
+        assert len([sql for sql in asked if "hypervisors" in sql]) == 1
+
+
+def test_one_beyond_its_quota_takes_no_room_from_those_after_it(tmp_path: Path) -> None:
+    with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
+        first, second = waiting(made, networks="none"), waiting(made, networks="none")
+        context, another = made.app.app.program.compute.context, new_uuid()
+
+        async def give_away() -> None:
+            server = await SERVERS.get(context.door.store, second)
+            assert server is not None
+            changed = server.changed(context.door.clock(), {"project_id": another})
+            await context.door.store.commit([SERVERS.swap(server, changed)])
+
+        made.app.run(give_away())
+        limit = {"quota_set": {"instances": 0, "force": True}}
+        project = made.show(first)["tenant_id"]
+        assert made.ask("PUT", f"/os-quota-sets/{project}", limit).status == 200
+        made.add_host(vcpus=1, ram_mib=512)
+        assert made.app.run(due.to_wake(context)) == ([second], 0)
 
 
 def test_one_beyond_its_quota_is_not_woken(tmp_path: Path) -> None:

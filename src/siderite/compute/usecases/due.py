@@ -9,6 +9,7 @@ from siderite.compute.store import SERVERS
 from siderite.compute.usecases import acting
 from siderite.compute.usecases import delete
 from siderite.compute.usecases import hosts
+from siderite.compute.usecases import outlook
 from siderite.compute.usecases.acting import Ask
 from siderite.compute.usecases.context import Context
 from siderite.core import work
@@ -29,7 +30,7 @@ _PAUSE_S = 3600.0
 
 _RESTING = (
     "FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0 AND id > ?{also}"
-    f" ORDER BY id LIMIT {_SOME}"
+    " ORDER BY id LIMIT ?"
 )
 
 Some = tuple[list[str], int]
@@ -41,7 +42,7 @@ NONE: Some = ([], 0)
 
 async def _some(ctx: Context, state: V, after: int, also: str = "", *args: str) -> Some:
     rows = await ctx.door.store.fetch(
-        f"SELECT uuid, id {_RESTING.format(also=also)}", (state, after, *args)
+        f"SELECT uuid, id {_RESTING.format(also=also)}", (state, after, *args, _SOME)
     )
     return [str(row[0]) for row in rows], int(str(rows[-1][1])) if len(rows) == _SOME else 0
 
@@ -51,7 +52,7 @@ async def _over(ctx: Context, state: V, after: int, is_over: Callable[[Server], 
     found: list[str] = []
     for _ in range(_PAGES):
         rows = await ctx.door.store.fetch(
-            f"SELECT id, doc {_RESTING.format(also='')}", (state, after)
+            f"SELECT id, doc {_RESTING.format(also='')}", (state, after, _SOME)
         )
         servers = SERVERS.readable(row[1] for row in rows)
         found += [server.uuid for server in servers if server is not None and is_over(server)]
@@ -121,8 +122,25 @@ async def pending_too_long(ctx: Context, after: int = 0) -> Some:
 
 
 async def to_wake(ctx: Context, after: int = 0) -> Some:
-    """Servers that wait for room."""
-    return await _some(ctx, V.PENDING, after) if ctx.settings.wake_pending else NONE
+    """Servers that wait for room, that nobody takes care of and for which there is some, of all
+    that wait: each look begins with the oldest, or room went to those whose page it was.
+    """
+    if not ctx.settings.wake_pending:
+        return NONE
+    found: list[str] = []
+    view, now = await outlook.look(ctx), iso(ctx.door.clock())
+    while True:
+        rows = await ctx.door.store.fetch(
+            f"SELECT id, doc {_RESTING.format(also='')}", (V.PENDING, after, _SOME)
+        )
+        for server in SERVERS.readable(row[1] for row in rows):
+            if server is None or (server.keeper is not None and (server.kept_until or "") > now):
+                continue
+            if await view.takes(server):
+                found.append(server.uuid)
+        if len(rows) < _SOME:
+            return found, 0
+        after = int(str(rows[-1][0]))
 
 
 async def forget_old(ctx: Context) -> bool:

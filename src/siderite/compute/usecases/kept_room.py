@@ -49,9 +49,14 @@ async def kept(ctx: Context) -> list[Kept]:
 
 async def less_kept(ctx: Context, server: str, found: list[Hypervisor]) -> list[Hypervisor]:
     """Hypervisor nodes without the room that is kept there for others than this server."""
+    return less(await kept(ctx), server, found)
+
+
+def less(all_kept: Iterable[Kept], server: str, found: list[Hypervisor]) -> list[Hypervisor]:
+    """The same, of what is known to be kept."""
     rooms: dict[str, Amount] = {}
     mine: set[str] = set()
-    for one in await kept(ctx):
+    for one in all_kept:
         if one.server == server:
             mine.add(one.hypervisor)
         elif one.hypervisor not in mine:

@@ -63,6 +63,11 @@ async def find_place(
     return place(wanted, there, now=ctx.door.clock(), patience_s=ctx.settings.host_patience_s)
 
 
+async def first_wish(ctx: Context, server: Server) -> Wanted:
+    """What a server needs that was never placed."""
+    return await _wanted(ctx, server, server.flavor, server.pinned_zone)
+
+
 async def _group_of(ctx: Context, host: str) -> str:
     rows = await ctx.door.store.fetch("SELECT conductor_group FROM hosts WHERE name = ?", (host,))
     return str(rows[0][0]) if rows else ""
