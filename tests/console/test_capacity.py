@@ -41,6 +41,9 @@ def test_what_is_kept_for_a_server_that_waits_is_not_offered(eyes: Eyes) -> None
     eyes.at(f"server/{uuid}")
     eyes.page.wait_for_selector("h1 .tag:has-text('PENDING')")
     eyes.sees("It waits until somebody makes room")
+    eyes.sees("or, with wake_pending, until a host has room")
+    eyes.at("pending")
+    eyes.sees("those that nobody takes care of are built as soon as a host has room")
     care = {"keeper": "one", "seconds": 600, "making_room": True, "node": "wide"}
     ask("POST", f"/servers/{uuid}/action", {"siderite-claimPending": care})
     eyes.at("capacity")

@@ -170,7 +170,7 @@ async function whyFailed(ident, actions) {
 }
 
 function faultRemedy(one) {
-  if (one.status === "PENDING") return "It waits until somebody makes room and has it built, as the reaper does: see Pending. It can be deleted at any time.";
+  if (one.status === "PENDING") return "It waits until somebody makes room and has it built, as the reaper does, or, with wake_pending, until a host has room: see Pending. It can be deleted at any time.";
   if (/No valid host/.test(one.fault.message)) return "No host had room: see Capacity, then delete it and ask again.";
   return "Reset its state or rebuild it when the cause is mended; the timeline has the request.";
 }

@@ -141,7 +141,7 @@ export async function pending() {
   return [
     h("h1", {}, "Pending"),
     h("p", { class: "lead" }, "Servers for which no host has room: they wait here if the option ", h("code", {}, "use_pending_state"), " is on, and else are in error. A service outside frees some and has them built: ", h("code", {}, "siderite reaper"), "; ",
-      h("code", {}, "siderite reaper --once --dry-run"), " says what it would do."),
+      h("code", {}, "siderite reaper --once --dry-run"), " says what it would do. With ", h("code", {}, "wake_pending"), ", those that nobody takes care of are built as soon as a host has room."),
     table(["Server", "Since", "Until", "Wants", "Why not"], servers.map((one) => h("tr", {}, h("td", {}, server(one)), h("td", { class: "fit" }, ago(one.created)),
       h("td", { class: "fit" }, one.deadline ? moment(one.deadline) : "–"), h("td", {}, wants(one)),
       h("td", {}, Object.entries(one.refusals || {}).slice(0, 6).map(([host, reason]) => h("div", {}, `${host}: ${reason}`))))), "No server waits for room."),
