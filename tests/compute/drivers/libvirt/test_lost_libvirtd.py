@@ -19,6 +19,7 @@ import libvirt
 import pytest
 
 from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
@@ -155,14 +156,7 @@ def test_a_guest_whose_host_is_lost_at_the_end_of_a_live_migration_runs_once(
     """When it has just begun to run there: libvirt leaves one here too, or has that go on."""
     live: Any = world.driver.live_migrate
     at, to = at_lab(lab), at_lab(far)
-    guest = world.spawn(at, disk_gib=1)
-    world.wait_for_words(at, guest, "armed")
-    victim = lab if who == "source" else far
-    killing = threading.Thread(target=_kill_as_it_arrives, args=(victim, far, guest.uuid))
-    killing.start()
-    world.run(live.live_migrate(at, guest, to, "first"))
-    killing.join()
-    victim.start_libvirtd()
+    guest = _lost_as_it_arrives(world, lab, far, victim=lab if who == "source" else far)
     ended = world.done(getattr(live, then), at, guest, to)
     has_arrived = then == "live_migrate" or ended.found["arrived"]
     (here, there), left = ((to, at), lab) if has_arrived else ((at, to), far)
@@ -173,6 +167,77 @@ def test_a_guest_whose_host_is_lost_at_the_end_of_a_live_migration_runs_once(
     world.done(world.driver.power.reset, here, guest)
     world.wait_for_words(here, guest, "TINY GUEST ready", times=2)  # its disk is whole
     world.done(world.driver.life.destroy, here, guest)
+
+
+@pytest.mark.parametrize("then", ["live_migrate", "abort"])
+def test_a_guest_that_shut_itself_down_where_it_arrived_does_not_go_on_where_it_was(
+    lab: LabHost, far: LabHost, world: World, then: str
+) -> None:
+    """The one that libvirt left here, stopped, is of before: so is its disk."""
+    live: Any = world.driver.live_migrate
+    at, to = at_lab(lab), at_lab(far)
+    guest = _off_as_it_arrived(world, lab, far)
+    ended = world.done(getattr(live, then), at, guest, to)
+    assert then == "live_migrate" or ended.found["arrived"]
+    assert (world.state(at, guest), world.state(to, guest)) == (None, Power.SHUTDOWN)
+    assert _files(lab, guest.uuid) == []
+    world.done(world.driver.power.on, to, guest)
+    world.wait_for_words(to, guest, "TINY GUEST ready", times=2)
+    world.done(world.driver.life.destroy, to, guest)
+
+
+def test_a_guest_that_is_off_at_both_ends_of_a_live_migration_loses_neither_disk(
+    lab: LabHost, far: LabHost, world: World
+) -> None:
+    """As if its first host was switched off besides: which one it should be cannot be told."""
+    live: Any = world.driver.live_migrate
+    at, to = at_lab(lab), at_lab(far)
+    guest = _off_as_it_arrived(world, lab, far)
+    world.until(lambda: _is_switched_off(lab, guest.uuid), lambda: "libvirtd does not answer")
+    lab.kill_libvirtd()
+    lab.start_libvirtd()
+    disk = f"{guest.uuid}.disk-1.qcow2"
+    assert isinstance(world.outcome(live.live_migrate, at, guest, to), Failed)
+    assert world.done(live.abort, at, guest, to).found == {"arrived": False}
+    assert (world.state(at, guest), world.state(to, guest)) == (Power.SHUTDOWN, None)
+    assert disk in _files(lab, guest.uuid)
+    assert disk in _files(far, guest.uuid)
+    for place in (at, to):
+        world.done(world.driver.life.destroy, place, guest)
+
+
+def _is_switched_off(host: LabHost, uuid: str) -> bool:
+    """Whether its plug was pulled, if it was not off already; not before libvirtd is back."""
+    try:
+        domain = host.connection().lookupByUUIDString(uuid)
+        if domain.isActive():
+            domain.destroy()
+    except libvirt.libvirtError:
+        return False
+    return True
+
+
+def _off_as_it_arrived(world: World, lab: LabHost, far: LabHost) -> Guest:
+    """It ran at the other end, and is off there; here one is left that is stopped."""
+    guest = _lost_as_it_arrives(world, lab, far, victim=lab)
+    to = at_lab(far)
+    world.done(world.driver.power.signal, to, guest)
+    world.wait_for_state(to, guest, Power.SHUTDOWN)
+    return guest
+
+
+def _lost_as_it_arrives(world: World, lab: LabHost, far: LabHost, *, victim: LabHost) -> Guest:
+    """A guest, one of whose hosts is lost at the very end of its live migration, and is back."""
+    live: Any = world.driver.live_migrate
+    at, to = at_lab(lab), at_lab(far)
+    guest = world.spawn(at, disk_gib=1)
+    world.wait_for_words(at, guest, "armed")
+    killing = threading.Thread(target=_kill_as_it_arrives, args=(victim, far, guest.uuid))
+    killing.start()
+    world.run(live.live_migrate(at, guest, to, "first"))
+    killing.join()
+    victim.start_libvirtd()
+    return guest
 
 
 def _kill_as_it_arrives(victim: LabHost, far: LabHost, uuid: str) -> None:

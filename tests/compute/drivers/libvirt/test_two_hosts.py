@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import libvirt
 import pytest
 
 from siderite.compute.domain.outcome import Done
@@ -172,6 +173,67 @@ def test_a_guest_migrates_live_with_its_disk(
     world.done(world.driver.power.signal, to, guest)
     world.wait_for_state(to, guest, Power.SHUTDOWN)
     world.done(world.driver.power.on, to, guest)  # its disk is whole
+    world.wait_for_words(to, guest, "TINY GUEST ready", times=2)
+    world.done(world.driver.life.destroy, to, guest)
+
+
+@pytest.mark.parametrize("then", ["live_migrate", "abort"])
+def test_a_guest_that_arrived_and_is_off_before_that_was_noted_keeps_its_disk(
+    lab: LabHost, at: At, to: At, world: World, then: str
+) -> None:
+    """As after a crash before the commit. At its first host nothing is left: that disk is all."""
+    live: Any = world.driver.live_migrate
+    guest = world.spawn(at, disk_gib=1)
+    world.wait_for_words(at, guest, "armed")
+    world.done(live.live_migrate, at, guest, to)
+    assert _files(lab, guest.uuid) == []
+    _is_off_there_once(world, then, at, guest, to)
+
+
+@pytest.mark.parametrize("then", ["live_migrate", "abort"])
+def test_a_guest_that_arrived_on_shared_storage_and_is_off_before_that_was_noted_is_there(
+    lab: LabHost, far: LabHost, world: World, tmp_path: Path, then: str
+) -> None:
+    here, there = (at_lab(h, pool="shared", pool_path=str(tmp_path / "pool")) for h in (lab, far))
+    guest = world.spawn(here, disk_gib=1)
+    world.wait_for_words(here, guest, "armed")
+    assert world.state(there, guest) is None
+    flags = (
+        libvirt.VIR_MIGRATE_LIVE
+        | libvirt.VIR_MIGRATE_PERSIST_DEST
+        | libvirt.VIR_MIGRATE_UNDEFINE_SOURCE
+        | libvirt.VIR_MIGRATE_UNSAFE  # libvirt does not take the folder for one that is shared
+    )
+    by = {libvirt.VIR_MIGRATE_PARAM_URI: "tcp://127.0.0.1"}
+    lab.connection().lookupByUUIDString(guest.uuid).migrate3(far.connection(), by, flags)
+    _is_off_there_once(world, then, here, guest, there)
+
+
+def _is_off_there_once(world: World, then: str, at: At, guest: Guest, to: At) -> None:
+    """It shuts itself down where it arrived; asked again, the driver finds it there, whole."""
+    world.done(world.driver.power.signal, to, guest)
+    world.wait_for_state(to, guest, Power.SHUTDOWN)
+    ended = world.done(getattr(world.driver.live_migrate, then), at, guest, to)
+    assert then == "live_migrate" or ended.found["arrived"]
+    assert (world.state(at, guest), world.state(to, guest)) == (None, Power.SHUTDOWN)
+    world.done(world.driver.power.on, to, guest)
+    world.wait_for_words(to, guest, "TINY GUEST ready", times=2)
+    world.done(world.driver.life.destroy, to, guest)
+
+
+def test_a_guest_that_arrived_and_was_undefined_there_is_where_its_disk_is(
+    far: LabHost, at: At, to: At, world: World
+) -> None:
+    live: Any = world.driver.live_migrate
+    guest = world.spawn(at, disk_gib=1)
+    world.wait_for_words(at, guest, "armed")
+    world.done(live.live_migrate, at, guest, to)
+    domain = far.connection().lookupByUUIDString(guest.uuid)
+    domain.destroy()
+    domain.undefine()
+    assert isinstance(world.outcome(live.live_migrate, at, guest, to), Failed)
+    assert world.done(live.abort, at, guest, to).found == {"arrived": True}
+    world.done(world.driver.power.on, to, guest)
     world.wait_for_words(to, guest, "TINY GUEST ready", times=2)
     world.done(world.driver.life.destroy, to, guest)
 

@@ -104,25 +104,40 @@ def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
             _tell(run, f"domain {guest.name} is moving", target)
             _send(domain, road, to, is_shared=is_shared)
         except BaseException:
-            _stay(road, domain, guest, keep_disks=is_shared)
+            _stay(connection, road, guest, keep_disks=is_shared)
             raise
     _arrive(connection, road, guest, keep_disks=is_shared)
 
 
 def _has_taken_over(road: Road, domain: Any | None, guest: Guest) -> bool:
     """Whether the guest is at the other end. If whoever was to end the migration was killed at its
-    very end, one is left here too, stopped: it must never go on, nor the other lose its disks.
+    very end, one is left here too, stopped: it must never go on, nor the other lose its disks, also
+    if that was shut down meanwhile.
     """
     libvirt = library()
     arrived = domains.find(road.arrival, guest.uuid)
-    if arrived is None or not arrived.isActive():
-        return False
-    if domain is None or not domain.isActive():
+    if arrived is None or domain is None:
+        return arrived is not None
+    if not arrived.isActive():
+        return _was_sent(domain)
+    if not domain.isActive():
         return True
     coming = (libvirt.VIR_DOMAIN_PAUSED_MIGRATION, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP)
     state, reason = arrived.state()
     is_coming = state == libvirt.VIR_DOMAIN_PAUSED and reason in coming
     return not is_coming and domain.state()[0] != libvirt.VIR_DOMAIN_RUNNING
+
+
+def _was_sent(domain: Any) -> bool:
+    """Whether libvirt stopped it because it goes on elsewhere. It defines a guest there only when
+    all of it has come, and what was there before is cleared away before anything is sent.
+    """
+    libvirt = library()
+    sent = (
+        (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_MIGRATION),
+        (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_SHUTOFF_MIGRATED),
+    )
+    return tuple(domain.state()) in sent
 
 
 def _arrive(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> None:
@@ -132,9 +147,12 @@ def _arrive(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> N
     Pool(road.arrival, road.target.options).refresh()
 
 
-def _stay(road: Road, domain: Any, guest: Guest, *, keep_disks: bool) -> None:
+def _stay(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> None:
     """It did not get there, unless it did all the same, or nobody can tell."""
     with suppress(library().libvirtError):
+        domain = domains.find(connection, guest.uuid)
+        if domain is None:
+            return
         try:
             if _has_taken_over(road, domain, guest):
                 return
@@ -220,15 +238,27 @@ def _go_on(domain: Any | None, guest: Guest) -> None:
 
 
 def _settle(connection: Any, road: Road, guest: Guest) -> bool:
-    """Whether a guest whose migration ended is at the other end; else nothing of it is there."""
-    is_shared = Pair(connection, road).is_shared()
+    """Whether a guest whose migration ended is at the other end; else it is nowhere defined but
+    here. No disk is deleted there that may be the only one, or the newer one.
+    """
+    pair = Pair(connection, road)
+    is_shared = pair.is_shared()
     domain = domains.find(connection, guest.uuid)
     if _has_taken_over(road, domain, guest):
         _arrive(connection, road, guest, keep_disks=is_shared)
         return True
-    _clear(road, guest, keep_disks=is_shared)
+    if domain is None:  # somebody undefined it: it is where its disk is
+        return _has_disk(pair.target, guest) and not _has_disk(pair.source, guest)
+    is_off_twice = not domain.isActive() and domains.find(road.arrival, guest.uuid) is not None
+    _clear(road, guest, keep_disks=is_shared or is_off_twice)
     _go_on(domain, guest)
     return False
+
+
+def _has_disk(pool: Pool, guest: Guest) -> bool:
+    pool.refresh()
+    own = (name for name in pool.names() if name.startswith(f"{guest.uuid}."))
+    return any(names.generation_of(name) for name in own)
 
 
 def _pause(connection: Any, guest: Guest) -> None:
