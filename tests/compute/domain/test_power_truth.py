@@ -39,6 +39,18 @@ def test_what_is_only_observed_is_noted_once(vm_state: V, seen: Power) -> None:
     assert settle(vm_state, None, seen, seen, Policy.OBSERVE) is Verdict.NOTHING
 
 
+@pytest.mark.parametrize("vm_state", list(V))
+def test_a_machine_that_is_gone_is_never_started_and_missed_once(vm_state: V) -> None:
+    def said(recorded: Power, policy: Policy) -> Verdict:
+        return settle(vm_state, None, recorded, Power.SHUTDOWN, policy, is_gone=True)
+
+    runs = vm_state in (V.ACTIVE, V.PAUSED)
+    assert said(Power.RUNNING, Policy.RECORD) is (Verdict.MISSED if runs else Verdict.NOTE)
+    assert said(Power.SHUTDOWN, Policy.RECORD) is Verdict.NOTHING
+    assert said(Power.RUNNING, Policy.HARDWARE) is (Verdict.POWERED_OFF if runs else Verdict.NOTE)
+    assert said(Power.RUNNING, Policy.OBSERVE) is Verdict.NOTE
+
+
 def test_a_servers_own_policy_counts_if_it_is_one() -> None:
     assert policy_of({"power_policy": "Record"}, "hardware") is Policy.RECORD
     assert policy_of({"power_policy": "mine"}, "observe") is Policy.OBSERVE

@@ -128,14 +128,26 @@ def test_a_guest_that_somebody_undefined_is_off_and_comes_again_with_the_next_st
     cloud.delete(server)
 
 
-def test_a_guest_that_somebody_undefined_is_put_back_where_the_record_is_right(
+def test_a_guest_that_somebody_took_away_is_not_started_by_itself_where_the_record_is_right(
     cloud: RealCloud,
 ) -> None:
+    """It may run on another host, with the same disk. One that is only off is put back."""
     server = cloud.boot(metadata={"power_policy": "record"})
     cloud.wait_for_words(server, "armed")
-    _undefine(cloud, server)
+    cloud.domain(server).destroy()  # type: ignore[union-attr]
     cloud.wait_for_words(server, "armed", times=2)
-    assert cloud.api.settled(server)["status"] == "ACTIVE"
+    cloud.api.settled(server)
+    _undefine(cloud, server)
+    shown = cloud.api.wait(server, lambda seen: seen["OS-EXT-STS:power_state"] == 4)
+    assert (shown["status"], shown["OS-EXT-STS:task_state"]) == ("ACTIVE", None)
+    told = cloud.api.actions(server)[0]
+    assert (told["action"], told["message"]) == ("start", "Error")
+    assert "gone from its host, and was not started" in told["events"][0]["details"]
+    cloud.api.app.run(cloud.api.app.app.program.compute.sync.round())
+    assert cloud.api.actions(server)[0]["request_id"] == told["request_id"], "it is said once"
+    assert cloud.domain(server) is None
+    cloud.do(server, "reboot", {"type": "HARD"}, then="ACTIVE")
+    cloud.wait_for_words(server, "armed", times=3)
     cloud.delete(server)
 
 

@@ -1,8 +1,9 @@
 """Who is right when a machine's power is not what the record says: a pure decision.
 
 `hardware`: the record follows the machine (whoever switched it off or on had a reason). `record`:
-the machine is put back. `observe`: only what was seen is noted. A power that cannot be read decides
-nothing, and neither does one of a server that something is being done to.
+the machine is put back, unless it is gone from its host: it may run on another one. `observe`: only
+what was seen is noted. A power that cannot be read decides nothing, and neither does one of a
+server that something is being done to.
 """
 
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ class Verdict(StrEnum):
     NOTE = "note"  # only the power state is written down
     POWERED_ON = "powered_on"  # the server is active: the record follows
     POWERED_OFF = "powered_off"
+    MISSED = "missed"  # noted too, and said: a person must look for it
     START = "start"  # the machine is put back
     STOP = "force_stop"
 
@@ -36,13 +38,18 @@ _UP = {Policy.HARDWARE: Verdict.POWERED_ON, Policy.RECORD: Verdict.STOP}
 
 
 def settle(
-    vm_state: str, task_state: str | None, recorded: Power, seen: Power, policy: Policy
-) -> Verdict:
-    """What follows from seeing a server's machine in a power state."""
+    vm_state: str, task_state: str | None, recorded: Power, seen: Power, policy: Policy,
+    *, is_gone: bool = False,
+) -> Verdict:  # fmt: skip
+    """What follows from seeing a server's machine in a power state, or from its being gone."""
     if task_state is not None or seen is Power.NOSTATE:
         return Verdict.NOTHING
     if policy is Policy.OBSERVE:
         return _noted(recorded, seen)
+    if is_gone and policy is Policy.RECORD:
+        noted = _noted(recorded, seen)
+        is_missed = noted is Verdict.NOTE and vm_state in (V.ACTIVE, V.PAUSED)
+        return Verdict.MISSED if is_missed else noted
     if vm_state == V.ACTIVE and seen.is_down:
         return _DOWN[policy]
     if vm_state == V.PAUSED and seen.is_down:

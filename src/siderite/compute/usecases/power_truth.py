@@ -39,6 +39,10 @@ _WELL, _BAD = 200, 400
 _ACTIONS = {Power.RUNNING: ("start", "power_on"), Power.SHUTDOWN: ("stop", "power_off")}
 _UPDATE = "compute_power_update"
 _SYNC = "compute__sync_instance_power_state"
+_MISSED = (
+    "its machine is gone from its host, and was not started: it may run on another host, on the"
+    " same disk; look there, and reboot the server hard if it does not"
+)
 
 
 async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
@@ -130,12 +134,16 @@ async def found(ctx: Context, uuid: str, version: int, reading: Reading) -> Verd
         if reading.is_gone and await leaving.is_open(ctx, server):
             return Verdict.NOTHING  # it may be at the other end of a move that failed
         policy = policy_of(server.metadata, ctx.settings.power_policy)
-        verdict = settle(server.vm_state, server.task_state, server.power, seen, policy)
+        verdict = settle(
+            server.vm_state, server.task_state, server.power, seen, policy, is_gone=reading.is_gone
+        )
         match verdict:
-            case Verdict.NOTE:
+            case Verdict.NOTE | Verdict.MISSED:
                 after = server.changed(change.now, {"power_state": int(seen)})
                 change.put(SERVERS.swap(server, after))
                 change.tell(facts.update(server, after))
+                if verdict is Verdict.MISSED:
+                    _noted(change, server, Power.RUNNING, event=_SYNC, error=_MISSED)
             case Verdict.POWERED_ON | Verdict.POWERED_OFF:
                 to = Power.RUNNING if verdict is Verdict.POWERED_ON else Power.SHUTDOWN
                 why = f"its machine was found {reading.words}"
@@ -169,12 +177,12 @@ def _follow(
 
 def _noted(
     change: Change, server: Server, power: Power, *,
-    details: str | None = None, error: str | None = None,
+    event: str = _UPDATE, details: str | None = None, error: str | None = None,
 ) -> None:  # fmt: skip
-    """An update that changed nothing, with its reason."""
+    """News after which nothing was done, with the reason."""
     at = iso(change.now)
     result = "Success" if error is None else "Error"
-    done = ActionEvent(_UPDATE, at, at, result, server.host, error or details)
+    done = ActionEvent(event, at, at, result, server.host, error or details)
     _recorded(change, server, _ACTIONS[power][0], done, failed=error is not None)
 
 

@@ -209,6 +209,22 @@ def test_a_guest_that_arrived_on_shared_storage_and_is_off_before_that_was_noted
     _is_off_there_once(world, then, here, guest, there)
 
 
+def test_a_guest_that_somebody_sent_to_another_host_is_gone_though_it_is_still_defined(
+    lab: LabHost, far: LabHost, world: World, tmp_path: Path
+) -> None:
+    """As `virsh migrate` leaves it on shared storage: were it off, it might be started twice."""
+    here, there = (at_lab(h, pool="shared", pool_path=str(tmp_path / "pool")) for h in (lab, far))
+    guest = world.spawn(here)
+    assert world.state(there, guest) is None
+    by = {libvirt.VIR_MIGRATE_PARAM_URI: "tcp://127.0.0.1"}
+    domain = lab.connection().lookupByUUIDString(guest.uuid)
+    domain.migrate3(far.connection(), by, libvirt.VIR_MIGRATE_LIVE | libvirt.VIR_MIGRATE_UNSAFE)
+    seen = [world.run(world.driver.life.states(at)) for at in (here, there)]
+    assert [(said or {}).get(guest.uuid) for said in seen] == [None, Power.RUNNING]
+    for at in (there, here):
+        world.done(world.driver.life.destroy, at, guest)
+
+
 def _is_off_there_once(world: World, then: str, at: At, guest: Guest, to: At) -> None:
     """It shuts itself down where it arrived; asked again, the driver finds it there, whole."""
     world.done(world.driver.power.signal, to, guest)

@@ -169,16 +169,18 @@ def _state(connection: Any, uuid: str) -> Power | None:
 
 
 def _states(connection: Any) -> dict[str, Power]:
-    """Two calls for all domains, not two for each."""
+    """Two calls for all domains, not two for each. One that somebody sent to another host is not
+    here, though it is still defined.
+    """
     libvirt = library()
+    sent = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_SHUTOFF_MIGRATED)
     saved = {
         domain.UUIDString()
         for domain in connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_MANAGEDSAVE)
     }
     found = {}
     for domain, said in connection.getAllDomainStats(libvirt.VIR_DOMAIN_STATS_STATE, 0):
-        uuid = domain.UUIDString()
-        found[uuid] = domains.power_of(
-            said["state.state"], said["state.reason"], is_saved=uuid in saved
-        )
+        uuid, state = domain.UUIDString(), (said["state.state"], said["state.reason"])
+        if state != sent:
+            found[uuid] = domains.power_of(*state, is_saved=uuid in saved)
     return found
