@@ -2,6 +2,9 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
@@ -77,5 +80,51 @@ def test_a_snapshot_whose_contents_do_not_come_is_discarded(tmp_path: Path) -> N
             await images.discard(image)
             await images.discard(image)
             assert (await here.ask("GET", f"/v2/images/{image}")).status == 404
+
+    asyncio.run(story())
+
+
+def test_metadata_are_decided_on_as_they_are_when_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else adds a property after an image was read, and before it is changed."""
+    real = OwnImages.show
+
+    async def story() -> None:
+        async with world(tmp_path) as here:
+            faster: list[str] = []
+
+            async def show(*args: Any, **how: Any) -> Any:
+                found = await real(*args, **how)
+                if faster:
+                    op = {"op": "add", "path": f"/{faster.pop()}", "value": "x"}
+                    assert (await here.patch(found.id, op)).status == 200
+                return found
+
+            monkeypatch.setattr(OwnImages, "show", show)
+
+            async def write(method: str, path: str, *body: Any, between: str) -> tuple[int, Any]:
+                faster.append(between)
+                where = f"/compute/v2.1/images/{image}/metadata{path}"
+                answer = await here.app.ask(method, where, *body, version=None)
+                assert not faster
+                shown = await here.app.ask("GET", where.removesuffix(path), version=None)
+                return answer.status, shown.json["metadata"]
+
+            image = (await here.make(a="1"))["id"]
+            body = {"metadata": {"b": "2"}}
+            assert await write("PUT", "", body, between="late") == (200, {"b": "2"})
+            after = {"b": "2", "c": "3", "late": "x"}
+            body = {"metadata": {"c": "3"}}
+            assert await write("POST", "", body, between="late") == (200, after)
+            assert await write("DELETE", "/late", between="b") == (204, {"b": "x", "c": "3"})
+
+            project = (await here.show(image))["owner"]
+            few = {"quota_set": {"metadata_items": 3}}
+            quota = f"/compute/v2.1/os-quota-sets/{project}"
+            assert (await here.app.ask("PUT", quota, few, version=None)).status == 200
+            kept = {"b": "x", "c": "3", "third": "x"}
+            body = {"metadata": {"fourth": "4"}}
+            assert await write("POST", "", body, between="third") == (403, kept)
 
     asyncio.run(story())

@@ -1,7 +1,7 @@
 """The room's face within the program: what the compute service needs of images."""
 
 from collections.abc import AsyncIterator
-from collections.abc import Collection
+from collections.abc import Callable
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -69,17 +69,17 @@ class Images:
     async def describe(
         self,
         uuid: str,
-        put: Mapping[str, str],
+        changed: Callable[[Mapping[str, str]], dict[str, str]],
         *,
-        without: Collection[str],
         who: Who,
         cause: Cause,
     ) -> dict[str, Any]:
-        """Add properties to a record and take some away; the image as the API shows it."""
+        """Change a record's properties by what `changed` makes of them; the image as the API shows
+        it.
+        """
 
         def changes(image: Image) -> dict[str, Any]:
-            kept = {key: one for key, one in image.properties.items() if key not in without}
-            return {"properties": {**kept, **put}}
+            return {"properties": changed(image.properties)}
 
         return view(await change.update(self._ctx, uuid, changes, who=who, cause=cause))
 

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import hashlib
 import os
-from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,9 @@ from typing import Any
 
 import httpx
 
+from siderite.compute.domain.image import Changed
 from siderite.compute.domain.image import Image
+from siderite.compute.domain.image import missing
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
@@ -26,7 +27,6 @@ from siderite.core.clock import now
 from siderite.core.disk import sync
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
-from siderite.core.errors import NotFound
 from siderite.core.errors import Unavailable
 from siderite.core.ids import is_uuid
 from siderite.core.ids import new_uuid
@@ -122,20 +122,25 @@ class GlanceImages:
     async def describe(
         self,
         image: str,
-        put: Mapping[str, str],
+        changed: Changed,
         *,
-        without: Collection[str],
         token: str | None,
         project: str | None,
     ) -> Image:
-        check_properties(put)
+        # Glance cannot be told what was read: what is decided on is as of a moment before.
+        found = await self.show(image, token=token, project=project)
+        if found is None:
+            raise missing(image)
+        had, after = found.properties, changed(found.properties)
+        check_properties(after)
+        put = {name: value for name, value in after.items() if had.get(name) != value}
         patch = [_operation("add", name, value) for name, value in put.items()]
-        patch += [_operation("remove", name) for name in without]
+        patch += [_operation("remove", name) for name in had if name not in after]
         answer = await self._ask(
             "PATCH", f"/images/{image}", token=token, json=patch, headers={"Content-Type": _PATCH}
         )
         if answer.status_code == _NOT_FOUND:
-            raise NotFound(f"Image {image[:80]} could not be found.")
+            raise missing(image)
         if answer.status_code in (_FORBIDDEN, _CONFLICT):
             raise Forbidden(
                 f"Image {image} cannot be changed so: it is not yours, or not like that."
@@ -146,7 +151,7 @@ class GlanceImages:
 
     async def drop(self, image: str, *, token: str | None, project: str | None) -> None:
         if not is_uuid(image) or await self.show(image, token=token, project=project) is None:
-            raise NotFound(f"Image {image[:80]} could not be found.")
+            raise missing(image)
         answer = await self._ask("DELETE", f"/images/{image}", token=token)
         if answer.status_code in (_FORBIDDEN, _CONFLICT):
             raise Forbidden(

@@ -3,14 +3,15 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from siderite.compute.domain.image import Changed
 from siderite.compute.domain.image import Image
+from siderite.compute.domain.image import missing
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
@@ -61,7 +62,7 @@ def as_compute_sees(shown: dict[str, Any]) -> Image:
     )
 
 
-def own_properties(properties: dict[str, str]) -> dict[str, str]:
+def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Those that an image can have beside its attributes."""
     return {name: value for name, value in properties.items() if name not in _ATTRIBUTES}
 
@@ -105,16 +106,24 @@ class OwnImages:
     async def describe(
         self,
         image: str,
-        put: Mapping[str, str],
+        changed: Changed,
         *,
-        without: Collection[str],
         token: str | None,
         project: str | None,
     ) -> Image:
+        if await self.show(image, token=token, project=project) is None:
+            raise missing(image)
         who = await self._as(token, project)
         cause = Cause(user=who.user or None, project=project)
-        check_properties(put)
-        shown = await self._images.describe(image, put, without=without, who=who, cause=cause)
+
+        def among_all(every: Mapping[str, str]) -> dict[str, str]:
+            """What compute does not see stays as it is."""
+            seen = own_properties(every)
+            after = changed(seen)
+            check_properties(after)
+            return {**{name: every[name] for name in every if name not in seen}, **after}
+
+        shown = await self._images.describe(image, among_all, who=who, cause=cause)
         return as_compute_sees(shown)
 
     async def drop(self, image: str, *, token: str | None, project: str | None) -> None:

@@ -1,6 +1,6 @@
 """Images as compute sees them, wherever they are kept."""
 
-from collections.abc import Collection
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,6 +8,10 @@ from typing import Protocol
 import msgspec
 
 from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+
+Changed = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""What becomes of an image's properties; it may refuse them as they are."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -54,13 +58,14 @@ class ImageSource(Protocol):
     async def describe(
         self,
         image: str,
-        put: Mapping[str, str],
+        changed: Changed,
         *,
-        without: Collection[str],
         token: str | None,
         project: str | None,
     ) -> Image:
-        """Give an image some properties, and take some away, if the caller may; as it is then."""
+        """Change an image's properties, if the caller may; as it is then. `changed` decides on what
+        they are at that moment, and again where somebody else was faster.
+        """
         ...
 
     async def drop(self, image: str, *, token: str | None, project: str | None) -> None:
@@ -88,6 +93,13 @@ class ImageSource(Protocol):
     async def remove(self, image: str) -> None:
         """An image that a server was kept in is not needed any more; a protected one stays."""
         ...
+
+
+def missing(image: str) -> NotFound:
+    """What is said of an image that is not there, or not for the caller."""
+    return NotFound(
+        f"Image {image[:80]} could not be found. `image list` shows those that you may use."
+    )
 
 
 def usable(image: Image, ram_mib: int, disk_gib: int) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from siderite.core import shape
 from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
 from siderite.core.http import Request
 from siderite.core.http import parse_json
@@ -217,6 +218,11 @@ def metadata(what: str, value: Any) -> dict[str, str]:
             )
         text(0, 255)(key, item)
     return value
+
+
+def no_item(key: str) -> NotFound:
+    """What is said of one item of metadata that is not there."""
+    return NotFound(f"Metadata item was not found: {key[:80]}. GET its metadata shows all.")
 
 
 def base64_text(most: int) -> Check:

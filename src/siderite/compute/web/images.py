@@ -2,10 +2,13 @@
 same. What is below `metadata` is there until 2.38.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.compute.domain.image import Changed
 from siderite.compute.domain.image import Image
+from siderite.compute.domain.image import missing
 from siderite.compute.usecases.quotas import limits_of
 from siderite.compute.web import checks
 from siderite.compute.web import forms
@@ -85,7 +88,7 @@ async def _image(service: "Service", request: Request) -> Image:
         request.params[0], token=request.header(b"x-auth-token"), project=request.who.project_id
     )
     if found is None:
-        raise NotFound(f"Image {request.params[0][:80]} could not be found.")
+        raise missing(request.params[0])
     return found
 
 
@@ -156,7 +159,7 @@ async def meta(service: "Service", request: Request) -> Response:
     _below(request, METADATA_GONE)
     found, key = (await _image(service, request)).properties, request.params[1]
     if key not in found:
-        raise NotFound(f"Metadata item was not found: {key[:80]}")
+        raise forms.no_item(key)
     return reply({"meta": {key: found[key]}})
 
 
@@ -164,24 +167,26 @@ async def _write(
     service: "Service", request: Request, put: dict[str, str], *, replaces: bool = False
 ) -> dict[str, str]:
     """Write properties, beside those that there are or in their place."""
-    had = (await _image(service, request)).properties
-    without = [key for key in had if key not in put] if replaces else []
     quota = (await limits_of(service.ctx, request.who.project_id or "")).metadata_items
     limit = _MOST if quota < 0 else min(quota, _MOST)
-    after = set(put) if replaces else {*had, *put}
-    if len(after) > max(len(had), limit):
-        raise Forbidden(f"Image metadata limit exceeded: it has at most {limit} items.")
-    return await _described(service, request, put, without)
+
+    def written(had: Mapping[str, str]) -> dict[str, str]:
+        after = put if replaces else {**had, **put}
+        if len(after) > max(len(had), limit):
+            raise Forbidden(
+                f"Image metadata limit exceeded. It has at most {limit} items; delete some first."
+            )
+        return after
+
+    return await _described(service, request, written)
 
 
-async def _described(
-    service: "Service", request: Request, put: dict[str, str], without: list[str]
-) -> dict[str, str]:
+async def _described(service: "Service", request: Request, changed: Changed) -> dict[str, str]:
     token = request.header(b"x-auth-token")
-    changed = await service.images.describe(
-        request.params[0], put, without=without, token=token, project=request.who.project_id
+    after = await service.images.describe(
+        request.params[0], changed, token=token, project=request.who.project_id
     )
-    return dict(changed.properties)
+    return dict(after.properties)
 
 
 async def _asked(request: Request, keys: forms.Keys) -> dict[str, str]:
@@ -214,10 +219,14 @@ async def put_meta(service: "Service", request: Request) -> Response:
 async def remove_meta(service: "Service", request: Request) -> Response:
     """DELETE /v2.1/images/{id}/metadata/{key}, below 2.39"""
     _below(request, METADATA_GONE)
-    had, key = (await _image(service, request)).properties, request.params[1]
-    if key not in had:
-        raise NotFound(f"Metadata item was not found: {key[:80]}")
-    await _described(service, request, {}, [key])
+    key = request.params[1]
+
+    def without(had: Mapping[str, str]) -> dict[str, str]:
+        if key not in had:
+            raise forms.no_item(key)
+        return {name: value for name, value in had.items() if name != key}
+
+    await _described(service, request, without)
     return Response(status=204)
 
 

@@ -95,15 +95,11 @@ async def put_metadata(service: "Service", request: Request) -> Response:
     return reply({"metadata": await _meta(service, request, lambda old: new)})
 
 
-def _no_item(key: str) -> NotFound:
-    return NotFound(f"Metadata item was not found: {key[:80]}. GET its metadata shows all.")
-
-
 async def meta(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/metadata/{key}"""
     found, key = (await service.server(request)).metadata, request.params[1]
     if key not in found:
-        raise _no_item(key)
+        raise forms.no_item(key)
     return reply({"meta": {key: found[key]}})
 
 
@@ -122,7 +118,7 @@ async def remove_meta(service: "Service", request: Request) -> Response:
 
     def without(old: dict[str, str]) -> dict[str, str]:
         if key not in old:
-            raise _no_item(key)
+            raise forms.no_item(key)
         return {name: value for name, value in old.items() if name != key}
 
     await _meta(service, request, without, action="delete metadata")
