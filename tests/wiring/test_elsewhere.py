@@ -113,7 +113,11 @@ def test_images_from_there_are_listed_and_deleted_by_way_of_compute(tmp_path: Pa
             assert await ids(f"name=i&limit=1&marker={gone}") == [kept]
             assert await ids("name=i&status=saving") == []
             odd = await here.ask("GET", "/compute/v2.1/images?marker=none", **how)
-            assert odd.status == 400
+            said = odd.json["badRequest"]["message"]
+            assert (odd.status, said) == (400, "marker [none] not found. Ask from the start.")
+            shown = await here.ask("GET", f"/compute/v2.1/images/{kept}", **how)
+            (link,) = [one for one in shown.json["image"]["links"] if one["rel"] == "alternate"]
+            assert link["href"] == f"{there.url}/image/v2/images/{kept}"
             at = f"/compute/v2.1/images/{kept}/metadata"
             put = await here.ask("PUT", at, {"metadata": {"a/b": "1"}}, **how)
             assert put.status == 400, "a slash is no part of a key"
@@ -133,6 +137,19 @@ def test_images_from_there_are_listed_and_deleted_by_way_of_compute(tmp_path: Pa
         headers = {**there.headers(), **kind}
         there.api.patch(f"/image/v2/images/{kept}", json=protect, headers=headers)
         asyncio.run(story(there, kept, _image(there, b"gone")))
+
+
+def test_a_filter_that_is_refused_there_is_not_said_to_be_a_marker(tmp_path: Path) -> None:
+    async def story(there: Server) -> None:
+        async with running(tmp_path / "here", work=True, **_options(there)) as here:
+            how: dict[str, Any] = {"version": None, "token": there.token()}
+            odd = await here.ask("GET", "/compute/v2.1/images?name=in:", **how)
+            said = odd.json["badRequest"]["message"]
+            assert odd.status == 400 and "marker" not in said
+            assert said.startswith("The image service takes no such filter: "), said
+
+    with running_server(tmp_path) as there:
+        asyncio.run(story(there))
 
 
 def test_a_fetched_image_is_on_the_disk_before_it_has_its_name(

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,10 +115,13 @@ class GlanceImages:
         query = {**filters, "limit": str(limit), **({} if marker is None else {"marker": marker})}
         answer = await self._ask("GET", "/images", token=token, params=query)
         if answer.status_code == _BAD_REQUEST:
-            raise Invalid(f"marker [{(marker or '')[:80]}] not found")
+            raise _unlisted(answer, marker)
         if answer.status_code != _OK:
             raise _refused(answer)
         return [as_compute_sees(one) for one in answer.json()["images"]]
+
+    def address(self, image: str, base: str) -> str:
+        return f"{self._url}/images/{image}"
 
     async def describe(
         self,
@@ -362,6 +366,14 @@ def _silent(why: httpx.HTTPError) -> Unavailable:
 
 def _words(why: httpx.HTTPError) -> str:
     return str(why) or type(why).__name__
+
+
+def _unlisted(answer: httpx.Response, marker: str | None) -> Invalid:
+    """The refusal of a list: for its marker if there is one, else for a filter."""
+    if marker is not None:
+        return Invalid(f"marker [{marker[:80]}] not found. Ask from the start.")
+    said = " ".join(re.sub("<[^>]*>", " ", answer.text).split()).rstrip(".")
+    return Invalid(f"The image service takes no such filter: {said[:300]}. Ask for others.")
 
 
 def _refused(answer: httpx.Response) -> Unavailable:

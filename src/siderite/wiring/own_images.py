@@ -103,6 +103,9 @@ class OwnImages:
         found = await self._images.page(filters, who=who, marker=marker, limit=limit)
         return [as_compute_sees(one) for one in found]
 
+    def address(self, image: str, base: str) -> str:
+        return f"{base}/image/v2/images/{image}"
+
     async def describe(
         self,
         image: str,

@@ -55,6 +55,10 @@ class ImageSource(Protocol):
         """Images that the project may use, the newest first; filters are those of the image API."""
         ...
 
+    def address(self, image: str, base: str) -> str:
+        """Where the image service has it; `base` is where our own APIs are."""
+        ...
+
     async def describe(
         self,
         image: str,

@@ -41,7 +41,7 @@ _ASKED = {
 """What the image service is asked for, where a list is to be of one status."""
 _SERVER, _KIND = "instance_uuid", "image_type"
 _FIELDS = {
-    "limit": checks.limit, "marker": checks.marker, "name": checks.free_text(255),
+    "limit": checks.limit, "marker": checks.marker, "name": checks.free_text(),
     "status": checks.free_text(40), "server": checks.free_text(500), "type": checks.free_text(40),
 }  # fmt: skip
 
@@ -80,7 +80,7 @@ def _full(image: Image, where: str, there: str) -> dict[str, Any]:
 def _places(service: "Service", request: Request, image: Image) -> tuple[str, str]:
     """Where it is here, and where the image service has it."""
     where = views.address(service, request, f"images/{image.id}")
-    return where, f"{request.base}/image/v2/images/{image.id}"
+    return where, service.images.address(image.id, request.base)
 
 
 async def _image(service: "Service", request: Request) -> Image:
