@@ -144,3 +144,14 @@ def test_digits_of_other_kinds_and_moments_beyond_all_years_are_refused(
 def test_what_was_used_is_told_of_the_first_days_of_all(victim: tuple[Cloud, str]) -> None:
     cloud, _ = victim
     assert cloud.ask("GET", "/os-simple-tenant-usage?end=0001-01-02").status == 200
+
+
+def test_migrations_are_listed_whatever_number_a_flavor_has_as_its_id(lite: Cloud) -> None:
+    uuid = lite.boot()
+    flavor = lite.make_flavor(id="1" * 30)
+    assert lite.act(uuid, "resize", {"flavorRef": flavor}).status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    answer = lite.ask("GET", f"/os-migrations?instance_uuid={uuid}")
+    assert answer.status == 200, answer
+    (found,) = answer.json["migrations"]
+    assert found["new_instance_type_id"] is None, "no client's integer holds it"

@@ -98,7 +98,7 @@ def _of_server_form() -> shape.Json:
 
 
 def _number(flavor: Any) -> int | None:
-    return int(flavor) if isinstance(flavor, str) and flavor.isdigit() else None
+    return int(flavor) if isinstance(flavor, str) and checks.is_whole(flavor) else None
 
 
 async def index(service: "Service", request: Request) -> Response:
@@ -189,7 +189,7 @@ def _field(row: Line, name: str) -> Any:
 
 def _ident(text: str) -> int:
     """A migration's number; what is none is that of no migration."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else -1  # noqa: PLR2004
+    return int(text) if checks.is_whole(text) else -1
 
 
 @shape.like({"type": "null"})

@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlencode
 
+from siderite.compute.web import checks
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 
@@ -38,7 +39,7 @@ def limit_of(request: Request) -> int | None:
     limit = dict(request.query).get("limit")
     if limit is None:
         return None
-    if not limit.isascii() or not limit.isdigit() or len(limit) > 9:  # noqa: PLR2004
+    if not checks.is_whole(limit, 9):
         raise Invalid("limit must be a whole number from 0 on.")
     return int(limit) or None
 
