@@ -1,11 +1,15 @@
 """What is refused says what to do next, after the sentence that clients know."""
 
 from collections.abc import Iterator
+from itertools import chain
+from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.compute.cloud import Cloud
+from tests.compute.cloud import cloud
 
 NOBODY = "11111111-2222-4333-8444-555555555555"
 CONSOLE = {"remote_console": {"protocol": "vnc", "type": "novnc"}}
@@ -27,6 +31,10 @@ def asked(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
     yield "GET", "/servers?status=nope", None, "Invalid status value: nope. It is one of ACTIVE, "
     yield "GET", "/hosts/nope", None, "Compute host nope could not be found."
     yield "POST", f"/servers/{uuid}/remote-consoles", CONSOLE, "Unavailable console type novnc."
+    many = {"metadata": {str(n): "x" for n in range(129)}}
+    metadata = "Maximum number of metadata items exceeds 128"
+    yield "POST", f"/servers/{uuid}/metadata", many, metadata
+    yield "GET", f"/servers/{uuid}/metadata/none", None, "Metadata item was not found: none"
     for field, value, known in (
         ("key_name", "nope", "Invalid key_name provided."),
         ("availability_zone", "nope", "The requested availability zone is not available"),
@@ -41,9 +49,23 @@ def asked(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
     assert cloud.ask("DELETE", quota).status == 202
 
 
+def asked_of_old(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
+    image = f"/images/{cloud.image}/metadata"
+    many = {"metadata": {str(n): "x" for n in range(129)}}
+    for path in (f"/images/{NOBODY}", f"/images/{NOBODY}/metadata"):
+        yield "GET", path, None, f"Image {NOBODY} could not be found."
+    yield "DELETE", f"/images/{NOBODY}", None, f"Image {NOBODY} could not be found."
+    yield "POST", f"/images/{NOBODY}/metadata", many, f"Image {NOBODY} could not be found."
+    yield "POST", image, many, "Image metadata limit exceeded."
+    yield "GET", f"{image}/none", None, "Metadata item was not found: none"
+    yield "DELETE", f"{image}/none", None, "Metadata item was not found: none"
+    yield "GET", "/os-hosts/nope", None, "Compute host nope could not be found."
+
+
 def test_a_refusal_says_what_to_do_after_the_words_that_clients_know(lite: Cloud) -> None:
-    for method, path, body, known in asked(lite):
-        answer = lite.ask(method, path, *(() if body is None else (body,)), version="2.901")
+    new, old = zip(asked(lite), repeat("2.901")), zip(asked_of_old(lite), repeat("2.35"))
+    for (method, path, body, known), version in chain(new, old):
+        answer = lite.ask(method, path, *(() if body is None else (body,)), version=version)
         assert 400 <= answer.status < 500, (path, answer)
         [fault] = answer.json.values()
         assert fault["message"].startswith(known), fault
@@ -62,3 +84,17 @@ def test_a_server_that_cannot_do_it_now_says_what_it_can(lite: Cloud, task: str 
         said = lite.act(uuid, "unpause").json["conflictingRequest"]["message"]
         assert ". Legal here: " in said
         assert said.endswith(", suspend, delete.")
+
+
+def test_a_server_without_a_host_says_so_where_its_host_would_be_asked(tmp_path: Path) -> None:
+    with cloud(tmp_path, hosts=0) as none:
+        uuid = none.create()
+        none.until(uuid, "ERROR")
+        answers = (
+            none.act(uuid, "os-getConsoleOutput", {}),
+            none.ask("GET", f"/servers/{uuid}/diagnostics"),
+        )
+        for answer in answers:
+            said = answer.json["conflictingRequest"]["message"]
+            known = f"Instance {uuid} is not ready. "
+            assert said == known + "It has no host; see its state and fault.", answer

@@ -19,7 +19,9 @@ def test_tags_are_changed_in_the_states_in_which_metadata_are(lite: Cloud) -> No
         answer = lite.ask(method, f"/servers/{uuid}{path}", **body)
         assert answer.status == 409, (method, path)
         sentence = f"Cannot '{words}' instance {uuid} while it is in vm_state error"
-        assert answer.json["conflictingRequest"]["message"].startswith(sentence)
+        message = answer.json["conflictingRequest"]["message"]
+        assert message.startswith(sentence)
+        assert message.endswith("It can in active, paused, pending, stopped, suspended."), message
     assert lite.ask("GET", f"/servers/{uuid}/tags").json == {"tags": ["there"]}
     lite.act(uuid, "os-stop")
     lite.until(uuid, "SHUTOFF")

@@ -171,12 +171,15 @@ def check_state(server: Server, event: str, word: str) -> None:
     raise not_in_state(server, word)
 
 
+def not_ready(server: Server, why: str) -> Conflict:
+    """The refusal of what no host can be asked for, in the words that clients know."""
+    return Conflict(f"Instance {server.uuid} is not ready. {why}; see its state and fault.")
+
+
 def check_host(server: Server) -> None:
     """Refuse what takes a host if there is none."""
     if server.host is None:
-        raise Conflict(
-            f"Instance {server.uuid} is not ready. It has no host; see its state and fault."
-        )
+        raise not_ready(server, "It has no host")
 
 
 def check_place(ctx: Context, server: Server, kind: Kind) -> None:

@@ -30,7 +30,10 @@ async def check_metadata(ctx: Context, project: str, metadata: Mapping[str, str]
 def check_items(limits: Limits, metadata: Mapping[str, str]) -> None:
     """The same, where the limits are known."""
     if 0 <= limits.metadata_items < len(metadata):
-        raise Forbidden(f"Maximum number of metadata items exceeds {limits.metadata_items}")
+        raise Forbidden(
+            f"Maximum number of metadata items exceeds {limits.metadata_items}. Delete some, or ask"
+            " an administrator for more."
+        )
 
 
 def check_files(files: Sequence[Mapping[str, str]]) -> None:

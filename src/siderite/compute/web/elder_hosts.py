@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.compute.usecases import find
 from siderite.compute.usecases import inventory
 from siderite.compute.usecases.acting import Unsupported
 from siderite.compute.usecases.inventory import NOTHING
@@ -45,7 +46,7 @@ async def _host(service: "Service", request: Request) -> Found:
     try:
         return await inventory.named(service.ctx, request.params[0])
     except NotFound as why:
-        raise NotFound(f"Compute host {request.params[0][:80]} could not be found.") from why
+        raise find.missing_host(request.params[0]) from why
 
 
 def _brief(found: Found) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def _brief(found: Found) -> dict[str, Any]:
 async def index(service: "Service", request: Request) -> Response:
     """GET /v2.1/os-hosts, below 2.43"""
     _below(request)
-    zone = checks.query(request, {"zone": checks.free_text(255)}).get("zone")
+    zone = checks.query(request, {"zone": checks.free_text()}).get("zone")
     every = await inventory.services(service.ctx)
     return reply({"hosts": [_brief(one) for one in every if zone in (None, one.zone)]})
 

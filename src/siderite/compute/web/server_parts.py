@@ -130,8 +130,9 @@ async def remove_meta(service: "Service", request: Request) -> Response:
 
 def _check(server: Server, action: str) -> None:
     """Tags are changed where metadata are, and of what waits for a host; whoever locked it."""
-    if server.vm_state not in (*_WRITABLE, V.PENDING):
-        raise acting.not_in_state(server, action, _WRITABLE)
+    states = (*_WRITABLE, V.PENDING)
+    if server.vm_state not in states:
+        raise acting.not_in_state(server, action, states)
 
 
 async def _set_tags(service: "Service", request: Request, action: str, changed: Any) -> Server:

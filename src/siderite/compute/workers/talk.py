@@ -15,6 +15,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.domain.usage import Usage
 from siderite.compute.usecases.acting import Unsupported
+from siderite.compute.usecases.acting import not_ready
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import Place
 from siderite.compute.workers.hands import guest_of
@@ -43,7 +44,8 @@ class DriverTalk:
     async def _place(self, server: Server) -> Place:
         place = await place_of(self._hands, server.host)
         if isinstance(place, Failed):
-            raise Conflict(f"Instance {server.uuid} is not ready")
+            why = "It has no host" if server.host is None else "Its host is not known any more"
+            raise not_ready(server, why)
         return place
 
     async def console_log(self, server: Server, lines: int | None) -> str:
