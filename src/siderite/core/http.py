@@ -207,7 +207,7 @@ Handler = Callable[[Any, Request], Awaitable[Response]]
 class Route:
     """One line of a service's table of contents. `{x}` in the path is a parameter; `policy` names
     who may; `takes` and `gives` are the forms of the bodies of a request and of a success, `media`
-    what a success is if not JSON.
+    what a success is if not JSON; `since` and `until` the first and last version that has it.
     """
 
     method: str
@@ -218,6 +218,7 @@ class Route:
     takes: Shape | None = None
     gives: Shape | None = None
     media: str = "application/json"
+    until: int = 9999
 
 
 class _WrongMethod(MethodNotAllowed):
@@ -365,9 +366,8 @@ class App:
         except SideriteError as error:
             return _refusal(service, request, error)
         except Duplicate as clash:
-            return _refusal(
-                service, request, Conflict(f"There is one with this {clash.column} already.")
-            )
+            taken = Conflict(f"There is one with this {clash.column} already.")
+            return _refusal(service, request, taken)
         except Lost:
             return _refusal(service, request, Busy())
         except Exception as why:

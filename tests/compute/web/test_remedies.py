@@ -31,6 +31,8 @@ def asked(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
     yield "GET", "/servers?status=nope", None, "Invalid status value: nope. It is one of ACTIVE, "
     yield "GET", "/hosts/nope", None, "Compute host nope could not be found."
     yield "POST", f"/servers/{uuid}/remote-consoles", CONSOLE, "Unavailable console type novnc."
+    for path in ("/images", "/os-hosts", "/os-hypervisors/x/search", "/none/servers"):
+        yield "GET", path, None, "The resource could not be found."
     many = {"metadata": {str(n): "x" for n in range(129)}}
     metadata = "Maximum number of metadata items exceeds 128"
     yield "POST", f"/servers/{uuid}/metadata", many, metadata
@@ -59,6 +61,7 @@ def asked_of_old(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
     yield "POST", image, many, "Image metadata limit exceeded."
     yield "GET", f"{image}/none", None, "Metadata item was not found: none"
     yield "DELETE", f"{image}/none", None, "Metadata item was not found: none"
+    yield "GET", f"/servers/{NOBODY}/topology", None, "The resource could not be found."
     yield "GET", "/os-hosts/nope", None, "Compute host nope could not be found."
 
 

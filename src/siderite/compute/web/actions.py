@@ -20,6 +20,7 @@ from siderite.compute.web import forms
 from siderite.compute.web import larger_actions as larger
 from siderite.compute.web import policy
 from siderite.compute.web import shutdown_type
+from siderite.compute.web import versions
 from siderite.compute.web.forms import LATEST
 from siderite.compute.web.forms import Keys
 from siderite.core import shape
@@ -263,8 +264,7 @@ async def act(service: "Service", request: Request) -> Response:
     action = ACTIONS.get(key)
     if action is None:
         raise Invalid(f"There is no such action: {key[:80]}")
-    if not action.since <= request.version <= action.until:
-        raise NotFound("The resource could not be found.")
+    versions.check(request.version, action.since, action.until)
     policy.check(action.policy, request.who)
     return await action.does(service, request, value)
 

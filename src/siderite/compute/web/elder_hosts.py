@@ -23,7 +23,7 @@ from siderite.core.http import reply
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
-GONE = 43
+_LAST = 42
 _WORDS = ("enable", "disable")
 
 
@@ -36,13 +36,7 @@ def _word(name: str, value: Any) -> str:
 _CHANGES = {"status": _word, "maintenance_mode": _word}
 
 
-def _below(request: Request) -> None:
-    if request.version >= GONE:
-        raise NotFound("The resource could not be found.")
-
-
 async def _host(service: "Service", request: Request) -> Found:
-    _below(request)
     try:
         return await inventory.named(service.ctx, request.params[0])
     except NotFound as why:
@@ -55,7 +49,6 @@ def _brief(found: Found) -> dict[str, Any]:
 
 async def index(service: "Service", request: Request) -> Response:
     """GET /v2.1/os-hosts, below 2.43"""
-    _below(request)
     zone = checks.query(request, {"zone": checks.free_text()}).get("zone")
     every = await inventory.services(service.ctx)
     return reply({"hosts": [_brief(one) for one in every if zone in (None, one.zone)]})
@@ -91,7 +84,6 @@ async def show(service: "Service", request: Request) -> Response:
 
 async def update(service: "Service", request: Request) -> Response:
     """PUT /v2.1/os-hosts/{host}, below 2.43"""
-    _below(request)
     asked = checks.body(await forms.document(request), None, _CHANGES)
     if not asked:
         raise Invalid("Say status or maintenance_mode: enable or disable.")
@@ -121,10 +113,11 @@ def _one_form() -> shape.Json:
 _ONE = "/v2.1/os-hosts/{host}"
 _READ, _MANAGE = "hypervisors:read", "services:manage"
 ROUTES = (
-    Route("GET", "/v2.1/os-hosts", index, _READ,
+    Route("GET", "/v2.1/os-hosts", index, _READ, until=_LAST,
           gives=lambda: shape.wire({"hosts": [{"host_name": "", "service": "", "zone": ""}]})),
-    Route("GET", _ONE, show, _READ, gives=_one_form),
+    Route("GET", _ONE, show, _READ, gives=_one_form, until=_LAST),
     Route("PUT", _ONE, update, _MANAGE, takes=lambda: checks.form(_CHANGES),
-          gives=lambda: shape.wire({"host": "", "status": ""})),
-    *(Route("GET", f"{_ONE}/{word}", power, _MANAGE) for word in ("startup", "shutdown", "reboot")),
+          gives=lambda: shape.wire({"host": "", "status": ""}), until=_LAST),
+    *(Route("GET", f"{_ONE}/{word}", power, _MANAGE, until=_LAST)
+      for word in ("startup", "shutdown", "reboot")),
 )  # fmt: skip

@@ -212,7 +212,6 @@ async def show(service: "Service", request: Request) -> Response:
 
 async def uptime(service: "Service", request: Request) -> Response:
     """GET /os-hypervisors/{id}/uptime, below 2.88"""
-    _below(request, NO_STATISTICS)
     await _one(service, request)
     raise Invalid("Virt driver does not implement uptime function.")
 
@@ -230,7 +229,6 @@ def statistics_form() -> shape.Json:
 
 async def statistics(service: "Service", request: Request) -> Response:
     """GET /os-hypervisors/statistics, below 2.88"""
-    _below(request, NO_STATISTICS)
     found = [one for one in await inventory.hypervisors(service.ctx) if one.service.is_up]
     every = [_statistics(one) for one in found if not one.service.host.disabled]
     total = {name: sum(one[name] for one in every) for name in _COUNTED}
@@ -248,7 +246,6 @@ async def servers(service: "Service", request: Request) -> Response:
 
 
 async def _matching(service: "Service", request: Request, *, with_servers: bool) -> Response:
-    _below(request, UUIDS)
     pattern = request.params[0]
     found = await inventory.hypervisors(service.ctx, pattern=pattern, with_servers=with_servers)
     if not found:
@@ -256,21 +253,23 @@ async def _matching(service: "Service", request: Request, *, with_servers: bool)
     return reply({"hypervisors": [_brief(one, request.version) for one in found]})
 
 
-def _below(request: Request, version: int) -> None:
-    if request.version >= version:
-        raise NotFound("The resource could not be found.")
-
-
 _ALL = "/v2.1/os-hypervisors"
 _POLICY = "hypervisors:read"
 ROUTES = (
     Route("GET", _ALL, index, _POLICY, gives=page_form),
     Route("GET", _ALL + "/detail", detail, _POLICY, gives=detail_form),
-    Route("GET", _ALL + "/statistics", statistics, _POLICY, gives=statistics_form),
+    Route(
+        "GET",
+        _ALL + "/statistics",
+        statistics,
+        _POLICY,
+        gives=statistics_form,
+        until=NO_STATISTICS - 1,
+    ),
     Route(
         "GET", _ALL + "/{id}", show, _POLICY, gives=lambda: shape.under("hypervisor", _form(_full))
     ),
-    Route("GET", _ALL + "/{id}/uptime", uptime, _POLICY),
-    Route("GET", _ALL + "/{id}/search", search, _POLICY, gives=page_form),
-    Route("GET", _ALL + "/{id}/servers", servers, _POLICY, gives=page_form),
+    Route("GET", _ALL + "/{id}/uptime", uptime, _POLICY, until=NO_STATISTICS - 1),
+    Route("GET", _ALL + "/{id}/search", search, _POLICY, gives=page_form, until=UUIDS - 1),
+    Route("GET", _ALL + "/{id}/servers", servers, _POLICY, gives=page_form, until=UUIDS - 1),
 )

@@ -17,7 +17,6 @@ from siderite.compute.web.forms import Key
 from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
-from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -26,7 +25,7 @@ from siderite.core.http import reply
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
-GONE, METADATA_GONE = 36, 39
+_LAST, _LAST_METADATA = 35, 38
 _MOST = 128
 """Items of metadata that an image may have, whatever the quota says."""
 _STATUSES = {
@@ -44,11 +43,6 @@ _FIELDS = {
     "limit": checks.limit, "marker": checks.marker, "name": checks.free_text(),
     "status": checks.free_text(40), "server": checks.free_text(500), "type": checks.free_text(40),
 }  # fmt: skip
-
-
-def _below(request: Request, version: int) -> None:
-    if request.version >= version:
-        raise NotFound("The resource could not be found.")
 
 
 def _brief(image: Image, where: str, there: str) -> dict[str, Any]:
@@ -93,7 +87,6 @@ async def _image(service: "Service", request: Request) -> Image:
 
 
 async def _page(service: "Service", request: Request, path: str) -> tuple[list[Image], Any]:
-    _below(request, GONE)
     asked = checks.query(request, _FIELDS)
     most = service.ctx.settings.max_limit
     limit = min(asked.get("limit", most), most)
@@ -134,14 +127,12 @@ async def detail(service: "Service", request: Request) -> Response:
 
 async def show(service: "Service", request: Request) -> Response:
     """GET /v2.1/images/{id}, below 2.36"""
-    _below(request, GONE)
     image = await _image(service, request)
     return reply({"image": _full(image, *_places(service, request, image))})
 
 
 async def remove(service: "Service", request: Request) -> Response:
     """DELETE /v2.1/images/{id}, below 2.36"""
-    _below(request, GONE)
     image = await _image(service, request)
     token = request.header(b"x-auth-token")
     await service.images.drop(image.id, token=token, project=request.who.project_id)
@@ -150,13 +141,11 @@ async def remove(service: "Service", request: Request) -> Response:
 
 async def metadata(service: "Service", request: Request) -> Response:
     """GET /v2.1/images/{id}/metadata, below 2.39"""
-    _below(request, METADATA_GONE)
     return reply({"metadata": (await _image(service, request)).properties})
 
 
 async def meta(service: "Service", request: Request) -> Response:
     """GET /v2.1/images/{id}/metadata/{key}, below 2.39"""
-    _below(request, METADATA_GONE)
     found, key = (await _image(service, request)).properties, request.params[1]
     if key not in found:
         raise forms.no_item(key)
@@ -190,7 +179,6 @@ async def _described(service: "Service", request: Request, changed: Changed) -> 
 
 
 async def _asked(request: Request, keys: forms.Keys) -> dict[str, str]:
-    _below(request, METADATA_GONE)
     (found,) = forms.take(await forms.document(request), "body", keys, request.version).values()
     return dict(found)
 
@@ -218,7 +206,6 @@ async def put_meta(service: "Service", request: Request) -> Response:
 
 async def remove_meta(service: "Service", request: Request) -> Response:
     """DELETE /v2.1/images/{id}/metadata/{key}, below 2.39"""
-    _below(request, METADATA_GONE)
     key = request.params[1]
 
     def without(had: Mapping[str, str]) -> dict[str, str]:
@@ -249,19 +236,20 @@ def page_form() -> shape.Json:
 
 
 ROUTES = (
-    Route("GET", "/v2.1/images", index, "images:read", gives=page_form),
-    Route("GET", "/v2.1/images/detail", detail, "images:read", gives=page_form),
-    Route("GET", _ONE, show, "images:read", gives=lambda: shape.under("image", _form())),
-    Route("DELETE", _ONE, remove, "images:delete"),
-    Route("GET", _ONE + "/metadata", metadata, "images:read",
+    Route("GET", "/v2.1/images", index, "images:read", gives=page_form, until=_LAST),
+    Route("GET", "/v2.1/images/detail", detail, "images:read", gives=page_form, until=_LAST),
+    Route("GET", _ONE, show, "images:read", gives=lambda: shape.under("image", _form()),
+          until=_LAST),
+    Route("DELETE", _ONE, remove, "images:delete", until=_LAST),
+    Route("GET", _ONE + "/metadata", metadata, "images:read", until=_LAST_METADATA,
           gives=lambda: shape.under("metadata", _TEXTS)),
-    Route("POST", _ONE + "/metadata", add_metadata, "images:update",
+    Route("POST", _ONE + "/metadata", add_metadata, "images:update", until=_LAST_METADATA,
           takes=lambda: forms.form(_METADATA), gives=lambda: shape.under("metadata", _TEXTS)),
-    Route("PUT", _ONE + "/metadata", put_metadata, "images:update",
+    Route("PUT", _ONE + "/metadata", put_metadata, "images:update", until=_LAST_METADATA,
           takes=lambda: forms.form(_METADATA), gives=lambda: shape.under("metadata", _TEXTS)),
-    Route("PUT", _ONE + "/metadata/{key}", put_meta, "images:update",
+    Route("PUT", _ONE + "/metadata/{key}", put_meta, "images:update", until=_LAST_METADATA,
           takes=lambda: forms.form(_META), gives=lambda: shape.under("meta", _TEXTS)),
-    Route("DELETE", _ONE + "/metadata/{key}", remove_meta, "images:update"),
-    Route("GET", _ONE + "/metadata/{key}", meta, "images:read",
+    Route("DELETE", _ONE + "/metadata/{key}", remove_meta, "images:update", until=_LAST_METADATA),
+    Route("GET", _ONE + "/metadata/{key}", meta, "images:read", until=_LAST_METADATA,
           gives=lambda: shape.under("meta", _TEXTS)),
 )  # fmt: skip

@@ -27,8 +27,8 @@ from siderite.compute.web import servers
 from siderite.compute.web import services
 from siderite.compute.web import usage
 from siderite.compute.web.versions import RANGE
+from siderite.compute.web.versions import not_there
 from siderite.core import shape
-from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -90,7 +90,7 @@ async def one(service: "Service", request: Request) -> Response:
     for version in _all(service.base(request))["versions"]:
         if version["id"] == request.params[0]:
             return reply(_about(version))
-    raise NotFound("The resource could not be found.")
+    raise not_there("GET / lists the versions that there are.")
 
 
 def _about(version: dict[str, Any]) -> dict[str, Any]:

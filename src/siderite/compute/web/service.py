@@ -24,7 +24,6 @@ from siderite.compute.web.routes import in_project
 from siderite.compute.web.versions import RANGE
 from siderite.core.auth import identify
 from siderite.core.errors import Invalid
-from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
 from siderite.core.http import Authenticator
 from siderite.core.http import Request
@@ -118,8 +117,8 @@ class ComputeService:
         if route.path.startswith(_WITHIN):
             self._check_project(request)
         policy.check(route.policy, request.who)
-        if route.since > request.version:
-            raise NotFound("The resource could not be found.")
+        if not route.since <= request.version <= route.until:
+            versions.check(request.version, route.since, route.until)
         if request.query and request.version >= ALL_STRICT:
             _refuse_query(request, route)
 
@@ -127,7 +126,7 @@ class ComputeService:
         """The project in the URL must be the token's."""
         project, *rest = request.params
         if not _PROJECT.match(project):
-            raise NotFound("The resource could not be found.")
+            raise versions.not_there("A project's id is of 0 to 9, a to f and dashes.")
         if project != request.who.project_id:
             raise Invalid(
                 f"Malformed request URL: URL's project_id '{project[:64]}' doesn't match Context's"

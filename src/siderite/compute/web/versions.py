@@ -7,6 +7,7 @@ import re
 
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
+from siderite.core.errors import NotFound
 from siderite.core.microversion import Range
 
 RANGE = Range("compute", major=2, low=1, upstream=104, ours=901)
@@ -30,6 +31,19 @@ def parse(asked: str | None) -> int:
             f" {RANGE.text(RANGE.low)} and maximum is {RANGE.text(RANGE.upstream)}; versions of our"
             f" own are {RANGE.text(PENDING)} to {RANGE.text(RANGE.ours)}."
         ) from why
+
+
+def not_there(remedy: str) -> NotFound:
+    """The refusal of an address, in the words that clients know."""
+    return NotFound(f"The resource could not be found. {remedy}")
+
+
+def check(version: int, since: int, until: int) -> None:
+    """Refuse what a version does not have yet, or not any more."""
+    if version < since:
+        raise not_there(f"It is there from API version {RANGE.text(since)} on.")
+    if version > until:
+        raise not_there(f"It is there up to API version {RANGE.text(until)}.")
 
 
 VERSIONS = (
