@@ -58,6 +58,7 @@ def asked_of_old(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
         yield "GET", path, None, f"Image {NOBODY} could not be found."
     yield "DELETE", f"/images/{NOBODY}", None, f"Image {NOBODY} could not be found."
     yield "POST", f"/images/{NOBODY}/metadata", many, f"Image {NOBODY} could not be found."
+    yield "GET", "/images?status=nope", None, "Invalid status value: nope. It is one of ACTIVE, "
     yield "POST", image, many, "Image metadata limit exceeded."
     yield "GET", f"{image}/none", None, "Metadata item was not found: none"
     yield "DELETE", f"{image}/none", None, "Metadata item was not found: none"

@@ -94,7 +94,8 @@ async def _page(service: "Service", request: Request, path: str) -> tuple[list[I
     if "status" in asked:
         status = _ASKED.get(asked["status"].upper())
         if status is None:
-            raise Invalid(f"Invalid status value: {asked['status'][:40]}.")
+            shown = ", ".join(_ASKED)
+            raise Invalid(f"Invalid status value: {asked['status'][:40]}. It is one of {shown}.")
         filters["status"] = status
     if "server" in asked:
         filters[_SERVER] = asked["server"].rstrip("/").rpartition("/")[2]

@@ -50,7 +50,7 @@ def paged(found: list[View], request: Request) -> tuple[list[View], bool]:
     if marker is not None:
         places = [at for at, one in enumerate(found) if one["id"] == marker]
         if not places:
-            raise Invalid(f"marker {marker[:80]} is not in the list.")
+            raise Invalid(f"marker {marker[:80]} is not in the list. Ask from the start.")
         found = found[places[0] + 1 :]
     if limit is None:
         return found, False
