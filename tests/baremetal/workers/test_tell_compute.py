@@ -151,7 +151,7 @@ def test_what_happens_behind_our_back_is_told_and_unknown_is_not(tmp_path, recei
 def test_a_service_that_fails_hangs_babbles_and_is_away_loses_nothing(
     tmp_path, db, receiver, monkeypatch
 ):
-    monkeypatch.setattr(compute_api.ComputeApi.__init__, "__defaults__", (0.2,))
+    monkeypatch.setattr(compute_api, "TIMEOUT_S", 0.2)
 
     async def heard(count):
         async with asyncio.timeout(30):
