@@ -4,6 +4,7 @@ All its files are in one scratch folder, and one kill ends it with all its guest
 that too should the tests themselves be killed. Start it from a thread that lives on.
 """
 
+import fcntl
 import os
 import random
 import shutil
@@ -18,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
+from typing import IO
 from typing import Any
 
 import libvirt
@@ -158,8 +160,9 @@ def lab_host(
         if shutil.which(tool) is None:
             raise LabUnavailable(f"{tool} is missing; as root: apt-get install {package}")
     folder = Path(tempfile.mkdtemp(prefix="siderite-lab-"))
+    ports = _take_ports()
     try:
-        _prepare(folder)
+        _prepare(folder, ports.number)
         doors = prepare_doors(folder) if is_remote else None
         process = _start(folder, name, own_network=own_network)
         host = LabHost(name, folder, process.pid, doors)
@@ -171,18 +174,41 @@ def lab_host(
                 _close(host._open.pop())
             _end(process)
     finally:
+        ports.lock.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _prepare(folder: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    number: int
+    lock: IO[bytes]
+
+
+def _take_ports() -> _Ports:
+    """A range of ports that no other host has until the lock is closed: libvirt looks for one that
+    is free before it starts QEMU, and two that share a range find the same.
+    """
+    folder = cache_folder() / "ports"
+    folder.mkdir(exist_ok=True)
+    for number in random.sample(range(100), 100):
+        lock = (folder / str(number)).open("wb")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        return _Ports(number, lock)
+    raise LabUnavailable("there are a hundred hosts already")
+
+
+def _prepare(folder: Path, ports: int) -> None:
     for name in ("run", "etc/qemu", "lib", "log", "disks", "keys"):
         (folder / name).mkdir(parents=True)
     # What libvirt finds out about QEMU takes it two seconds, and holds for all hosts of the lab.
     capabilities = cache_folder() / "libvirt"
     capabilities.mkdir(exist_ok=True)
     (folder / "cache").symlink_to(capabilities)
-    display = random.randrange(10_000, 20_000, 100)
-    migration = random.randrange(20_000, 32_000, 100)
+    display, migration = 10_000 + 100 * ports, 20_000 + 100 * ports
     (folder / "etc" / "qemu.conf").write_text(
         _QEMU_CONF.format(
             display=display,
