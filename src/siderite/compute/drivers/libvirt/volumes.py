@@ -2,6 +2,7 @@
 that a remote host needs nothing but libvirt. Blocking; called in a host's threads.
 """
 
+import contextlib
 import errno
 import os
 import time
@@ -30,6 +31,8 @@ _MIB = 1 << 20
 _BLOCK = 512  # what st_blocks counts
 _BUSY_PATIENCE_S = 60.0
 _BUSY_AGAIN_S = 5.0
+_TAKEN = ("is still in use", "is still being allocated")
+"""What libvirt says while somebody else begins to fill, read or make the same volume."""
 Progress = Callable[[int], None]
 T = TypeVar("T", bytes, bytes | int)
 
@@ -81,20 +84,8 @@ class Pool:
 
     def refresh(self) -> None:
         """See files that others made, and what is in those that were copied."""
-        deadline = time.monotonic() + _BUSY_PATIENCE_S
-        while True:
-            try:
-                self._pool.refresh()
-            except library().libvirtError as why:
-                # Refused while a volume is being made by somebody.
-                if "asynchronous jobs" not in str(why):
-                    raise
-                if time.monotonic() >= deadline:
-                    busy = f"the host's storage pool is busy with other disks ({why})"
-                    raise HostError(Wait(busy, _BUSY_AGAIN_S)) from why
-                time.sleep(0.1)
-            else:
-                return
+        # Refused while a volume is being made by somebody.
+        _patiently(self._pool.refresh, "asynchronous jobs")
 
     def find(self, name: str) -> Any | None:
         """libvirt's handle, if there is such a volume."""
@@ -156,29 +147,38 @@ class Pool:
     def chunks(self, name: str, offset: int = 0, size: int = 0) -> Iterator[bytes]:
         """A volume's bytes from an offset on, that many or all."""
         volume = self._must_find(name)
-        stream = self._connection.newStream(0)
-        volume.download(stream, offset, size, 0)
+
+        def begin() -> Any:
+            stream = self._connection.newStream(0)
+            volume.download(stream, offset, size, 0)
+            return stream
+
+        stream = _patiently(begin, *_TAKEN)
         try:
             while chunk := stream.recv(_CHUNK):
                 yield chunk
         except BaseException:
-            stream.abort()
+            _abort(stream)
             raise
         stream.finish()
 
     def receive(self, name: str, size: int, chunks: Iterable[bytes | int]) -> None:
         """Fill a volume; a number is that many zeros, which are not sent."""
-        stream = self._connection.newStream(0)
-        sparse = library().VIR_STORAGE_VOL_UPLOAD_SPARSE_STREAM
-        self._must_find(name).upload(stream, 0, size, sparse)
-        got = 0
+
+        def begin() -> Any:
+            stream = self._connection.newStream(0)
+            sparse = library().VIR_STORAGE_VOL_UPLOAD_SPARSE_STREAM
+            self._must_find(name).upload(stream, 0, size, sparse)
+            return stream
+
+        stream, got = _patiently(begin, *_TAKEN), 0
         try:
             for chunk in chunks:
                 got += _send(stream, chunk)
             if got != size:
                 raise Changed(5, f"{name} changed its size while it was copied")
         except BaseException:
-            stream.abort()
+            _abort(stream)
             raise
         stream.finish()
 
@@ -357,3 +357,24 @@ def _volume_xml(name: str, shape: _Shape) -> str:
         Xml.SubElement(store, "path").text = shape.backing[0]
         Xml.SubElement(store, "format", type=shape.backing[1])
     return Xml.tostring(root, encoding="unicode")
+
+
+def _patiently(call: Callable[[], Any], *refusals: str) -> Any:
+    """What comes of a call that libvirt refuses in such words for a moment."""
+    deadline = time.monotonic() + _BUSY_PATIENCE_S
+    while True:
+        try:
+            return call()
+        except library().libvirtError as why:
+            if not any(words in str(why) for words in refusals):
+                raise
+            if time.monotonic() >= deadline:
+                busy = f"the host's storage pool is busy with other disks ({why})"
+                raise HostError(Wait(busy, _BUSY_AGAIN_S)) from why
+            time.sleep(0.1)
+
+
+def _abort(stream: Any) -> None:
+    """Give a transfer up; one that is broken already has nothing to say."""
+    with contextlib.suppress(library().libvirtError):
+        stream.abort()
