@@ -74,7 +74,7 @@ def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) 
     eyes.page.wait_for_selector("h1 .tag:has-text('available')")
     eyes.page.wait_for_selector("td:has-text('cleaning → available')")
     assert eyes.page.get_attribute(".diagram img", "src").endswith("here=available")
-    assert eyes.page.evaluate("document.querySelector('.diagram img').naturalWidth") > 500
+    eyes.page.wait_for_function("document.querySelector('.diagram img').naturalWidth > 500")
     eyes.photograph("node")
     eyes.page.focus("button:text-is('maintenance on')")
     eyes.page.keyboard.press("Enter")
