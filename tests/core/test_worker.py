@@ -473,34 +473,44 @@ def test_what_is_claimed_after_leases_were_lost_is_not_stopped_with_those(monkey
     assert ended == ["before was stopped", "after"]
 
 
-def test_a_job_that_begins_while_leases_are_renewed_goes_on(monkeypatch):
-    monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.02)
-    begun, asked, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    ended = []
+def _slow(monkeypatch, name, wait):
+    """Have the answer of one of work's questions wait, though it is as of before."""
+    ask = getattr(work, name)
+
+    async def slow(*args, **options):
+        answer = await ask(*args, **options)
+        await wait(answer)
+        return answer
+
+    monkeypatch.setattr(work, name, slow)
+
+
+def _drives_for(seconds, ended, begun=None):
+    """A handler that tells how it ended."""
 
     async def drive(item):
-        begun.set()
+        if begun is not None:
+            begun.set()
         try:
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(seconds)
             ended.append("done")
         except asyncio.CancelledError:
             ended.append("stopped")
             raise
 
-    async def story():
-        store = await open_store("sqlite://")
-        await migrate(store)
-        renew = work.renew
+    return lambda store: {"count": drive}
 
-        async def slow_renew(*args, **options):
-            ours = await renew(*args, **options)  # as of now: what comes later is not in it
-            asked.set()
-            await go_on.wait()
-            return ours
 
-        monkeypatch.setattr(work, "renew", slow_renew)
-        worker = Worker(store, {"count": drive}, owner="me", slots=1)
-        task = asyncio.create_task(worker.run())
+def test_a_job_that_begins_while_leases_are_renewed_goes_on(monkeypatch):
+    monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.02)
+    begun, asked, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    ended = []
+
+    async def hold(ours):
+        asked.set()
+        await go_on.wait()
+
+    async def story(store, worker):
         async with asyncio.timeout(20):
             await asked.wait()
             await store.commit([job("m")])
@@ -510,11 +520,9 @@ def test_a_job_that_begins_while_leases_are_renewed_goes_on(monkeypatch):
             while not ended:
                 await asyncio.sleep(0.01)
         assert ended == ["done"]
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await store.close()
 
-    asyncio.run(story())
+    _slow(monkeypatch, "renew", hold)
+    asyncio.run(world(_drives_for(0.2, ended, begun), story))
 
 
 def test_a_database_that_takes_seconds_to_renew_leases_does_not_cost_them(monkeypatch):
@@ -522,77 +530,49 @@ def test_a_database_that_takes_seconds_to_renew_leases_does_not_cost_them(monkey
     monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.2)
     ended = []
 
-    async def drive(item):
-        try:
-            await asyncio.sleep(2.5)
-            ended.append("done")
-        except asyncio.CancelledError:
-            ended.append("stopped")
-            raise
-
-    async def story():
-        store = await open_store("sqlite://")
-        await migrate(store)
-        renew = work.renew
-
-        async def slow_renew(*args, **options):
-            ours = await renew(*args, **options)
-            await asyncio.sleep(0.4)  # twice as long as is between two of them
-            return ours
-
-        monkeypatch.setattr(work, "renew", slow_renew)
-        worker = Worker(store, {"count": drive}, owner="me", slots=1)
+    async def story(store, worker):
         await store.commit([job("m")])
-        task = asyncio.create_task(worker.run())
+        worker.kick()
         async with asyncio.timeout(20):
             while not ended:
                 await asyncio.sleep(0.01)
         assert ended == ["done"]
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await store.close()
 
-    asyncio.run(story())
+    # Twice as long as is between two of them.
+    _slow(monkeypatch, "renew", lambda ours: asyncio.sleep(0.4))
+    asyncio.run(world(_drives_for(2.5, ended), story))
 
 
 def test_a_job_that_was_handed_back_while_it_was_claimed_is_not_begun(monkeypatch):
     monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.02)
-    claimed, handed_back = asyncio.Event(), asyncio.Event()
+    handed_back = asyncio.Event()
     at_it, most = [], []
 
-    async def drive(item):
-        at_it.append(item)
-        most.append(len(at_it))
-        await asyncio.sleep(0.3)
-        at_it.remove(item)
+    def handlers(store):
+        async def drive(item):
+            at_it.append(item)
+            most.append(len(at_it))
+            await asyncio.sleep(0.3)
+            at_it.remove(item)
 
-    async def story():
-        store = await open_store("sqlite://")
-        await migrate(store)
-        claim = work.claim
-
-        async def slow_claim(*args, **options):
-            found = await claim(*args, **options)
+        async def till_the_lease_is_gone(found):
             if found[0] and not handed_back.is_set():
-                claimed.set()
                 async with asyncio.timeout(20):
-                    while (await work.depth(store))[1]:  # till the lease is gone
+                    while (await work.depth(store))[1]:
                         await asyncio.sleep(0.005)
                 handed_back.set()
-            return found
 
-        monkeypatch.setattr(work, "claim", slow_claim)
-        worker = Worker(store, {"count": drive}, owner="me", slots=4)
+        _slow(monkeypatch, "claim", till_the_lease_is_gone)
+        return {"count": drive}
+
+    async def story(store, worker):
         await store.commit([job("m")])
-        task = asyncio.create_task(worker.run())
+        worker.kick()
         async with asyncio.timeout(20):
             await handed_back.wait()
             while not most:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.2)
-        assert max(most) == 1, "two are at one machine"
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await store.close()
 
-    asyncio.run(story())
+    asyncio.run(world(handlers, story))
+    assert max(most) == 1, "two are at one machine"
