@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
+from xml.etree import ElementTree as Xml
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
@@ -119,7 +120,7 @@ def _has_taken_over(road: Road, domain: Any | None, guest: Guest) -> bool:
     if arrived is None or domain is None:
         return arrived is not None
     if not arrived.isActive():
-        return _was_sent(domain)
+        return _was_sent(domain) or (not domain.isActive() and _is_noted(arrived, road))
     if not domain.isActive():
         return True
     coming = (libvirt.VIR_DOMAIN_PAUSED_MIGRATION, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP)
@@ -141,10 +142,37 @@ def _was_sent(domain: Any) -> bool:
 
 
 def _arrive(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> None:
-    """It is there now; what is left here is in nobody's use."""
-    _go_on(domains.find(road.arrival, guest.uuid), guest)
+    """It is there now, which is noted there first: what is left here is in nobody's use, also if
+    it cannot be removed now and looks like any guest that is off then.
+    """
+    arrived = domains.find(road.arrival, guest.uuid)
+    if arrived is not None:
+        _note(arrived, road)
+    _go_on(arrived, guest)
     domains.remove(connection, road.source, guest.uuid, keep_disks=keep_disks)
     Pool(road.arrival, road.target.options).refresh()
+
+
+def _note(arrived: Any, road: Road) -> None:
+    """Note from where it came, in the lasting description of the guest that has arrived. The note
+    moves along with it, and then names another host than the one that it comes from.
+    """
+    libvirt, note = library(), Xml.Element("arrived", {"from": road.source.name})
+    key, to = f"{names.PREFIX}-arrived", libvirt.VIR_DOMAIN_AFFECT_CONFIG
+    told = Xml.tostring(note, encoding="unicode")
+    arrived.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, told, key, names.ARRIVED, to)
+
+
+def _is_noted(arrived: Any, road: Road) -> bool:
+    libvirt = library()
+    kind, of = libvirt.VIR_DOMAIN_METADATA_ELEMENT, libvirt.VIR_DOMAIN_AFFECT_CONFIG
+    try:
+        note = Xml.fromstring(arrived.metadata(kind, names.ARRIVED, of))  # noqa: S314
+    except libvirt.libvirtError as why:
+        if code(why, "VIR_ERR_NO_DOMAIN_METADATA"):
+            return False
+        raise
+    return note.get("from") == road.source.name
 
 
 def _stay(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> None:

@@ -9,6 +9,8 @@ from xml.etree import ElementTree as Xml
 POOL = "siderite"
 POOL_PATH = "/var/lib/libvirt/siderite"
 NAMESPACE = "urn:siderite:server:1"
+ARRIVED = "urn:siderite:arrived:1"
+"""Of the note from which host a guest came by its last live migration."""
 PREFIX = "siderite"
 FURTHER = ("ephemeral", "swap")
 """The disks that a flavor may give beside the first."""
