@@ -4,12 +4,12 @@ import asyncio
 
 from siderite.baremetal.drivers.simulated.machines import Machines
 from siderite.baremetal.drivers.simulated.scripts import Script
-from siderite.baremetal.usecases import enrol
-from siderite.baremetal.usecases import find
-from siderite.baremetal.usecases import maintenance
-from siderite.baremetal.usecases import provision
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.provision import Ask
+from siderite.baremetal.usecases.life import provision
+from siderite.baremetal.usecases.life.provision import Ask
+from siderite.baremetal.usecases.node import enrol
+from siderite.baremetal.usecases.node import find
+from siderite.baremetal.usecases.node import maintenance
 from siderite.core.errors import SideriteError
 from siderite.core.log import get_logger
 from siderite.core.store.table import Page

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from siderite.compute.drivers.simulated.scripts import Script
-from siderite.compute.usecases import hosts
+from siderite.compute.usecases.fleet import hosts
 from tests.support.app import Answer
 from tests.support.app import Standing
 from tests.support.app import standing

@@ -3,7 +3,7 @@
 import pytest
 
 from siderite.baremetal.store import NODES
-from siderite.baremetal.usecases import power_watch
+from siderite.baremetal.usecases.power import power_watch
 from siderite.core import metrics
 from siderite.core.store import Op
 from tests.compute.cloud import cloud

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from siderite.compute.domain.power import Power
-from siderite.compute.usecases import power_truth
-from siderite.compute.usecases.power_truth import Reading
+from siderite.compute.usecases.server import power_truth
+from siderite.compute.usecases.server.power_truth import Reading
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from siderite.compute.usecases import pending
+from siderite.compute.usecases.placement import pending
 from siderite.reaper import Reaper
 from siderite.reaper import Rules
 from siderite.reaper import reaper as reaping

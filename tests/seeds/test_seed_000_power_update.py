@@ -13,8 +13,8 @@ import pytest
 from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.power_truth import Verdict
-from siderite.compute.usecases import power_truth
-from siderite.compute.usecases.power_truth import Reading
+from siderite.compute.usecases.server import power_truth
+from siderite.compute.usecases.server.power_truth import Reading
 from tests.compute.cloud import Cloud
 from tests.crash.power_race import race
 

@@ -32,7 +32,7 @@ from siderite import wiring
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.store import NODES
-from siderite.baremetal.usecases import power_schedule
+from siderite.baremetal.usecases.power import power_schedule
 from siderite.core.config import Config
 from siderite.core.ids import new_uuid
 from siderite.core.times import iso

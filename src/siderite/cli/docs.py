@@ -39,7 +39,7 @@ from siderite.cli.markdown import code
 from siderite.cli.markdown import codes
 from siderite.cli.markdown import page
 from siderite.cli.markdown import table
-from siderite.compute.web.network import ROUTES as NETWORK_ROUTES
+from siderite.compute.web.network.networks import ROUTES as NETWORK_ROUTES
 from siderite.compute.web.policy import RULES as COMPUTE_RULES
 from siderite.compute.web.routes import ROUTES as COMPUTE_ROUTES
 from siderite.core import diagram

@@ -17,15 +17,15 @@ from siderite.compute.drivers.libvirt import libvirt_driver
 from siderite.compute.drivers.simulated import Guests
 from siderite.compute.drivers.simulated import simulated_driver
 from siderite.compute.drivers.simulated import simulated_hosts_service
-from siderite.compute.usecases import asking
 from siderite.compute.usecases import census
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.context import Limits
 from siderite.compute.usecases.context import Settings
 from siderite.compute.usecases.context import Workers
-from siderite.compute.usecases.leaving import KIND as LEFT
-from siderite.compute.web.console_proxy import ConsoleProxy
-from siderite.compute.web.network import NetworkService
+from siderite.compute.usecases.fleet import asking
+from siderite.compute.usecases.server.leaving import KIND as LEFT
+from siderite.compute.web.network.networks import NetworkService
+from siderite.compute.web.server.console_proxy import ConsoleProxy
 from siderite.compute.web.service import ComputeService
 from siderite.compute.workers.consoles import DriverConsoles
 from siderite.compute.workers.consoles import screens_of

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 from siderite.compute.drivers.simulated import Guests
 from siderite.compute.drivers.simulated.scripts import Script
-from siderite.compute.usecases import flavors
-from siderite.compute.usecases import hosts
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.fleet import hosts
+from siderite.compute.usecases.project import flavors
 from siderite.compute.workers.host_watch import HostWatch
 from siderite.core.errors import Conflict
 from siderite.core.log import get_logger

@@ -12,7 +12,7 @@ from siderite.baremetal.domain.node_machine import VERBS
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.node_machine import legal_verbs
-from siderite.baremetal.usecases.provision import is_legal
+from siderite.baremetal.usecases.life.provision import is_legal
 from siderite.core.errors import IllegalVerb
 from siderite.core.machine import Kind
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
-from siderite.baremetal.web import inspection_rules
-from siderite.baremetal.web import ports
-from siderite.baremetal.web import runbooks
-from siderite.baremetal.web import templates
-from siderite.baremetal.web import volumes
-from siderite.baremetal.web.records import Resource
+from siderite.baremetal.web.beside import inspection_rules
+from siderite.baremetal.web.beside import ports
+from siderite.baremetal.web.beside import runbooks
+from siderite.baremetal.web.beside import templates
+from siderite.baremetal.web.beside import volumes
+from siderite.baremetal.web.beside.records import Resource
 from tests.support import shown
 from tests.support.app import Answer
 from tests.support.app import Standing

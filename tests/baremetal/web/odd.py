@@ -12,9 +12,9 @@ from siderite.baremetal.domain.node_machine import VERBS
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.baremetal.domain.wire import PORT_FIELDS
-from siderite.baremetal.web import chassis
-from siderite.baremetal.web import port_schema
-from siderite.baremetal.web.schemas import FIELDS
+from siderite.baremetal.web.beside import chassis
+from siderite.baremetal.web.beside import port_schema
+from siderite.baremetal.web.node.schemas import FIELDS
 from siderite.baremetal.web.versions import ALLOCATION_FILTER_SINCE
 from siderite.baremetal.web.versions import FILTER_SINCE
 from siderite.baremetal.web.versions import PORT_FILTER_SINCE

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from siderite.baremetal.web.schemas import FIELDS
+from siderite.baremetal.web.node.schemas import FIELDS
 from siderite.core.http import MAX_DEPTH
 from siderite.core.http import MIB
 from tests.baremetal.web.expect import footprint

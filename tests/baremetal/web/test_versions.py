@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from siderite.baremetal.domain.wire import NODE_FIELDS
-from siderite.baremetal.web.schemas import FIELDS
+from siderite.baremetal.web.node.schemas import FIELDS
 from siderite.baremetal.web.versions import FILTER_SINCE
 from siderite.baremetal.web.versions import RANGE
 from siderite.baremetal.web.versions import VERB_SINCE

@@ -8,7 +8,7 @@ import pytest
 
 from siderite.baremetal.domain.allocation import State
 from siderite.baremetal.store import ALLOCATIONS
-from siderite.baremetal.usecases import allocate
+from siderite.baremetal.usecases.beside import allocate
 from siderite.core import eventlog
 from siderite.core import work
 from tests.baremetal.workers.lives import PATIENCE_S

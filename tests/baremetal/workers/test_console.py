@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from siderite.baremetal.usecases import console
+from siderite.baremetal.usecases.machine import console
 from siderite.core import work
 from siderite.core.store import Op
 from tests.baremetal.workers.lives import facts

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from siderite.baremetal.usecases import callback
+from siderite.baremetal.usecases.life import callback
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import until
@@ -233,7 +233,7 @@ def test_a_deadline_without_an_answer_follows_the_hooks_own_policy(tmp_path, pol
 def test_no_deadline_passes_while_the_node_is_in_maintenance(
     tmp_path, monkeypatch, policy, state, target
 ):
-    monkeypatch.setattr("siderite.baremetal.usecases.hooks.LOOK_AGAIN_S", 0.1)
+    monkeypatch.setattr("siderite.baremetal.usecases.life.hooks.LOOK_AGAIN_S", 0.1)
 
     async def story():
         async with running(tmp_path, work=True) as app:

@@ -6,8 +6,8 @@ import pytest
 
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.contract import Endpoint
-from siderite.baremetal.usecases import power_schedule
-from siderite.baremetal.usecases import power_watch
+from siderite.baremetal.usecases.power import power_schedule
+from siderite.baremetal.usecases.power import power_watch
 from siderite.core import eventlog
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead

@@ -8,7 +8,7 @@ from siderite.compute.domain.server_machine import parted
 from siderite.compute.domain.status import STATUS
 from siderite.compute.domain.status import states_of
 from siderite.compute.domain.status import status_of
-from siderite.compute.usecases.kinds import KINDS
+from siderite.compute.usecases.server.kinds import KINDS
 from siderite.compute.workers.plans import PLANS
 from siderite.core.machine import Kind
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import libvirt
 
-from siderite.compute.usecases import hosts
+from siderite.compute.usecases.fleet import hosts
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 from tests.lab import LabHost

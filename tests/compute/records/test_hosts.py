@@ -1,6 +1,6 @@
 """Aggregates, zones, hypervisors, services: hosts as administrators see them."""
 
-from siderite.compute.usecases import aggregates
+from siderite.compute.usecases.fleet import aggregates
 from tests.compute.records.world import World
 from tests.support.stories import Tell
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.network import mac_of
-from siderite.compute.usecases import networks
-from siderite.compute.web.network import ROUTES
+from siderite.compute.usecases.fleet import networks
+from siderite.compute.web.network.networks import ROUTES
 from siderite.core.ids import new_uuid
 from siderite.core.store.migrations import for_dialect
 from tests.compute.records.world import World

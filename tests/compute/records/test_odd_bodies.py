@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from siderite.compute.web import aggregates
-from siderite.compute.web import hypervisors
-from siderite.compute.web import keypairs
-from siderite.compute.web import quotas
-from siderite.compute.web import server_groups
-from siderite.compute.web import services
-from siderite.compute.web import usage
+from siderite.compute.web.fleet import aggregates
+from siderite.compute.web.fleet import hypervisors
+from siderite.compute.web.fleet import services
+from siderite.compute.web.project import keypairs
+from siderite.compute.web.project import quotas
+from siderite.compute.web.project import server_groups
+from siderite.compute.web.project import usage
 from siderite.core.http import Route
 from tests.compute.records.world import World
 from tests.support.stories import Tell

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from siderite.compute.web.actions import ACTIONS
 from siderite.compute.web.routes import ROUTES
+from siderite.compute.web.server.actions import ACTIONS
 from siderite.core.ids import new_uuid
 from tests.compute.cloud import Cloud
 

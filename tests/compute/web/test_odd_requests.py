@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from siderite.compute.web.actions import ACTIONS
-from siderite.compute.web.server_list import EVERYBODY
-from siderite.compute.web.server_list import SORT
+from siderite.compute.web.server.actions import ACTIONS
+from siderite.compute.web.server.server_list import EVERYBODY
+from siderite.compute.web.server.server_list import SORT
 from tests.compute.cloud import Cloud
 
 ODD: list[Any] = [

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from siderite.compute.usecases import listing
-from siderite.compute.web import pages
-from siderite.compute.web.server_list import Ask
+from siderite.compute.usecases.server import listing
+from siderite.compute.web.server import pages
+from siderite.compute.web.server.server_list import Ask
 from siderite.core.store.table import Where
 from tests.compute.cloud import Cloud
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from siderite.compute.usecases import placing
+from siderite.compute.usecases.placement import placing
 from siderite.core.turns import Turns
 from tests.compute.cloud import Cloud
 

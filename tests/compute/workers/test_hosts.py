@@ -4,7 +4,7 @@ import pytest
 
 from siderite.compute import store as rows
 from siderite.compute.domain.host import Amount
-from siderite.compute.usecases import hosts
+from siderite.compute.usecases.fleet import hosts
 from siderite.core.store import Op
 
 

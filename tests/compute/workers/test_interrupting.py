@@ -10,9 +10,9 @@ import pytest
 from siderite.compute.domain.job import Job
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.shutdown import Shutdown
-from siderite.compute.usecases import acting
-from siderite.compute.usecases.acting import Ask
-from siderite.compute.usecases.kinds import KINDS
+from siderite.compute.usecases.server import acting
+from siderite.compute.usecases.server.acting import Ask
+from siderite.compute.usecases.server.kinds import KINDS
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 from tests.compute.workers.moves import counted

@@ -11,9 +11,9 @@ from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.simulated import driver
 from siderite.compute.store import SERVERS
-from siderite.compute.usecases import due
-from siderite.compute.usecases import power_truth
-from siderite.compute.usecases.power_truth import Reading
+from siderite.compute.usecases.server import due
+from siderite.compute.usecases.server import power_truth
+from siderite.compute.usecases.server.power_truth import Reading
 from tests.compute.cloud import Cloud
 from tests.compute.workers.moves import CLAIMS
 from tests.compute.workers.moves import LEFT
@@ -348,7 +348,7 @@ def test_a_reset_of_a_deletion_that_ended_a_revert_has_it_reverted(lite: Cloud) 
 def test_a_deleted_server_is_remembered_while_it_may_be_left_on_a_host_that_is_down(
     both: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("siderite.compute.usecases.due.KEPT_S", -60.0)
+    monkeypatch.setattr("siderite.compute.usecases.server.due.KEPT_S", -60.0)
     context = both.app.app.program.compute.context
     evacuated, other = both.boot(), both.boot()
     delete(both, other)

@@ -12,9 +12,9 @@ import pytest
 from siderite.compute.domain.job import job_of
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.store import SERVERS
-from siderite.compute.usecases import due
-from siderite.compute.usecases import pending
-from siderite.compute.usecases import progress
+from siderite.compute.usecases.placement import pending
+from siderite.compute.usecases.server import due
+from siderite.compute.usecases.server import progress
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.tidying import Tidying
 from siderite.core import work

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from siderite.compute.usecases import due
+from siderite.compute.usecases.server import due
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.tidying import Tidying
 from tests.compute.cloud import Cloud

@@ -13,7 +13,7 @@ from siderite.baremetal.domain.node import moved
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
-from siderite.baremetal.usecases.hardware import Hardware
+from siderite.baremetal.usecases.machine.hardware import Hardware
 from siderite.core.fact import Fact
 from siderite.core.machine import Kind
 from siderite.core.machine import Moved

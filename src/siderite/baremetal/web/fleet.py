@@ -9,7 +9,7 @@ import msgspec
 from siderite.baremetal.domain.fields import URL
 from siderite.baremetal.domain.fields import links
 from siderite.baremetal.usecases import conductors
-from siderite.baremetal.usecases import find
+from siderite.baremetal.usecases.node import find
 from siderite.baremetal.web import address
 from siderite.baremetal.web import listing
 from siderite.baremetal.web.views import linked

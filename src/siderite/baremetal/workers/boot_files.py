@@ -11,9 +11,9 @@ import re
 import shutil
 from pathlib import Path
 
-from siderite.baremetal.usecases import netboot
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.netboot import Boot
+from siderite.baremetal.usecases.life import netboot
+from siderite.baremetal.usecases.life.netboot import Boot
 from siderite.core.ids import is_uuid
 from siderite.core.log import get_logger
 

@@ -16,12 +16,12 @@ from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import gone
-from siderite.baremetal.usecases import children
-from siderite.baremetal.usecases import details
-from siderite.baremetal.usecases import progress
-from siderite.baremetal.usecases.children import ChildJob
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.progress import Run
+from siderite.baremetal.usecases.life import progress
+from siderite.baremetal.usecases.life.progress import Run
+from siderite.baremetal.usecases.node import children
+from siderite.baremetal.usecases.node import details
+from siderite.baremetal.usecases.node.children import ChildJob
 from siderite.core.errors import Busy
 from siderite.core.errors import SideriteError
 from siderite.core.work import Work

@@ -10,11 +10,11 @@ from siderite.baremetal.domain.outcome import StillThere
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
-from siderite.baremetal.usecases import progress
-from siderite.baremetal.usecases.abort import Cleanup
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.tidied import left_behind
-from siderite.baremetal.usecases.tidied import tidied
+from siderite.baremetal.usecases.life import progress
+from siderite.baremetal.usecases.life.abort import Cleanup
+from siderite.baremetal.usecases.life.tidied import left_behind
+from siderite.baremetal.usecases.life.tidied import tidied
 from siderite.core.log import get_logger
 from siderite.core.work import Work
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Protocol
 
-from siderite.baremetal.usecases.tell_compute import Answer
-from siderite.baremetal.usecases.tell_compute import Update
+from siderite.baremetal.usecases.power.tell_compute import Answer
+from siderite.baremetal.usecases.power.tell_compute import Update
 from siderite.core.errors import SideriteError
 from siderite.core.ids import new_request_id
 

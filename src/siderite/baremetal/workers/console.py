@@ -11,11 +11,11 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.drivers.contract import Console
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
-from siderite.baremetal.usecases import console
-from siderite.baremetal.usecases import progress
-from siderite.baremetal.usecases.console import ConsoleJob
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.hardware import unsupported
+from siderite.baremetal.usecases.life import progress
+from siderite.baremetal.usecases.machine import console
+from siderite.baremetal.usecases.machine.console import ConsoleJob
+from siderite.baremetal.usecases.machine.hardware import unsupported
 from siderite.baremetal.workers.hardware import bounded
 from siderite.core.errors import SideriteError
 from siderite.core.ids import new_uuid

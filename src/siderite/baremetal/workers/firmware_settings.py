@@ -16,11 +16,11 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import TaskEnd
 from siderite.baremetal.drivers.contract import Tasks
-from siderite.baremetal.usecases import firmware_settings
-from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.firmware_settings import SettingJob
-from siderite.baremetal.usecases.hardware import unsupported
+from siderite.baremetal.usecases.life import progress
+from siderite.baremetal.usecases.machine import firmware_settings
+from siderite.baremetal.usecases.machine.firmware_settings import SettingJob
+from siderite.baremetal.usecases.machine.hardware import unsupported
 from siderite.baremetal.workers.hardware import ability
 from siderite.baremetal.workers.hardware import bounded
 from siderite.core.errors import SideriteError

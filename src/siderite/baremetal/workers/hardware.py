@@ -1,4 +1,4 @@
-"""Drivers at the service of requests: what `usecases.hardware` describes, bounded in time."""
+"""Drivers at the service of requests: what `usecases.machine.hardware` tells, bounded in time."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -19,9 +19,9 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
-from siderite.baremetal.usecases.hardware import INTERFACE
-from siderite.baremetal.usecases.hardware import gone
-from siderite.baremetal.usecases.hardware import unsupported
+from siderite.baremetal.usecases.machine.hardware import INTERFACE
+from siderite.baremetal.usecases.machine.hardware import gone
+from siderite.baremetal.usecases.machine.hardware import unsupported
 from siderite.core.errors import Invalid
 from siderite.core.errors import SideriteError
 from siderite.core.log import get_logger

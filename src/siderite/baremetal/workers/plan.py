@@ -11,9 +11,9 @@ from siderite.baremetal.domain.steps import asked_for
 from siderite.baremetal.domain.steps import in_order
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
-from siderite.baremetal.usecases import templates
+from siderite.baremetal.usecases.beside import templates
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.progress import Run
+from siderite.baremetal.usecases.life.progress import Run
 
 
 async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:

@@ -15,10 +15,10 @@ from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import gone
-from siderite.baremetal.usecases import power
-from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.power import PowerJob
+from siderite.baremetal.usecases.life import progress
+from siderite.baremetal.usecases.power import power
+from siderite.baremetal.usecases.power.power import PowerJob
 from siderite.baremetal.workers.reading import read_power
 from siderite.core.work import Work
 

@@ -4,7 +4,7 @@ Nodes whose power changed are read again soon, quiet ones less and less often, u
 each reading is a little early by chance, so that a rack does not answer all at once. A few readings
 are under way at a time, each a task of its own; a node that waits for its turn is a row. Readings
 that found nothing new are written down many at a time. Nothing is
-locked and no transaction is open during a reading: see `usecases.power_watch`.
+locked and no transaction is open during a reading: see `usecases.power.power_watch`.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from siderite.baremetal.domain.power_truth import judge
 from siderite.baremetal.domain.power_truth import judge_failure
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
-from siderite.baremetal.usecases import power_schedule
-from siderite.baremetal.usecases import power_watch
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.power_schedule import Plan
-from siderite.baremetal.usecases.power_watch import Watched
+from siderite.baremetal.usecases.power import power_schedule
+from siderite.baremetal.usecases.power import power_watch
+from siderite.baremetal.usecases.power.power_schedule import Plan
+from siderite.baremetal.usecases.power.power_watch import Watched
 from siderite.baremetal.workers.reading import read_power
 from siderite.core.log import get_logger
 

@@ -24,11 +24,11 @@ from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import gone
-from siderite.baremetal.usecases import details
-from siderite.baremetal.usecases import hooks
-from siderite.baremetal.usecases import progress
 from siderite.baremetal.usecases.context import Context
-from siderite.baremetal.usecases.progress import Run
+from siderite.baremetal.usecases.life import hooks
+from siderite.baremetal.usecases.life import progress
+from siderite.baremetal.usecases.life.progress import Run
+from siderite.baremetal.usecases.node import details
 from siderite.baremetal.workers import children
 from siderite.baremetal.workers import ends
 from siderite.baremetal.workers.look import look

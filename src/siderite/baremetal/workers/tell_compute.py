@@ -7,8 +7,8 @@ telling must not take the places of those who work on machines.
 
 import random
 
-from siderite.baremetal.usecases import tell_compute
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.power import tell_compute
 from siderite.baremetal.workers.compute_api import ComputeApi
 from siderite.baremetal.workers.compute_api import NotNow
 from siderite.core.log import get_logger

@@ -10,9 +10,9 @@ from siderite.compute.domain.host import Host
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.server import Server
 from siderite.compute.drivers.contract import ConsoleAddress
-from siderite.compute.usecases import asking
-from siderite.compute.usecases import console_tokens
-from siderite.compute.usecases.asking import Question
+from siderite.compute.usecases.fleet import asking
+from siderite.compute.usecases.fleet.asking import Question
+from siderite.compute.usecases.server import console_tokens
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import guest_of

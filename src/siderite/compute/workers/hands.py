@@ -19,9 +19,9 @@ from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Drivers
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.contract import Nic
-from siderite.compute.usecases import hosts
 from siderite.compute.usecases.context import Context
-from siderite.compute.usecases.progress import Run
+from siderite.compute.usecases.fleet import hosts
+from siderite.compute.usecases.server.progress import Run
 
 _REMEMBERED_S = 5.0
 _APART_S = 10.0

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from siderite.compute.domain.host import Host
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Inventory
-from siderite.compute.usecases import asking
-from siderite.compute.usecases import hosts
-from siderite.compute.usecases.hosts import Offer
+from siderite.compute.usecases.fleet import asking
+from siderite.compute.usecases.fleet import hosts
+from siderite.compute.usecases.fleet.hosts import Offer
 from siderite.compute.workers.hands import Hands
 from siderite.core.log import get_logger
 from siderite.core.store import Lost

@@ -3,7 +3,7 @@
 import asyncio
 
 from siderite.compute.drivers.contract import At
-from siderite.compute.usecases import hosts
+from siderite.compute.usecases.fleet import hosts
 from siderite.compute.workers.hands import Hands
 from siderite.core.log import get_logger
 

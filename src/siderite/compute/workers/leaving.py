@@ -10,10 +10,10 @@ from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.server import Move
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
-from siderite.compute.usecases import due
-from siderite.compute.usecases import leaving
-from siderite.compute.usecases import progress
-from siderite.compute.usecases.leaving import Left
+from siderite.compute.usecases.server import due
+from siderite.compute.usecases.server import leaving
+from siderite.compute.usecases.server import progress
+from siderite.compute.usecases.server.leaving import Left
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import apart

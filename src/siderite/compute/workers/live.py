@@ -9,11 +9,11 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.server_machine import V
-from siderite.compute.usecases import leaving
-from siderite.compute.usecases import migrations
-from siderite.compute.usecases.progress import Facts
-from siderite.compute.usecases.progress import Report
-from siderite.compute.usecases.progress import Run
+from siderite.compute.usecases.server import leaving
+from siderite.compute.usecases.server import migrations
+from siderite.compute.usecases.server.progress import Facts
+from siderite.compute.usecases.server.progress import Report
+from siderite.compute.usecases.server.progress import Run
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import guest_of

@@ -17,10 +17,10 @@ from siderite.compute.domain.server import Move
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import V
-from siderite.compute.usecases import migrations
-from siderite.compute.usecases import quota
-from siderite.compute.usecases.progress import Report
-from siderite.compute.usecases.progress import Run
+from siderite.compute.usecases.project import quota
+from siderite.compute.usecases.server import migrations
+from siderite.compute.usecases.server.progress import Report
+from siderite.compute.usecases.server.progress import Run
 from siderite.compute.workers import ends
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.ends import at_end

@@ -14,10 +14,10 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
-from siderite.compute.usecases import leaving
-from siderite.compute.usecases import rebuilding
-from siderite.compute.usecases.progress import Report
-from siderite.compute.usecases.progress import Run
+from siderite.compute.usecases.server import leaving
+from siderite.compute.usecases.server import rebuilding
+from siderite.compute.usecases.server.progress import Report
+from siderite.compute.usecases.server.progress import Run
 from siderite.compute.workers import building
 from siderite.compute.workers import ends
 from siderite.compute.workers import live

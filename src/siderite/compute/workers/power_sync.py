@@ -16,10 +16,10 @@ from siderite.compute.domain.power_truth import Verdict
 from siderite.compute.domain.power_truth import settle
 from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import At
-from siderite.compute.usecases import hosts
-from siderite.compute.usecases import power_truth
-from siderite.compute.usecases.power_truth import Reading
-from siderite.compute.usecases.power_truth import Recorded
+from siderite.compute.usecases.fleet import hosts
+from siderite.compute.usecases.server import power_truth
+from siderite.compute.usecases.server.power_truth import Reading
+from siderite.compute.usecases.server.power_truth import Recorded
 from siderite.compute.workers.hands import Hands
 from siderite.core.errors import SideriteError
 from siderite.core.log import get_logger

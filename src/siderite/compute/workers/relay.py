@@ -9,11 +9,11 @@ from siderite.compute.domain.network import Port
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.domain.usage import Usage
-from siderite.compute.usecases import asking
-from siderite.compute.usecases import hosts
-from siderite.compute.usecases import progress
-from siderite.compute.usecases.asking import Answer
-from siderite.compute.usecases.asking import Question
+from siderite.compute.usecases.fleet import asking
+from siderite.compute.usecases.fleet import hosts
+from siderite.compute.usecases.fleet.asking import Answer
+from siderite.compute.usecases.fleet.asking import Question
+from siderite.compute.usecases.server import progress
 from siderite.compute.workers.consoles import DriverConsoles
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import NotOurs

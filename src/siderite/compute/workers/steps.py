@@ -21,11 +21,11 @@ from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
-from siderite.compute.usecases import leaving
-from siderite.compute.usecases.progress import Facts
-from siderite.compute.usecases.progress import Report
-from siderite.compute.usecases.progress import Run
-from siderite.compute.usecases.progress import nothing
+from siderite.compute.usecases.server import leaving
+from siderite.compute.usecases.server.progress import Facts
+from siderite.compute.usecases.server.progress import Report
+from siderite.compute.usecases.server.progress import Run
+from siderite.compute.usecases.server.progress import nothing
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of

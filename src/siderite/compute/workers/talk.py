@@ -14,8 +14,8 @@ from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.domain.usage import Usage
-from siderite.compute.usecases.acting import Unsupported
-from siderite.compute.usecases.acting import not_ready
+from siderite.compute.usecases.server.acting import Unsupported
+from siderite.compute.usecases.server.acting import not_ready
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import Place
 from siderite.compute.workers.hands import guest_of

@@ -1,0 +1,58 @@
+"""Volume connectors and targets: they are changed while their node is off."""
+
+from typing import Any
+
+from siderite.baremetal.domain import facts
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.volume import Connector
+from siderite.baremetal.domain.volume import Target
+from siderite.baremetal.store import CONNECTORS
+from siderite.baremetal.store import TARGETS
+from siderite.baremetal.usecases.beside.records import Found
+from siderite.baremetal.usecases.beside.records import Records
+from siderite.baremetal.usecases.context import Context
+from siderite.core.errors import IllegalVerb
+from siderite.core.errors import SideriteError
+from siderite.core.transition import Change
+
+
+async def _while_off(
+    ctx: Context, change: Change, found: Found[Any], changes: dict[str, Any]
+) -> SideriteError | None:
+    node = found.home
+    if node.power_state == PowerState.OFF:
+        return None
+    return IllegalVerb(
+        f"What node {node.uuid} knows of its volumes can only be changed while it is powered off;"
+        f" its power state is {node.power_state or 'unknown'}."
+    )
+
+
+CONNECTOR_RECORDS = Records(
+    kind=Connector,
+    table=CONNECTORS,
+    facts=facts.CONNECTOR,
+    noun="volume connector",
+    command="volume connector",
+    of_node=True,
+    unique={
+        "connector_id": "A volume connector of type {0.type} with the identifier {0.connector_id}"
+        " already exists; an identifier belongs to one connector only.",
+    },
+    may_update=_while_off,
+    may_remove=_while_off,
+)
+TARGET_RECORDS = Records(
+    kind=Target,
+    table=TARGETS,
+    facts=facts.TARGET,
+    noun="volume target",
+    command="volume target",
+    of_node=True,
+    unique={
+        "boot_index": "Node {0.node_uuid} has a volume target with boot index {0.boot_index}"
+        " already; choose another boot_index.",
+    },
+    may_update=_while_off,
+    may_remove=_while_off,
+)

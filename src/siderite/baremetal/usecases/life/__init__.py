@@ -1,0 +1,1 @@
+"""Verbs, the work that follows, and who has a say in it."""

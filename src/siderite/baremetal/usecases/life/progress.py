@@ -1,0 +1,240 @@
+"""What workers report: each report is one commit that moves the node, its job and its facts on
+together (`core.report`).
+"""
+
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from siderite.baremetal.domain import watch_facts
+from siderite.baremetal.domain.hook import Hook
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power_truth import with_power
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.domain.steps import job_text
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.life.abort import STEP_FIELDS
+from siderite.baremetal.usecases.life.abort import without_password
+from siderite.baremetal.usecases.power import tell_compute
+from siderite.core import work
+from siderite.core.fact import Fact
+from siderite.core.report import report
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.transition import apply
+from siderite.core.work import Work
+
+Decide = Callable[[Change, Node], Awaitable[Node]]
+"""What becomes of the node, put into the change."""
+
+_FAMILIES = {family.value: family for family in Family}
+
+
+class Run(msgspec.Struct, frozen=True):
+    """What a worker knows of its work: the lease, the node and the job as last committed."""
+
+    held: Work
+    node: Node
+    job: Job
+    hooks: tuple[float, Sequence[Hook]] = (0.0, ())
+    """When hooks were last read for it, and which there were."""
+
+    @property
+    def family(self) -> Family:
+        """The kind of work."""
+        return _FAMILIES[self.held.kind]
+
+
+async def load(ctx: Context, machine: str) -> Node | None:
+    """The node of a piece of work."""
+    return await NODES.get(ctx.door.store, machine)
+
+
+async def load_or_abandon(ctx: Context, held: Work) -> Node | None:
+    """The node of a piece of work; work on one that is gone ends."""
+    if isinstance(held.known, Node):
+        return held.known
+    node = await load(ctx, held.machine)
+    if node is None:
+        await abandon(ctx, held)
+    return node
+
+
+async def reported(ctx: Context, run: Run, decide: Decide) -> Node:
+    """Commit what `decide` says of the node; again if only the node has changed."""
+    return await report(ctx.door, run.held, NODES, run.node, decide=decide, still=_same_state)
+
+
+def _same_state(known: Node, fresh: Node) -> bool:
+    return fresh.provision_state == known.provision_state
+
+
+def shown_step(family: Family, job: Job, node: Node) -> dict[str, Any]:
+    """The node's fields that show where a job with visible steps stands."""
+    field = STEP_FIELDS.get(family)
+    if field is None or job.steps is None:
+        return {}
+    step = job.current
+    info = dict(node.driver_internal_info)
+    info[f"{family}_steps"] = [s.shown() for s in job.steps]
+    info[f"{family}_step_index"] = job.index
+    return {field: {} if step is None else step.shown(), "driver_internal_info": info}
+
+
+def cleared_step(family: Family, node: Node) -> dict[str, Any]:
+    """The same fields when the work is over; a rescue's password goes with it."""
+    if family in (Family.RESCUE, Family.UNRESCUE):
+        return without_password(node)
+    field = STEP_FIELDS.get(family)
+    if field is None:
+        return {}
+    gone = {f"{family}_steps", f"{family}_step_index"}
+    info = {key: value for key, value in node.driver_internal_info.items() if key not in gone}
+    return {field: {}, "driver_internal_info": info}
+
+
+def remembered(node: Node, remember: Mapping[str, Any]) -> dict[str, Any]:
+    """The node's field that holds what a driver wants to be told again."""
+    if not remember:
+        return {}
+    info = {**node.driver_internal_info, **remember}
+    return {
+        "driver_internal_info": {key: value for key, value in info.items() if value is not None}
+    }
+
+
+def after_step(family: Family, job: Job, node: Node, outcome: Done | Wait) -> dict[str, Any]:
+    """All of the node's fields that follow from what a step answered."""
+    memory = remembered(node, outcome.remember)
+    changes = outcome.changes if isinstance(outcome, Done) else {}
+    known = msgspec.structs.replace(node, **memory) if memory else node
+    return {**changes, **memory, **shown_step(family, job, known)}
+
+
+async def step_on(ctx: Context, run: Run, job: Job, outcome: Done) -> Run:
+    """A step ended: the next one begins."""
+
+    async def decide(change: Change, node: Node) -> Node:
+        fields = with_power(after_step(run.family, job, node, outcome))
+        after = node
+        if fields:
+            after = node.changed(change.now, {**fields, "wait_reason": None})
+            change.put(NODES.swap(node, after))
+            change.tell(*watch_facts.settled(node, after))
+            tell_compute.note(ctx, change, node, after)
+        change.put(work.keep(run.held, job=job_text(job)))
+        return after
+
+    return Run(run.held, await reported(ctx, run, decide), job)
+
+
+async def moved(
+    ctx: Context,
+    run: Run,
+    event: str,
+    job: Job,
+    *,
+    changes: Callable[[Node], dict[str, Any]] = lambda node: {},
+    facts: Callable[[Node], list[Fact]] = lambda node: [],
+    also: Callable[[Change, Node], Awaitable[None]] | None = None,
+    reason: str | None = None,
+    due_in: float = 0.0,
+) -> Run:
+    """The machine moves: with it the job goes on, is parked, or ends; `also` adds what else
+    becomes true with it.
+    """
+
+    async def decide(change: Change, node: Node) -> Node:
+        fields = with_power(changes(node))
+        if reason is not None:
+            fields = {"wait_reason": reason, **fields}
+        applied = apply(
+            change, ctx.rules, node, event, job=job_text(job), held=run.held, reason=reason,
+            due_in=due_in, changes=fields,
+        )  # fmt: skip
+        change.tell(*facts(applied.value), *watch_facts.settled(node, applied.value))
+        if also is not None:
+            await also(change, node)
+        tell_compute.note(ctx, change, node, applied.value)
+        return applied.value
+
+    node = await reported(ctx, run, decide)
+    kind = ctx.rules.machine.states[node.provision_state].work or run.held.kind
+    held = work.moved_on(run.held, kind=kind, deadline=ctx.door.clock() + _deadline(ctx, node))
+    return Run(held, node, job)
+
+
+def _deadline(ctx: Context, node: Node) -> float:
+    state = ctx.rules.machine.states[node.provision_state]
+    return (state.deadline_s or 0.0) * ctx.settings.deadline_scale
+
+
+async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
+    """Nothing moves yet: let go of the lease for a while, and show why."""
+    reason = outcome.reason
+
+    async def decide(change: Change, node: Node) -> Node:
+        after = node
+        shown = {"wait_reason": reason, **after_step(run.family, job, node, outcome)}
+        if any(getattr(node, name) != value for name, value in shown.items()):
+            after = node.changed(change.now, shown)
+            change.put(NODES.swap(node, after))
+        change.put(
+            work.park(run.held, job=job_text(job), due=change.now + outcome.again_in, reason=reason)
+        )
+        return after
+
+    await reported(ctx, run, decide)
+
+
+async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
+    """Still waiting for a call back. If the ramdisk is there, the time that it may be silent begins
+    anew; one that calls and does not answer has only what is left.
+    """
+
+    async def decide(change: Change, node: Node) -> Node:
+        after = node
+        memory = remembered(node, outcome.remember)
+        if memory or node.wait_reason != outcome.reason:
+            after = node.changed(change.now, {"wait_reason": outcome.reason, **memory})
+            change.put(NODES.swap(node, after))
+        deadline, due = run.held.deadline, change.now + outcome.again_in
+        if outcome.callback:
+            deadline = due = change.now + ctx.settings.callback_timeout_s
+        change.put(
+            work.park(
+                run.held, job=job_text(run.job), due=due, deadline=deadline, reason=outcome.reason
+            )
+        )
+        return after
+
+    await reported(ctx, run, decide)
+
+
+async def abandon(ctx: Context, held: Work) -> None:
+    """The node is gone, and its work with it."""
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(work.done(held))
+    await ctx.door.commit(change)
+
+
+async def wake(ctx: Context, machine: str) -> None:
+    """Have the parked provisioning work of a node looked at now."""
+    change = ctx.door.change(Cause())
+    change.work(work.wake(machine, ctx.rules.lane, change.now))
+    await ctx.door.commit(change)
+
+
+async def cleanup_waits(ctx: Context, held: Work, outcome: Wait) -> None:
+    """What an abort left behind cannot be tidied up yet."""
+    change = ctx.door.change(Cause(held.request_id))
+    change.put(work.park(held, due=change.now + outcome.again_in, reason=outcome.reason))
+    await ctx.door.commit(change)

@@ -1,0 +1,206 @@
+"""A client asks for a verb: the machine is fired and the work that follows is made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+from siderite.baremetal.domain import hook_facts
+from siderite.baremetal.domain.hook_facts import By
+from siderite.baremetal.domain.node import Json
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import INTERNAL
+from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.node_machine import VERBS
+from siderite.baremetal.domain.node_machine import Event
+from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.node_machine import legal_verbs
+from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.domain.steps import job_of
+from siderite.baremetal.domain.steps import job_text
+from siderite.baremetal.usecases.beside import runbooks
+from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.life import abort
+from siderite.baremetal.usecases.life.refusals import busy
+from siderite.baremetal.usecases.life.refusals import check_own_master
+from siderite.baremetal.usecases.life.refusals import protected
+from siderite.baremetal.usecases.machine.hardware import card_of
+from siderite.baremetal.usecases.machine.hardware import lacking
+from siderite.baremetal.usecases.node import children
+from siderite.baremetal.usecases.node import find
+from siderite.baremetal.usecases.node.find import Guard
+from siderite.baremetal.usecases.node.find import allow
+from siderite.core import work
+from siderite.core.errors import Busy
+from siderite.core.errors import IllegalVerb
+from siderite.core.errors import Invalid
+from siderite.core.errors import Unsupported
+from siderite.core.ids import new_uuid
+from siderite.core.machine import Kind
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+from siderite.core.transition import apply
+from siderite.core.who import Who
+
+_NOT_IN_MAINTENANCE = frozenset({
+    Event.DEPLOY, Event.REBUILD, Event.CLEAN, Event.SERVICE, Event.RESCUE, Event.UNRESCUE,
+})  # fmt: skip
+_NEEDS = {Event.INSPECT: "inspect", Event.RESCUE: "rescue"}
+_WORDS = {Event.INSPECT: "inspected", Event.RESCUE: "rescued"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A verb and what came with it, checked for its form."""
+
+    verb: str
+    steps: Sequence[Json] = ()
+    configdrive: str | Json | None = None
+    rescue_password: str | None = field(default=None, repr=False)
+    disable_ramdisk: bool = False
+    runbook: str | None = None
+    """The runbook, by UUID or name, whose steps are asked for."""
+
+    @property
+    def event(self) -> Event:
+        """The event that the verb fires."""
+        return VERBS[self.verb]
+
+
+async def ask(
+    ctx: Context, ident: str, wish: Ask, *, who: Who, cause: Cause, guard: Guard = allow
+) -> Node:
+    """Fire the verb, or say why not."""
+
+    async def decide(change: Change) -> Node:
+        node = await find.node(ctx, ident, who, guard)
+        _check(ctx, node, wish)
+        if wish.event is Event.ABORT:
+            return await abort.abort(ctx, change, node)
+        if wish.event is Event.UNHOLD:
+            return await _unhold(ctx, change, node)
+        steps, disable_ramdisk = wish.steps, wish.disable_ramdisk
+        if wish.runbook is not None:
+            runbook = await runbooks.for_node(ctx, wish.runbook, node, who)
+            steps, disable_ramdisk = runbook.in_order, disable_ramdisk or runbook.disable_ramdisk
+        await children.check(ctx, node, steps, who, guard)
+        job = Job(
+            op=new_uuid(),
+            asked=list(steps) or None,
+            args={"disable_ramdisk": True} if disable_ramdisk else {},
+        )
+        changes = {"last_error": None, **_recorded(node, wish, change.now)}
+        held = NODE.states[node.provision_state].kind in (Kind.HOLD, Kind.WAIT)
+        if held:
+            changes |= abort.without_steps(node)
+        after = apply(change, ctx.rules, node, wish.event, job=job_text(job), changes=changes).value
+        if held:
+            await _end_hold(ctx, change, node, after, wish.verb)
+        return after
+
+    return await ctx.door.attempt(cause, ident, decide)
+
+
+def _check(ctx: Context, node: Node, wish: Ask) -> None:
+    event, state = wish.event, node.provision_state
+    if node.maintenance and event in _NOT_IN_MAINTENANCE:
+        raise Invalid(
+            f"The provisioning operation can't be performed on node {node.uuid} because it's in"
+            " maintenance mode. Clear maintenance first."
+        )
+    if node.protected and event in (Event.DELETE, Event.REBUILD):
+        raise protected(node)
+    if not is_legal(state, event):
+        raise _refusal(node, wish.verb)
+    if node.retired and event is Event.PROVIDE:
+        raise Invalid(
+            f"Node {node.uuid} is retired and cannot be made available; clear `retired` first."
+        )
+    if node.target_power_state is not None:
+        raise busy(node, f"is on its way to {node.target_power_state!r}")
+    check_own_master(node)
+    card = card_of(ctx.cards, node)
+    kind = _NEEDS.get(event)
+    if kind is not None:
+        if not card.supports(node, kind):
+            raise Unsupported(lacking(node, kind, kind))
+        problem = card.shortcoming(node, kind)
+        if problem is not None:
+            raise Invalid(f"Node {node.uuid} cannot be {_WORDS[event]}: {problem.rstrip('.')}.")
+    if event in (Event.DEPLOY, Event.REBUILD):
+        _check_deployable(node, card.shortcoming(node, "deploy"))
+
+
+def _check_deployable(node: Node, problem: str | None) -> None:
+    wanted = node.instance_info.get("traits") or []
+    missing = (
+        [trait for trait in wanted if trait not in node.traits] if isinstance(wanted, list) else []
+    )
+    if missing:
+        traits = ", ".join(map(str, missing))
+        problem = f"instance_info.traits asks for {traits}, which the node does not have."
+    if problem is not None:
+        raise Invalid(
+            f"Failed to validate deploy or power info for node {node.uuid}. Error: {problem}"
+        )
+
+
+def is_legal(state: str, event: Event) -> bool:
+    """Whether a client may fire this event in this state."""
+    if event in INTERNAL or state == P.DELETING or (state == P.CLEANING and event is Event.MANAGE):
+        return False
+    return NODE.can(state, event)
+
+
+def _refusal(node: Node, verb: str) -> IllegalVerb | Busy:
+    state = NODE.states[node.provision_state]
+    text = (
+        f'The requested action "{verb}" can not be performed on node "{node.uuid}" while it is in'
+        f' state "{node.provision_state}".'
+    )
+    legal = ", ".join(legal_verbs(node.provision_state)) or "none until that is done"
+    if state.moves_by_itself:
+        return Busy(
+            f"{text} It is on its way to {node.target_provision_state!r}; please retry after the"
+            f" current operation is completed. Legal meanwhile: {legal}."
+        )
+    return IllegalVerb(f"{text} Legal here: {legal}.")
+
+
+def _recorded(node: Node, wish: Ask, now: float) -> dict[str, Any]:
+    """What the node must remember of the request."""
+    event = wish.event
+    if event is Event.INSPECT:
+        return {"inspection_started_at": iso(now), "inspection_finished_at": None}
+    if event is Event.RESCUE:
+        return {"instance_info": {**node.instance_info, "rescue_password": wish.rescue_password}}
+    if event in (Event.DEPLOY, Event.REBUILD) and wish.configdrive is not None:
+        return {"instance_info": {**node.instance_info, "configdrive": wish.configdrive}}
+    return {}
+
+
+async def _end_hold(ctx: Context, change: Change, before: Node, after: Node, verb: str) -> None:
+    """The verb takes the place of work that may be held at a hook: whoever was asked is told."""
+    for item in await work.of_machine(ctx.door.store, before.uuid):
+        job = job_of(item.job) if item.lane == ctx.rules.lane else None
+        if job is not None and job.hold is not None:
+            change.tell(hook_facts.hook("error", after, job, job.hold, by=By.ABORT, reason=verb))
+
+
+async def _unhold(ctx: Context, change: Change, node: Node) -> Node:
+    """Go on where the work was held."""
+    held = [
+        item
+        for item in await work.of_machine(ctx.door.store, node.uuid)
+        if item.lane == ctx.rules.lane
+    ]
+    job = job_of(held[0].job) if held else Job(op=new_uuid())
+    hold, job = job.hold, job.released()
+    applied = apply(
+        change, ctx.rules, node, Event.UNHOLD, job=job_text(job),
+        kind=held[0].kind if held else None, reason="the hold was released",
+    )  # fmt: skip
+    if hold is not None:
+        change.tell(hook_facts.hook("end", applied.value, job, hold, by=By.UNHOLD, reason="unhold"))
+    return applied.value

@@ -1,0 +1,1 @@
+"""What is asked of the machine itself beside power."""

@@ -1,0 +1,1 @@
+"""A node and what is known of it."""

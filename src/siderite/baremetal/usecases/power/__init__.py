@@ -1,0 +1,1 @@
+"""Power: asked for, read, told."""

@@ -1,0 +1,1 @@
+"""Nodes, and what hangs below one."""

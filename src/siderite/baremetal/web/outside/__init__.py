@@ -1,0 +1,1 @@
+"""What machines and outside services say: agents, firmware, hooks, networks."""

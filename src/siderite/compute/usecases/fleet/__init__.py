@@ -1,0 +1,1 @@
+"""Hosts, what they offer and how they are asked."""

@@ -1,0 +1,180 @@
+"""Aggregates of hosts, and the zones that they make."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+
+from siderite.compute import record_store as rows
+from siderite.compute.domain import record_facts as facts
+from siderite.compute.domain.aggregate import ZONE
+from siderite.compute.domain.aggregate import Aggregate
+from siderite.compute.domain.aggregate import Place
+from siderite.compute.domain.aggregate import check_zones
+from siderite.compute.domain.aggregate import places_of
+from siderite.compute.record_store import AGGREGATES
+from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.server import find
+from siderite.core.errors import Conflict
+from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
+from siderite.core.ids import new_uuid
+from siderite.core.store import Duplicate
+from siderite.core.times import iso
+from siderite.core.transition import Cause
+from siderite.core.transition import Change
+
+_ALL = "aggregates"
+"""Zones are decided over all aggregates, so changes of any take turns."""
+
+Numbered = tuple[int, Aggregate]
+
+
+async def places(ctx: Context) -> dict[str, Place]:
+    """What aggregates say of hosts, by the host's name; hosts in none are missing."""
+    return places_of([aggregate for _, aggregate in await every(ctx)])
+
+
+async def every(ctx: Context) -> list[Numbered]:
+    """All aggregates, with their numbers."""
+    return await rows.aggregates(ctx.door.store)
+
+
+async def one(ctx: Context, number: str) -> Numbered:
+    """The aggregate of a number, or of a UUID."""
+    for found in await every(ctx):
+        if number in (str(found[0]), found[1].uuid):
+            return found
+    raise NotFound(f"Aggregate {number[:80]} could not be found. `aggregate list` shows all.")
+
+
+async def create(ctx: Context, name: str, zone: str | None, *, cause: Cause) -> Numbered:
+    """A new aggregate, without hosts."""
+    change = ctx.door.change(cause)
+    metadata = {} if zone is None else {ZONE: zone}
+    made = Aggregate(uuid=new_uuid(), created_at=iso(change.now), name=name, metadata=metadata)
+    change.put(AGGREGATES.insert(made))
+    change.tell(*facts.aggregate("create", made, None))
+    await _commit(ctx, change, made)
+    return await one(ctx, made.uuid)
+
+
+async def _change(
+    ctx: Context, number: str, action: str, changes: Callable[[Aggregate], dict[str, Any]],
+    *, cause: Cause,
+) -> Numbered:  # fmt: skip
+    async def decide(change: Change) -> Numbered:
+        known, before = await one(ctx, number)
+        new = changes(before)
+        after = before.changed(change.now, new)
+        others = [aggregate for _, aggregate in await every(ctx)]
+        check_zones(after, others)
+        if after.zone != before.zone:
+            await _check_empty(ctx, before)
+        change.put(AGGREGATES.swap(before, after))
+        for other in others:
+            if other.uuid != after.uuid and set(other.hosts) & set(after.hosts):
+                change.put(AGGREGATES.hold(other))
+        change.tell(*facts.aggregate(action, after, known))
+        return known, after
+
+    try:
+        return await ctx.door.attempt(cause, _ALL, decide)
+    except Duplicate as clash:
+        raise Conflict("There is an aggregate of this name already; choose another.") from clash
+
+
+async def _check_empty(ctx: Context, aggregate: Aggregate) -> None:
+    """Servers are in the zone that they were placed in: it is not renamed under them."""
+    if not aggregate.hosts:
+        return
+    marks = ", ".join("?" * len(aggregate.hosts))
+    carried = await ctx.door.store.fetch(
+        f"SELECT host FROM claims WHERE host IN ({marks}) LIMIT 1",  # noqa: S608 - marks
+        aggregate.hosts,
+    )
+    if carried:
+        raise Conflict(
+            f"One or more hosts contain instances in this zone: {carried[0][0]!s} does; move them"
+            " first, or take the host out of the aggregate."
+        )
+
+
+async def update(
+    ctx: Context, number: str, asked: Mapping[str, str | None], *, cause: Cause
+) -> Numbered:
+    """Another name, another zone, or both; null is no zone."""
+
+    def changes(before: Aggregate) -> dict[str, Any]:
+        new: dict[str, Any] = {"name": asked["name"]} if "name" in asked else {}
+        if ZONE in asked:
+            metadata = {**before.metadata, ZONE: asked[ZONE]}
+            new["metadata"] = {key: one for key, one in metadata.items() if one is not None}
+        return new
+
+    return await _change(ctx, number, "update_prop", changes, cause=cause)
+
+
+async def set_metadata(
+    ctx: Context, number: str, metadata: Mapping[str, str | None], *, cause: Cause
+) -> Numbered:
+    """Add metadata; null takes away."""
+
+    def changes(before: Aggregate) -> dict[str, Any]:
+        merged = {**before.metadata, **metadata}
+        return {"metadata": {key: value for key, value in merged.items() if value is not None}}
+
+    return await _change(ctx, number, "update_metadata", changes, cause=cause)
+
+
+async def add_host(ctx: Context, number: str, host: str, *, cause: Cause) -> Numbered:
+    """A host comes into it."""
+    if host not in {found.name for _, _, found in await rows.hosts(ctx.door.store)}:
+        raise find.missing_host(host)
+
+    def changes(before: Aggregate) -> dict[str, Any]:
+        if host in before.hosts:
+            raise Conflict(f"Aggregate {number} already has host {host}.")
+        return {"hosts": [*before.hosts, host]}
+
+    return await _change(ctx, number, "add_host", changes, cause=cause)
+
+
+async def remove_host(ctx: Context, number: str, host: str, *, cause: Cause) -> Numbered:
+    """A host goes out of it."""
+
+    def changes(before: Aggregate) -> dict[str, Any]:
+        if host not in before.hosts:
+            raise NotFound(f"Aggregate {number} has no host {host[:255]}.")
+        return {"hosts": [one for one in before.hosts if one != host]}
+
+    return await _change(ctx, number, "remove_host", changes, cause=cause)
+
+
+async def forget_host(ctx: Context, change: Change, host: str) -> None:
+    """With this change a host is gone, from all aggregates too."""
+    for known, before in await every(ctx):
+        if host in before.hosts:
+            left = [one for one in before.hosts if one != host]
+            after = before.changed(change.now, {"hosts": left})
+            change.put(AGGREGATES.swap(before, after))
+            change.tell(*facts.aggregate("remove_host", after, known))
+
+
+async def remove(ctx: Context, number: str, *, cause: Cause) -> None:
+    """Forget an aggregate that has no hosts."""
+    known, found = await one(ctx, number)
+    if found.hosts:
+        raise Invalid(
+            f"Cannot remove host aggregate {known}: it has hosts; remove those from it first."
+        )
+    change = ctx.door.change(cause)
+    change.put(AGGREGATES.remove(found))
+    change.tell(*facts.aggregate("delete", found, known))
+    await ctx.door.commit(change)
+
+
+async def _commit(ctx: Context, change: Change, made: Aggregate) -> None:
+    try:
+        await ctx.door.commit(change)
+    except Duplicate as clash:
+        raise Conflict(f"Aggregate {made.name} already exists. Choose another name.") from clash

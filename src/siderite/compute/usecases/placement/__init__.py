@@ -1,0 +1,1 @@
+"""Where a server goes, and what becomes of one for which there is no room."""

@@ -1,0 +1,172 @@
+"""Finding a place for a server, on what is recorded of hosts, aggregates and groups."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from siderite.compute.domain.flavor import Flavor
+from siderite.compute.domain.host import DEFAULT_ZONE
+from siderite.compute.domain.host import Hypervisor
+from siderite.compute.domain.placement import Placement
+from siderite.compute.domain.placement import Wanted
+from siderite.compute.domain.placement import aggregate_specs_of
+from siderite.compute.domain.placement import place
+from siderite.compute.domain.placement import traits_of
+from siderite.compute.domain.server import Server
+from siderite.compute.domain.server import amount_of
+from siderite.compute.domain.server_group import HARD
+from siderite.compute.store import hypervisors
+from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.fleet import aggregates
+from siderite.compute.usecases.placement import kept_room
+from siderite.compute.usecases.project import server_groups
+from siderite.core.store import Op
+
+_MEMBERS = """
+SELECT uuid, host FROM servers WHERE group_uuid = ? AND uuid <> ? AND deleted = 0
+  AND host IS NOT NULL
+UNION
+SELECT s.uuid, c.host FROM servers s JOIN claims c ON c.server = s.uuid
+  WHERE s.group_uuid = ? AND s.uuid <> ? AND s.deleted = 0
+"""
+
+
+class NotYet(Exception):
+    """A place cannot be sought now, but soon."""
+
+
+async def find_place(
+    ctx: Context,
+    server: Server,
+    *,
+    flavor: Flavor | None = None,
+    host: str | None = None,
+    zone: str | None = None,
+    avoid: Mapping[str, str] | None = None,
+    is_move: bool = False,
+) -> Placement:
+    """Where the server could go, in its own or another size; `host` asks for one, checked. The host
+    that was named when the server was asked for holds for its first place only, and a move is to a
+    host of the same driver.
+    """
+    size = flavor or server.flavor
+    wanted = await _wanted(ctx, server, size, zone or server.pinned_zone)
+    if host is not None or is_move:
+        wanted = replace(wanted, host=host, node=None, is_forced=False)
+    if is_move:
+        wanted = replace(wanted, driver=server.driver)
+    if is_move and server.host is not None:
+        wanted = replace(wanted, conductor_group=await _group_of(ctx, server.host))
+    if avoid is not None:
+        wanted = replace(wanted, avoid={**wanted.avoid, **avoid})
+    there = await kept_room.less_kept(ctx, server.uuid, await candidates(ctx, size.resource_class))
+    return place(wanted, there, now=ctx.door.clock(), patience_s=ctx.settings.host_patience_s)
+
+
+async def first_wish(ctx: Context, server: Server) -> Wanted:
+    """What a server needs that was never placed."""
+    return await _wanted(ctx, server, server.flavor, server.pinned_zone)
+
+
+async def _group_of(ctx: Context, host: str) -> str:
+    rows = await ctx.door.store.fetch("SELECT conductor_group FROM hosts WHERE name = ?", (host,))
+    return str(rows[0][0]) if rows else ""
+
+
+async def candidates(ctx: Context, resource_class: str | None) -> list[Hypervisor]:
+    """Hypervisor nodes of the kind that is wanted, with what aggregates say of their hosts."""
+    if resource_class is None:
+        found = await hypervisors(ctx.door.store, "v.resource_class IS NULL")
+    else:
+        found = await hypervisors(ctx.door.store, "v.resource_class = ?", (resource_class,))
+    places = await aggregates.places(ctx)
+    if not places:
+        return found
+    return [
+        replace(at, zone=there.zone or DEFAULT_ZONE, aggregate_metadata=there.metadata)
+        if (there := places.get(at.host)) is not None
+        else at
+        for at in found
+    ]
+
+
+async def _wanted(ctx: Context, server: Server, flavor: Flavor, zone: str | None) -> Wanted:
+    request = server.request
+    hints = request.hints
+    wanted = Wanted(
+        amount=amount_of(flavor),
+        project=server.project_id,
+        resource_class=flavor.resource_class,
+        required_traits=traits_of(flavor, "required"),
+        forbidden_traits=traits_of(flavor, "forbidden"),
+        zone=zone,
+        host=request.forced_host or request.wanted_host,
+        node=request.forced_node or request.wanted_node,
+        is_forced=bool(request.forced_host or request.forced_node),
+        avoid=dict.fromkeys(server.tried, "tried before: building it there failed"),
+        aggregate_specs=aggregate_specs_of(flavor),
+    )
+    if "same_host" in hints:
+        beside = await _hosts_of(ctx, server, hints["same_host"])
+        wanted = replace(wanted, same_host=beside)
+    if "different_host" in hints:
+        wanted = replace(
+            wanted, different_host=await _hosts_of(ctx, server, hints["different_host"])
+        )
+    if server.group is not None:
+        wanted = await _grouped(ctx, server, wanted)
+    return wanted
+
+
+async def _hosts_of(ctx: Context, server: Server, named: object) -> frozenset[str]:
+    """The hosts of the servers that a hint names, of the same project."""
+    uuids = [str(item) for item in (named if isinstance(named, list) else [named])][:50]
+    marks = ", ".join("?" * len(uuids))
+    rows = await ctx.door.store.fetch(
+        f"SELECT DISTINCT host FROM servers WHERE project_id = ? AND deleted = 0"  # noqa: S608
+        f" AND host IS NOT NULL AND uuid IN ({marks})",
+        (server.project_id, *uuids),
+    )
+    return frozenset(str(row[0]) for row in rows)
+
+
+async def _grouped(ctx: Context, server: Server, wanted: Wanted) -> Wanted:
+    group = await server_groups.get(ctx, server.group or "")
+    if group is None:
+        return wanted
+    places = await _members(ctx, server)
+    return replace(
+        wanted,
+        policy=group.policy,
+        members=Counter(host for hosts in places.values() for host in hosts),
+        max_server_per_host=group.max_server_per_host,
+    )
+
+
+async def _members(ctx: Context, server: Server) -> dict[str, set[str]]:
+    """Where the others of the server's group are or may be soon: one on its way has claimed both
+    ends of it.
+    """
+    rows = await ctx.door.store.fetch(_MEMBERS, (server.group, server.uuid) * 2)
+    places: dict[str, set[str]] = {}
+    for uuid, host in rows:
+        places.setdefault(str(uuid), set()).add(str(host))
+    return places
+
+
+async def turn(ctx: Context, server: Server) -> list[Op]:
+    """For the commit that claims a place, asked for before the place is sought: two of a group that
+    are placed at the same moment, by whatever processes, cannot both be right about each other.
+    `NotYet` while it cannot be told where the group will be.
+    """
+    if server.group is None:
+        return []
+    group = await server_groups.get(ctx, server.group)
+    if group is None or group.policy not in HARD:
+        return []
+    if group.policy == "affinity":
+        places = await _members(ctx, server)
+        moving = sorted(uuid for uuid, hosts in places.items() if len(hosts) > 1)
+        if moving:
+            raise NotYet(f"server {moving[0]} of its group is on its way to another host")
+    return [server_groups.turn(group)]

@@ -1,0 +1,1 @@
+"""What projects and their users have, and may have."""

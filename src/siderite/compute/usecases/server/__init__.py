@@ -1,0 +1,1 @@
+"""A server's life, from its creation until it goes."""

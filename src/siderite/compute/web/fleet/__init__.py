@@ -1,0 +1,1 @@
+"""What operators see of hosts, and what other services tell."""

@@ -1,0 +1,1 @@
+"""Networks and ports in Neutron's manner."""
