@@ -250,3 +250,19 @@ def test_a_live_migration_is_listed_forced_and_aborted(cloud: Cloud) -> None:
         api.delete(path, headers=headers).raise_for_status()
     said = run.json(*version, "server", "show", "--diagnostics", uuid)
     assert said["state"] == "running"
+
+
+def test_hosts_of_an_aggregate_get_an_image_ahead(cloud: Cloud) -> None:
+    run = cloud.run
+    made = run.json("aggregate", "create", "ahead")
+    run("aggregate", "add", "host", "ahead", "sim-a")
+    run("aggregate", "cache", "image", "ahead", "disk")
+    log = f"/events/v1/events?resource={made['uuid']}"
+    deadline = time.monotonic() + 30.0
+    told: list[str] = []
+    while "aggregate.cache_images.progress" not in told:
+        assert time.monotonic() < deadline, told
+        found = cloud.server.api.get(log, headers=cloud.server.headers()).json()["events"]
+        told = [one["event_type"] for one in found]
+    run("aggregate", "remove", "host", "ahead", "sim-a")
+    run("aggregate", "delete", "ahead")

@@ -23,6 +23,7 @@ from siderite.compute.usecases.context import Limits
 from siderite.compute.usecases.context import Settings
 from siderite.compute.usecases.context import Workers
 from siderite.compute.usecases.fleet import asking
+from siderite.compute.usecases.fleet.image_cache import KIND as CACHING
 from siderite.compute.usecases.server.leaving import KIND as LEFT
 from siderite.compute.web.network.networks import NetworkService
 from siderite.compute.web.server.console_proxy import ConsoleProxy
@@ -31,6 +32,7 @@ from siderite.compute.workers.consoles import DriverConsoles
 from siderite.compute.workers.consoles import screens_of
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.host_watch import HostWatch
+from siderite.compute.workers.image_caches import CachingWork
 from siderite.compute.workers.image_caches import ImageCaches
 from siderite.compute.workers.leaving import LeftWork
 from siderite.compute.workers.plans import PLANS
@@ -115,6 +117,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
     handlers: dict[str, Handler] = {f"server.{kind}": ServerWork(hands).handle for kind in PLANS}
     handlers["evicted"] = EvictedWork(hands).handle
     handlers[LEFT] = LeftWork(hands).handle
+    handlers[CACHING] = CachingWork(hands).handle
     asked = AskedWork(hands, talk, consoles, config.url if base.listens else "")
     handlers |= {asking.KIND: asked.handle, asking.ANSWERED: asked.handle}
     part = Part(

@@ -50,6 +50,11 @@ def keypair(action: str, key: Keypair) -> tuple[Fact, Fact]:
 
 def aggregate(action: str, value: Aggregate, number: int | None) -> tuple[Fact, Fact]:
     """`aggregate.create` and so on, start and end."""
+    start, end = (_aggregate(f"{action}.{phase}", value, number) for phase in ("start", "end"))
+    return start, end
+
+
+def _aggregate(event: str, value: Aggregate, number: int | None) -> Fact:
     data = {
         "id": number,
         "uuid": value.uuid,
@@ -58,11 +63,33 @@ def aggregate(action: str, value: Aggregate, number: int | None) -> tuple[Fact, 
         "metadata": value.metadata,
     }
     kind = ("AggregatePayload", "1.1", "aggregate")
-    start, end = (
-        _fact(f"aggregate.{action}.{phase}", kind, data, uuid=value.uuid)
-        for phase in ("start", "end")
-    )
-    return start, end
+    return _fact(f"aggregate.{event}", kind, data, uuid=value.uuid)
+
+
+def caching(value: Aggregate, number: int) -> Fact:
+    """`aggregate.cache_images.start`: its hosts are to have images before servers need them."""
+    return _aggregate("cache_images.start", value, number)
+
+
+def cached(
+    value: Aggregate, number: int, done: tuple[str, str], place: tuple[int, int], *, has_it: bool
+) -> Fact:
+    """`aggregate.cache_images.progress`: what became of one image on one host (`done`), and which
+    of how many that is.
+    """
+    host, image = done
+    data = {
+        "id": number,
+        "uuid": value.uuid,
+        "name": value.name,
+        "host": host,
+        "images_cached": [image] if has_it else [],
+        "images_failed": [] if has_it else [image],
+        "index": place[0],
+        "total": place[1],
+    }
+    kind = ("AggregateCachePayload", "1.0", "aggregate")
+    return _fact("aggregate.cache_images.progress", kind, data, uuid=value.uuid)
 
 
 def server_group(action: str, group: ServerGroup, members: Sequence[str]) -> Fact:

@@ -302,6 +302,10 @@ class CrashDump(Protocol):
 class Cache(Protocol):
     """Images that a host keeps for its guests."""
 
+    async def fetch(self, at: At, image: str, token: str) -> Outcome:
+        """Have the image there before a guest needs it."""
+        ...
+
     async def prune(self, at: At, keep_s: float, now: float) -> list[str]:
         """Remove those that no guest has stood on for so many seconds, as seen by calls like this
         one; what was removed.

@@ -13,6 +13,7 @@ from siderite.compute.web.fleet import elder_hosts
 from siderite.compute.web.fleet import external_events
 from siderite.compute.web.fleet import hosts
 from siderite.compute.web.fleet import hypervisors
+from siderite.compute.web.fleet import image_cache
 from siderite.compute.web.fleet import services
 from siderite.compute.web.project import keypairs
 from siderite.compute.web.project import quotas
@@ -129,6 +130,7 @@ ROUTES: tuple[Route, ...] = (
     *quotas.ROUTES,
     *server_groups.ROUTES,
     *aggregates.ROUTES,
+    *image_cache.ROUTES,
     *hypervisors.ROUTES,
     *services.ROUTES,
     *usage.ROUTES,

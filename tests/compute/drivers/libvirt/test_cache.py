@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.libvirt import cache
@@ -81,3 +82,26 @@ def test_an_image_that_is_removed_while_a_guest_is_made_is_sent_again(
     assert world.state(at, made[-1]) is Power.RUNNING
     world.wait_for_words(at, made[-1], "ready")
     world.done(world.driver.life.destroy, at, made[-1])
+
+
+def test_an_image_is_sent_ahead_once_and_its_time_begins_anew(
+    lab: LabHost, at: At, world: World
+) -> None:
+    image = world.tiny_image()
+    assert world.driver.cache is not None
+    world.done(world.driver.cache.fetch, at, image)
+    there = _bases(lab, image)
+    assert len(there) == 2  # with its seal
+    _prune(world, at, 1000.0)
+    world.done(world.driver.cache.fetch, at, image)
+    assert _bases(lab, image) == there
+    assert not any(image in name for name in _prune(world, at, 1200.0))
+    guest = new_guest(image)
+    world.done(world.driver.life.spawn, at, guest)
+    assert _bases(lab, image)[:2] == there  # it stands on what was there
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_an_image_that_cannot_be_had_is_not_sent_ahead(at: At, world: World) -> None:
+    assert world.driver.cache is not None
+    assert isinstance(world.outcome(world.driver.cache.fetch, at, "none"), Failed)

@@ -1,4 +1,5 @@
-"""Cached images on a host: removed when no guest has stood on them for a while, never one in use.
+"""Cached images on a host: sent ahead if that is wanted; removed when no guest has stood on them
+for a while, never one in use.
 
 A guest stands on an image by its disk, or by a note that it boots it. Who removes an image first
 takes its seal away, then looks once more for guests on it; who makes a guest looks for the seal
@@ -10,6 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
@@ -17,6 +20,7 @@ from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.hosts import Host
 from siderite.compute.drivers.libvirt.library import library
 from siderite.compute.drivers.libvirt.names import Base
+from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
 from siderite.compute.drivers.libvirt.trouble import HostError
 from siderite.compute.drivers.libvirt.trouble import Refused
@@ -33,6 +37,14 @@ class LibvirtCache:
 
     def __init__(self, site: Site) -> None:
         self._site = site
+
+    async def fetch(self, at: At, image: str, token: str) -> Outcome:
+        async def work(host: Host, run: Run) -> Outcome:
+            base = await self._site.base(host, image, run)
+            await host.call(_keep, host, base)
+            return Done()
+
+        return await self._site.outcome(at, token, f"caching image {image}", work)
 
     async def prune(self, at: At, keep_s: float, now: float) -> list[str]:
         host = self._site.host(at)
@@ -69,6 +81,13 @@ def booted(pool: Pool, guest: Guest) -> list[Base]:
     own = (name for name in pool.names() if name.startswith(f"{guest.uuid}."))
     found = (names.base_of(names.booted(name) or "") for name in own)
     return [base for base in found if base is not None]
+
+
+def _keep(connection: Any, host: Host, base: Base) -> None:
+    """Its time begins anew, if that had begun."""
+    pool = Pool(connection, host.options)
+    _forget(pool, names.unused_since(base, pool.names()))
+    must_stand(pool, [base])
 
 
 def _prune(connection: Any, host: Host, keep_s: float, now: float) -> list[str]:

@@ -262,6 +262,16 @@ class _Simulated:
 
     # The rest
 
+    async def fetch(self, at: At, image: str, token: str) -> Outcome:
+        script = self._guests.script(at.host, "")
+        if script.unreachable:
+            return _unreachable(at)
+        why = script.failure("fetch")
+        return Done() if why is None else Failed(why)
+
+    async def prune(self, at: At, keep_s: float, now: float) -> list[str]:
+        return []  # it keeps nothing
+
     async def snapshot(self, at: At, guest: Guest, image: str, token: str) -> Outcome:
         outcome = self._try(at, guest, "snapshot", token, lambda: None)
         if not isinstance(outcome, Done):
@@ -332,5 +342,5 @@ def simulated_driver(guests: Guests, files: ImageFiles) -> Driver:
         DriverCard("simulated", ABILITIES, _OPTIONS),
         life=part, power=part, pause=part, suspend=part, rescue=part, resize=part,
         live_migrate=part, snapshot=part, console_log=part, interfaces=part, password=part,
-        crash_dump=part, diagnostics=part, watch=part, close=part.close,
+        crash_dump=part, diagnostics=part, cache=part, watch=part, close=part.close,
     )  # fmt: skip
