@@ -23,8 +23,8 @@ from typing import Any
 import httpx
 import yaml
 
+from tests.support.ports import free_port
 from tests.support.server import clean_environment
-from tests.support.server import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 SUITE = "bookworm"

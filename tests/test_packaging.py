@@ -15,8 +15,8 @@ import httpx
 import pytest
 import yaml
 
+from tests.support.ports import free_port
 from tests.support.server import clean_environment
-from tests.support.server import free_port
 from tests.support.server import running_server
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,7 +13,7 @@ from siderite.core.store import Op
 from siderite.core.store import open_store
 from siderite.core.store.postgres_connect import Connector
 from siderite.core.store.postgres_connect import servers
-from tests.support.server import free_port
+from tests.support.ports import free_port
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ from tests.crash.lan import Front
 from tests.crash.verdict import verdict
 from tests.events.test_process import log_of
 from tests.support import postgres
+from tests.support.ports import free_port
 from tests.support.server import clean_environment
-from tests.support.server import free_port
 
 PATIENCE_S = 180.0
 SCRIPT = {"latency_s": {"deploy.write_image": [0.0, 0.5], "*": [0.0, 0.1]}, "audit": True}

@@ -21,7 +21,7 @@ from tests.crash.storm import Storm
 from tests.crash.storm import check_log
 from tests.crash.storm import lead
 from tests.support import postgres
-from tests.support.server import free_port
+from tests.support.ports import free_port
 from tests.support.server import running_server
 
 AWAY_S = 1.5

@@ -25,8 +25,8 @@ from tests.events.log import NODE
 from tests.events.log import fact
 from tests.events.log import tell
 from tests.support.app import running
+from tests.support.ports import free_port
 from tests.support.rabbitmq import Rabbit
-from tests.support.server import free_port
 
 # What oslo.messaging's RabbitMQ driver imports is not ours to mend.
 pytestmark = [

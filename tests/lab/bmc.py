@@ -28,6 +28,7 @@ from tests.lab.cache import LabUnavailable
 from tests.lab.guest import Guest
 from tests.lab.guest import wait_until
 from tests.lab.host import LabHost
+from tests.support.ports import free_port
 
 START_TIMEOUT_S = 60.0
 USERNAME = "operator"
@@ -144,13 +145,6 @@ def wait_for_port(process: subprocess.Popen[bytes], port: int, log: Path) -> Non
             return
     words = log.read_text(errors="replace")[-2000:]
     raise LabUnavailable(f"the BMC emulator did not start; its last words:\n{words}")
-
-
-def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port of loopback that nobody has now."""
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

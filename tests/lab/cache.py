@@ -1,24 +1,17 @@
 """What the lab builds or downloads once per machine: outside the repository, safe to delete."""
 
 import fcntl
-import os
 import subprocess
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.scratch import cache_folder
+
 
 class LabUnavailable(Exception):
     """A part of the lab is missing or does not start; the text says what to do."""
-
-
-def cache_folder() -> Path:
-    """`siderite-lab` in the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "siderite-lab"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @contextmanager

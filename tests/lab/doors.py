@@ -5,11 +5,11 @@ The host calls itself 127.0.0.2, so that it is not where the tests are; both end
 
 import os
 import pwd
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.cache import run
+from tests.support.ports import free_port
 
 ADDRESS = "127.0.0.2"
 _SSHD = """\
@@ -68,7 +68,7 @@ class Doors:
 
 def prepare_doors(folder: Path) -> Doors:
     """Make keys, and the settings that `host.sh` starts sshd and libvirtd with."""
-    doors = Doors(folder / "doors", _free_port(), _free_port())
+    doors = Doors(folder / "doors", free_port(address=ADDRESS), free_port(address=ADDRESS))
     doors.folder.mkdir()
     for name in ("host_key", "user_key"):
         make_ssh_key(doors.folder / name)
@@ -103,10 +103,3 @@ def make_certificates(folder: Path) -> None:
 
 def _certificate(key: Path, certificate: Path, words: list[str]) -> None:
     run(["openssl", "req", "-x509", *_EC, "-keyout", key, "-out", certificate, *words])
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((ADDRESS, 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -4,9 +4,7 @@ All its files are in one scratch folder, and one kill ends it with all its guest
 that too should the tests themselves be killed. Start it from a thread that lives on.
 """
 
-import fcntl
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -19,15 +17,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
-from typing import IO
 from typing import Any
 
 import libvirt
 
 from tests.lab.cache import LabUnavailable
-from tests.lab.cache import cache_folder
 from tests.lab.doors import Doors
 from tests.lab.doors import prepare_doors
+from tests.support.ports import take_number
+from tests.support.scratch import cache_folder
 
 SMALL = "/var/lib/libvirt/small"
 START_TIMEOUT_S = 120.0
@@ -108,19 +106,23 @@ class LabHost:
         return self._open[0]
 
     def libvirtd(self) -> int:
-        """Its process."""
-        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in _below(self.pid)}
-        return next(pid for pid, name in names.items() if name == "libvirtd")
+        """Its process, as soon as there is one."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            for pid in _below(self.pid):
+                if _command(pid).startswith(b"libvirtd\0"):
+                    return pid
+            time.sleep(_PAUSE_S)
+        raise LabUnavailable("there is no libvirtd")
 
     def qemu(self, uuid: str) -> int:
         """The process of a guest, as soon as there is one."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             for pid in _below(self.pid):
-                with suppress(OSError):
-                    words = Path(f"/proc/{pid}/cmdline").read_bytes()
-                    if words.startswith(b"/usr/bin/qemu-system") and uuid.encode() in words:
-                        return pid
+                words = _command(pid)
+                if words.startswith(b"/usr/bin/qemu-system") and uuid.encode() in words:
+                    return pid
         raise LabUnavailable(f"there is no QEMU of {uuid}")
 
     def kill_libvirtd(self, pid: int | None = None) -> None:
@@ -128,7 +130,10 @@ class LabHost:
         looked for its process before is faster.
         """
         (self.folder / "down").touch()
-        os.kill(pid or self.libvirtd(), signal.SIGKILL)
+        pid = pid or self.libvirtd()
+        os.kill(pid, signal.SIGKILL)
+        while _command(pid):  # it is told at once, and gone a moment later
+            time.sleep(_PAUSE_S)
         while self._open:
             _close(self._open.pop())
 
@@ -141,9 +146,17 @@ def _below(pid: int) -> list[int]:
     children = Path(f"/proc/{pid}/task/{pid}/children")
     try:
         found = [int(child) for child in children.read_text().split()]
-    except FileNotFoundError:  # it ended while we looked
+    except OSError:  # it ended while we looked
         return []
     return found + [below for child in found for below in _below(child)]
+
+
+def _command(pid: int) -> bytes:
+    """What was called, each word with a zero behind it; nothing if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @contextmanager
@@ -160,7 +173,8 @@ def lab_host(
         if shutil.which(tool) is None:
             raise LabUnavailable(f"{tool} is missing; as root: apt-get install {package}")
     folder = Path(tempfile.mkdtemp(prefix="siderite-lab-"))
-    ports = _take_ports()
+    # Libvirt looks for a free port before it starts QEMU: two hosts with one range find the same.
+    ports = take_number("ports", 100)
     try:
         _prepare(folder, ports.number)
         doors = prepare_doors(folder) if is_remote else None
@@ -176,29 +190,6 @@ def lab_host(
     finally:
         ports.lock.close()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ports:
-    number: int
-    lock: IO[bytes]
-
-
-def _take_ports() -> _Ports:
-    """A range of ports that no other host has until the lock is closed: libvirt looks for one that
-    is free before it starts QEMU, and two that share a range find the same.
-    """
-    folder = cache_folder() / "ports"
-    folder.mkdir(exist_ok=True)
-    for number in random.sample(range(100), 100):
-        lock = (folder / str(number)).open("wb")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            continue
-        return _Ports(number, lock)
-    raise LabUnavailable("there are a hundred hosts already")
 
 
 def _prepare(folder: Path, ports: int) -> None:

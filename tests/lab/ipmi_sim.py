@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.bmc import USERNAME
-from tests.lab.bmc import free_port
 from tests.lab.bmc import listens
 from tests.lab.cache import LabUnavailable
 from tests.lab.guest import PATIENCE_S
 from tests.lab.guest import wait_until
+from tests.support.ports import free_port
 
 _GREETING = b"machine login: "
 _PASSWORD = "correct-horse"  # its configuration cannot hold a space

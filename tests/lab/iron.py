@@ -10,11 +10,11 @@ import uuid as uuids
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.bmc import free_port
 from tests.lab.cache import LabUnavailable
 from tests.lab.guest import Guest
 from tests.lab.host import LabHost
 from tests.lab.linux import MIN_MEMORY_MIB
+from tests.support.ports import free_port
 
 HERE = "10.0.2.2"
 _DISK_MIB = 16

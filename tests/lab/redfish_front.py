@@ -24,8 +24,8 @@ import httpx
 
 from tests.lab.bmc import PASSWORD
 from tests.lab.bmc import USERNAME
-from tests.lab.bmc import free_port
 from tests.lab.redfish_paper import Paper
+from tests.support.ports import free_port
 
 _ROOT = "/redfish/v1"
 _SESSIONS = f"{_ROOT}/SessionService/Sessions"

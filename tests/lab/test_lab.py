@@ -62,6 +62,13 @@ def test_guests_power_off_and_reboot_themselves(lab: LabHost) -> None:
     again.remove()
 
 
+def test_a_libvirtd_that_was_told_to_come_again_is_waited_for(lab: LabHost) -> None:
+    first = lab.libvirtd()
+    lab.kill_libvirtd()
+    lab.start_libvirtd()
+    assert lab.libvirtd() != first
+
+
 @pytest.mark.serial
 def test_a_host_goes_with_its_guests_and_leaves_nothing() -> None:
     with lab_host("gone") as host:

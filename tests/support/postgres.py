@@ -12,7 +12,6 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,8 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.ports import free_port
 
 REMEDY = "install it (as root: apt-get install postgresql), or run scripts/test, which does"
 START_TIMEOUT_S = 60.0
@@ -162,7 +163,7 @@ def _start(binaries: Path, home: Path, *, fsync: str) -> tuple[subprocess.Popen[
     """Start on a free port; another process may take it first, so try a few."""
     log = home / "log"
     for _ in range(3):
-        port = _free_port()
+        port = free_port()
         with log.open("wb") as out:
             process = subprocess.Popen(
                 [
@@ -181,11 +182,6 @@ def _start(binaries: Path, home: Path, *, fsync: str) -> tuple[subprocess.Popen[
         _stop(process)
     tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
     raise PostgresUnavailable(f"PostgreSQL did not start; its last words:\n{tail}")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def is_ready(

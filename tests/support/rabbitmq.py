@@ -21,6 +21,8 @@ from pathlib import Path
 
 import aio_pika
 
+from tests.support.ports import free_port
+
 REMEDY = "install it (as root: apt-get install rabbitmq-server), or run scripts/test, which does"
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 ACCOUNT = "rabbitmq"  # Debian's package makes this account; a broker should not run as root
@@ -51,7 +53,7 @@ class Rabbit:
         self._home = home
         self._address = address
         self._password = secrets.token_hex(12)
-        self._port, self._epmd_port, self._dist_port = _free_ports(3)
+        self._port, self._epmd_port, self._dist_port = free_port(), free_port(), free_port()
         self._epmd: subprocess.Popen[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         config = home / "rabbitmq.conf"
@@ -187,14 +189,6 @@ def _unprivileged() -> list[str]:
     if os.geteuid() == 0:
         prefix += ["--reuid", ACCOUNT, "--regid", ACCOUNT, "--init-groups"]
     return prefix
-
-
-def _free_ports(count: int) -> list[int]:
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(probe.getsockname()[1]) for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 def main() -> None:

@@ -22,3 +22,11 @@ def keep_in_memory() -> None:
     if may_run and shutil.disk_usage(_MEMORY).free >= _ROOM:
         os.environ["TMPDIR"] = str(_MEMORY)
         tempfile.tempdir = None
+
+
+def cache_folder() -> Path:
+    """`siderite-lab` in the user's cache folder: what all test processes of this user share."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "siderite-lab"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

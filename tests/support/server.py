@@ -25,6 +25,8 @@ from typing import Any
 
 import httpx
 
+from tests.support.ports import free_port
+
 PASSWORD = "an admin's pass phrase"
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 20.0
@@ -262,12 +264,6 @@ def _program() -> list[Path | str]:
     if setpriv is None:
         raise ServerUnavailable("setpriv is missing; install util-linux")
     return [setpriv, "--pdeathsig", "KILL", command("siderite")]
-
-
-def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def _is_taken(port: int) -> bool:

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.lab.bmc import free_port
 from tests.lab.cache import LabUnavailable
 from tests.lab.cache import alone
 from tests.lab.cache import run
+from tests.support.ports import free_port
 
 PACKAGE = "ironic-python-agent==13.0.0"
 _PYTHON = Path("/usr/bin/python3.11")
