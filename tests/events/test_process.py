@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-import time
 
 import httpx
 
@@ -14,6 +13,8 @@ from tests.events.log import ADDRESS
 from tests.events.log import Parser
 from tests.support.server import running_server
 
+# What uvicorn says where it has waited in vain for clients to go.
+CUT_OFF = "timeout graceful shutdown exceeded"
 PATIENCE_S = 120.0
 
 
@@ -113,9 +114,8 @@ def test_a_stream_on_the_wire_and_its_end_when_the_service_stops(tmp_path):
             assert first[3:5] == ["id: 1", "event: baremetal.node.create.start"]
             assert json.loads(first[5].removeprefix("data: "))["seq"] == 1
             assert first[6] == ""
-            began = time.monotonic()
             assert server.stop() == 0
-            assert time.monotonic() - began < 3
+            assert CUT_OFF not in server.log.read_text()
             assert list(lines)[-1] == ""
 
 
@@ -133,9 +133,8 @@ def test_a_reader_that_does_not_read_does_not_hold_up_the_stop(tmp_path):
             assert connection.recv(15) == b"HTTP/1.1 200 OK"
             # Still answered meanwhile, and of the log of 14 MiB only a part is in memory.
             assert server.api.get("/healthz").status_code == 200
-            began = time.monotonic()
             assert server.stop() == 0
-            assert time.monotonic() - began < 3
+            assert CUT_OFF not in server.log.read_text()
 
 
 def test_the_head_of_a_stream_is_an_answer_of_its_own(tmp_path):
