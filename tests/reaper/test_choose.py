@@ -11,6 +11,7 @@ from siderite.reaper.choose import STRATEGIES
 from siderite.reaper.choose import Place
 from siderite.reaper.choose import Room
 from siderite.reaper.choose import Victim
+from siderite.reaper.choose import chance
 from siderite.reaper.choose import oldest
 from siderite.reaper.choose import strict
 from siderite.reaper.shown import comes
@@ -39,6 +40,23 @@ def test_nobody_goes_where_there_is_room_and_nothing_helps_where_there_is_too_li
     assert choose(Room(1, 512, 1), [Place("h", Room(4, 4096, 4), (victim("a", 1),))]).victims == ()
     assert choose(Room(9, 512, 1), [Place("h", Room(4, 4096, 4), (victim("a", 1),))]) is None
     assert choose(Room(1, 512, 1), []) is None
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_nobody_goes_if_one_of_several_hosts_has_room(strategy):
+    full = [Place(f"f{n}", Room(0, 0, 0), (victim(f"v{n}", 2),)) for n in range(20)]
+    there = [*full, Place("room", Room(2, 1024, 2), (victim("a", 1),)), *full]
+    choice = STRATEGIES[strategy](Room(2, 1024, 2), there)
+    assert (choice.node, choice.victims) == ("room", ())
+
+
+def test_chance_goes_on_where_room_was_begun_to_be_made():
+    full = [Place(f"f{n}", Room(0, 0, 0), (victim(f"v{n}", 2),)) for n in range(40)]
+    begun = Place("begun", Room(1, 512, 1), (victim("a", 1),), is_begun=True)
+    assert chance(Room(2, 1024, 2), [*full, begun]).node == "begun"
+    assert (
+        chance(Room(3, 1536, 3), [begun, Place("f", Room(0, 0, 0), (victim("v", 3),))]).node == "f"
+    )
 
 
 rooms = st.builds(Room, st.integers(0, 8), st.integers(0, 8), st.integers(0, 8))

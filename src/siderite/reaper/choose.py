@@ -61,6 +61,8 @@ class Place:
     """Servers that are being deleted: what they have counts as free."""
     is_kept: bool = False
     """Whether some of it is kept for others that wait, and may yet be left."""
+    is_begun: bool = False
+    """Whether room is being made there for this server: some may have gone already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +190,11 @@ def oldest(need: Room, places: Sequence[Place]) -> Choice | None:
 
 
 def chance(need: Room, places: Sequence[Place]) -> Choice | None:
-    """Anybody, anywhere."""
+    """Anybody, anywhere. But nobody goes if a host has room or soon will have; and where room was
+    begun to be made, as by one that crashed, it goes on: those that went would have gone in vain.
+    """
     shuffled = random.sample(list(places), len(places))
+    shuffled.sort(key=lambda place: (not place.free.holds(need), not place.is_begun))
     for place in shuffled:
         some = _needed(need, place, random.sample(place.victims, len(place.victims)))
         if some is not None:

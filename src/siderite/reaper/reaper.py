@@ -257,6 +257,7 @@ class Reaper:
             going = [one for one in leaving if one["id"] not in self._stuck]
             free = NODE if not on_it else Room(0, 0, 0)
             kept = [one for one in host.get("kept", ()) if one["server"] != server["id"]]
+            is_begun = len(kept) < len(host.get("kept", ()))
             if not is_whole:
                 free = left(host["room"])
             for some in kept:
@@ -269,7 +270,7 @@ class Reaper:
                 if one not in leaving and self._may_go_for(one, server)
             ]
             uuids = tuple(str(one["id"]) for one in going)
-            found.append(Place(node, free, tuple(victims), uuids, bool(kept)))
+            found.append(Place(node, free, tuple(victims), uuids, bool(kept), is_begun))
         return size_of(server, is_whole=is_whole), found
 
     def _may_go_for(self, one: dict[str, Any], server: dict[str, Any]) -> bool:
