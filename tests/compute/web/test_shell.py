@@ -93,6 +93,7 @@ def test_what_is_not_there_is_not_found(lite: Cloud, method: str, path: str) -> 
 def test_old_clients_find_what_once_were_extensions(lite: Cloud) -> None:
     found = lite.ask("GET", "/extensions").json["extensions"]
     assert {"os-keypairs", "OS-SCH-HNT"} <= {one["alias"] for one in found}
+    assert "Hosts" in {one["name"] for one in found}
     one = lite.ask("GET", "/extensions/os-keypairs")
     assert (one.status, one.json["extension"]["name"]) == (200, "Keypairs")
     assert lite.ask("GET", "/extensions/os-nothing").status == 404

@@ -96,6 +96,19 @@ def test_a_server_is_rebuilt_from_another_image(both: Cloud) -> None:
     assert (seen["image"]["id"], seen["name"]) == (image, "anew")
 
 
+def test_a_rebuild_tells_of_user_data_once(lite: Cloud) -> None:
+    uuid, said = lite.boot(), "IyEvYmluL3No"
+    for version, more in ((74, False), (75, True), (96, True)):
+        path, body = f"/servers/{uuid}/action", {"imageRef": lite.image, "user_data": said}
+        answer = lite.ask("POST", path, {"rebuild": body}, version=version)
+        assert answer.status == 202, answer
+        shown = answer.json["server"]
+        assert shown["user_data"] == said
+        assert ("OS-EXT-SRV-ATTR:launch_index" in shown) is more
+        assert "OS-EXT-SRV-ATTR:user_data" not in shown
+        lite.until(uuid, "ACTIVE")
+
+
 def test_an_ephemeral_disk_is_kept_or_the_rebuild_refused(
     lite: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ NAMES = {
     "os-flavor-manage": "FlavorManage",
     "os-flavor-rxtx": "FlavorRxtx",
     "os-flavor-swap": "FlavorSwap",
+    "os-hosts": "Hosts",
     "os-hypervisors": "Hypervisors",
     "os-instance-actions": "InstanceActions",
     "os-keypairs": "Keypairs",

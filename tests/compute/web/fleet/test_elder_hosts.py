@@ -21,6 +21,7 @@ def test_hosts_are_listed_by_zone(one: Cloud) -> None:
     listed = {"host_name": "h1", "service": "compute", "zone": "nova"}
     assert one.ask("GET", "/os-hosts", version=1).json == {"hosts": [listed]}
     assert one.ask("GET", "/os-hosts?zone=nova", version=1).json == {"hosts": [listed]}
+    assert one.ask("GET", "/os-hosts?zone=", version=1).json == {"hosts": [listed]}
     assert one.ask("GET", "/os-hosts?zone=east", version=1).json == {"hosts": []}
 
 

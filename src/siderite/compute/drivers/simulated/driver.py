@@ -251,8 +251,9 @@ class _Simulated:
             return Failed(f"host {at.host} has no guest of this server")
         ran_s = max(0.0, self._guests.clock() - seen.since) if seen.power is Power.RUNNING else 0.0
         state = {Power.RUNNING: "running", Power.PAUSED: "paused"}.get(seen.power, "shutdown")
+        # Clients know a fixed list of drivers: that of the hosts that these stand for is on it.
         return Usage(
-            state, "simulated", "simulated", uptime_s=int(ran_s),
+            state, "libvirt", "simulated", uptime_s=int(ran_s),
             cpu_times_ns=(int(ran_s * 1e9),) * guest.vcpus, memory_max_mib=guest.ram_mib,
             memory_used_mib=guest.ram_mib // 2 if ran_s else 0,
             disks=(DiskUsage("vda", 0, 0, 0, 0, 0),),

@@ -51,7 +51,7 @@ async def index(service: "Service", request: Request) -> Response:
     """GET /v2.1/os-hosts, below 2.43"""
     zone = checks.query(request, {"zone": checks.free_text()}).get("zone")
     every = await inventory.services(service.ctx)
-    return reply({"hosts": [_brief(one) for one in every if zone in (None, one.zone)]})
+    return reply({"hosts": [_brief(one) for one in every if not zone or zone == one.zone]})
 
 
 def _resource(host: str, project: str, amounts: Amounts) -> dict[str, Any]:

@@ -225,6 +225,8 @@ async def shown(
     if request.version < FULL_REPLIES:
         fields = {key: value for key, value in fields.items() if key in _PLAIN_REPLY}
         fields["addresses"] = server_parts.addresses(server)
+    if "user_data" in more:  # a rebuild told of it before the whole server was shown, in this word
+        fields.pop("OS-EXT-SRV-ATTR:user_data", None)
     return reply({"server": {**fields, **more}}, status)
 
 
