@@ -85,6 +85,25 @@ def test_a_template_with_an_unknown_step_fails_the_deployment_in_words(tmp_path)
     asyncio.run(story())
 
 
+def test_a_template_whose_step_lacks_its_settings_is_kept_and_fails_the_deployment_in_words(
+    tmp_path,
+):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            bare = {**NUM_LOCK, "args": {}, "priority": 10}
+            await template(app, "CUSTOM_A", bare)
+            shown = (await app.ask("GET", "/v1/deploy_templates/CUSTOM_A")).json["steps"]
+            assert shown == [bare]
+            node, _ = await deployed(app, ["CUSTOM_A"])
+            assert node.provision_state == "deploy failed"
+            assert "bios.apply_configuration" in node.last_error
+            assert "settings" in node.last_error
+            wrong = {"name": "CUSTOM_B", "steps": [{**bare, "args": {"settings": 5}}]}
+            assert (await app.ask("POST", "/v1/deploy_templates", wrong)).status == 400
+
+    asyncio.run(story())
+
+
 def test_a_runbook_is_run_where_the_nodes_traits_approve(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:
@@ -126,8 +145,9 @@ def test_inspection_rules_are_followed_when_an_inspection_ends(database_url, tmp
         async with running(tmp_path, db, work=True) as app:
             action = {"op": "set-attribute", "args": {"path": "/resource_class", "value": "big"}}
             many = {"op": "gt", "args": {"values": ["{inventory[cpu][count]}", 4]}}
+            some = {"op": "lt", "args": [4, "{inventory[cpu][count]}", 1000]}
             trait = {"op": "add-trait", "args": {"name": "CUSTOM_SEEN"}}
-            body = {"conditions": [many], "actions": [action, trait]}
+            body = {"conditions": [many, some], "actions": [action, trait]}
             made = await app.ask("POST", "/v1/inspection_rules", body)
             assert made.status == 201, made
             uuid = await app.make_node()

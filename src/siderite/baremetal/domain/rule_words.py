@@ -62,9 +62,13 @@ class RuleError(Exception):
 
 
 def arguments(words: Words, op: str, args: Any) -> Json:
-    """Arguments by their names, which may have been given by their places."""
+    """Arguments by their names, which may have been given by their places; a comparison's also as
+    the bare row of values.
+    """
     needs, takes = words[op]
     if isinstance(args, list):
+        if needs == ("values",) and len(args) > 1 and not isinstance(args[0], list):
+            return {"values": args}
         return dict(zip((*needs, *takes), args, strict=False))
     return dict(args)
 

@@ -41,7 +41,10 @@ UNFIT: list[tuple[str, dict[str, Any], str]] = [
     ("set-capability", {"name": "a", "value": "b,c:d"}, "is not a capability"),
 ]
 CONDITIONS = ("matches", "contains", "eq", "lt", "gt", "one-of", "in-net")
-FIT: list[tuple[str, dict[str, Any]]] = [
+FIT: list[tuple[str, Any]] = [
+    ("eq", ["{inventory[system_vendor][product_name]}", "{item}"]),
+    ("lt", [[1, "{inventory[cpu][count]}"], True]),
+    ("gt", [4, "{inventory[cpu][count]}", 2]),
     ("matches", {"value": "x", "regex": "{inventory[cpu][count]}("}),
     ("matches", {"value": "x", "regex": "a{2}"}),
     ("matches", {"value": "x", "regex": "(a+)+b" * 600}),
@@ -93,5 +96,5 @@ def test_arguments_that_do_not_fit_are_refused(
 
 
 @pytest.mark.parametrize(("op", "args"), FIT)
-def test_arguments_that_may_fit_are_taken(lite: Standing, op: str, args: dict[str, Any]) -> None:
+def test_arguments_that_may_fit_are_taken(lite: Standing, op: str, args: Any) -> None:
     assert post(lite, op, args).status == 201

@@ -91,7 +91,7 @@ def _inspected(at: Endpoint) -> Done:
 
 
 def _settings(at: Endpoint, args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    wanted = args.get("settings", [])
+    wanted = args.get("settings")
     if not isinstance(wanted, list) or not all(isinstance(wish, dict) for wish in wanted):
         raise Refused(
             at.bmc, "the settings", "args.settings is not a list of objects",

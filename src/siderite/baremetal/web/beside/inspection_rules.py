@@ -9,6 +9,7 @@ from siderite.baremetal.domain.rule_words import ACTIONS
 from siderite.baremetal.domain.rule_words import OPERATORS
 from siderite.baremetal.domain.rule_words import RuleError
 from siderite.baremetal.domain.rule_words import Words
+from siderite.baremetal.domain.rule_words import arguments
 from siderite.baremetal.usecases.beside import inspection_rules
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import views
@@ -43,8 +44,10 @@ def _parts(known: Words, *, inverted: bool) -> forms.Check:
             raise Invalid(f"{name}: there is no {forms.short(op)}; there are {', '.join(known)}.")
         needs, takes = known[word]
         args = item["args"]
-        if isinstance(args, list) and len(needs) <= len(args) <= len(needs) + len(takes):
-            args = dict(zip((*needs, *takes), args, strict=False))
+        if isinstance(args, list):
+            named = arguments(known, word, args)
+            is_whole = named.get("values") is args or len(args) <= len(needs) + len(takes)
+            args = named if is_whole else args
         if not isinstance(args, dict) or not set(needs) <= set(args) <= {*needs, *takes}:
             optional = f" and perhaps {', '.join(takes)}" if takes else ""
             raise Invalid(f"{name}: {word} takes the arguments {', '.join(needs)}{optional}.")

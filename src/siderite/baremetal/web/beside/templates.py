@@ -23,7 +23,7 @@ def steps(needs: Sequence[str], known: Sequence[str]) -> forms.Check:
     def check(name: str, value: Any) -> list[Any]:
         if not isinstance(value, list) or not 0 < len(value) <= _MOST_STEPS:
             raise Invalid(f"{name} must be a list of 1 to {_MOST_STEPS} steps.")
-        found = [provision_body.step(name, item, needs, known) for item in value]
+        found = [provision_body.step(name, item, needs, known, is_kept=True) for item in value]
         names = [f"{step['interface']}.{step['step']}" for step in found]
         twice = next((step for step in names if names.count(step) > 1), None)
         if twice is not None:

@@ -230,8 +230,12 @@ def _keys_of(key: str) -> tuple[Sequence[str], Sequence[str]]:
     return (DEPLOY_STEP, DEPLOY_STEP) if key == "deploy_steps" else (_STEP, _STEP_MAY)
 
 
-def step(key: str, item: Any, needs: Sequence[str], known: Sequence[str]) -> Json:
-    """A step as a client writes it, with the keys that it needs of those that are known."""
+def step(
+    key: str, item: Any, needs: Sequence[str], known: Sequence[str], *, is_kept: bool = False
+) -> Json:
+    """A step as a client writes it, with the keys that it needs of those that are known. One that
+    is kept for later may lack its settings so far.
+    """
     if not isinstance(item, dict):
         raise Invalid(f'Invalid {key}: each step is an object with "interface" and "step".')
     for name in needs:
@@ -251,8 +255,10 @@ def step(key: str, item: Any, needs: Sequence[str], known: Sequence[str]) -> Jso
     _check_children(key, item)
     numbers = {name: _number(key, name, item[name]) for name in _NUMBERS if name in item}
     check = _SETTINGS.get((item["interface"], item["step"]))
-    if check is not None and numbers.get("priority") != 0:  # with 0 it is left out
-        check(item.get("args", {}).get("settings"))
+    settings = item.get("args", {}).get("settings")
+    is_blank = is_kept and settings is None
+    if check is not None and not is_blank and numbers.get("priority") != 0:  # with 0 it is left out
+        check(settings)
     return {**item, **numbers}
 
 
