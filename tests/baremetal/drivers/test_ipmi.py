@@ -9,6 +9,7 @@ import pytest
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
@@ -25,6 +26,12 @@ from tests.lab import tiny_guest
 from tests.lab.bmc import PASSWORD
 from tests.lab.bmc import ipmi_bmc
 from tests.lab.ipmi_sim import greeted
+from tests.lab.udp_front import OPEN_ANSWER
+from tests.lab.udp_front import RAKP_2
+from tests.lab.udp_front import RAKP_4
+from tests.lab.udp_front import kind
+from tests.lab.udp_front import udp_front
+from tests.lab.udp_front import with_status
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +147,35 @@ def test_a_bmc_that_opens_no_session_is_asked_why(driver, ipmi_board, wrong, wor
     machine = Machine({**ipmi_board.driver_info, **wrong})
     with pytest.raises(Refused, match=words):
         asyncio.run(driver.power.read(machine.at))
+
+
+@pytest.mark.parametrize("lost", [OPEN_ANSWER, RAKP_2, RAKP_4, 0])
+def test_packets_that_are_lost_say_nothing_about_the_account(driver, ipmi_board, lost):
+    info = ipmi_board.driver_info
+    with udp_front(info["ipmi_port"]) as front:
+        front.passes = lambda packet: None if kind(packet) == lost else packet
+        machine = Machine({**info, "ipmi_port": front.port})
+        with pytest.raises(Unreachable, match="could not be reached"):
+            asyncio.run(driver.power.read(machine.at))
+        front.passes = lambda packet: packet
+        assert asyncio.run(driver.power.read(machine.at)) is PowerState.OFF
+
+
+@pytest.mark.parametrize("answer", [OPEN_ANSWER, RAKP_2, RAKP_4])
+def test_a_bmc_without_a_free_session_is_asked_again(driver, ipmi_board, answer):
+    full, info = 1, ipmi_board.driver_info
+    with udp_front(info["ipmi_port"]) as front:
+        front.passes = lambda packet: (
+            with_status(packet, full) if kind(packet) == answer else packet
+        )
+        outcome = asyncio.run(
+            driver.power.set(
+                Machine({**info, "ipmi_port": front.port}).at, PowerTarget.ON, f"t{answer}"
+            )
+        )
+    assert isinstance(outcome, Wait)
+    assert "no session free" in outcome.reason
+    assert "credentials" not in outcome.reason
 
 
 @pytest.mark.parametrize(

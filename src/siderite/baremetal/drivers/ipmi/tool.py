@@ -33,6 +33,16 @@ _SILENT = re.compile(
     r"establish|timeout|no response|unreachable|address lookup|connect|get device id|node busy",
     re.IGNORECASE,
 )
+_FULL = re.compile(r"insufficient resources for session", re.IGNORECASE)
+_CUT_SHORT = re.compile(
+    r"no response from RAKP \d message"
+    r"|RAKP \d message indicates an error : (invalid|inactive) session ID"
+    r"|Set Session Privilege Level to \w+ failed(?!:)",
+    re.IGNORECASE,
+)
+"""What ipmitool says of a session that did not come about because something got no answer, or came
+too late: such words say nothing about the account.
+"""
 _UNAGREED = re.compile(r"invalid (authentication|integrity|confidentiality)|cipher", re.IGNORECASE)
 _NO_SESSION = "Unable to establish"
 _NOISE = "Loading IANA PEN Registry..."
@@ -174,7 +184,13 @@ def environment(account: Account) -> dict[str, str]:
 
 def _told(at: Endpoint, doing: str, said: str) -> HardwareError:
     text = " ".join(line.strip() for line in said.splitlines() if line.strip())[-_LONGEST:]
-    if _UNTRUSTED.search(text):
+    if _FULL.search(text):
+        return Unreachable(
+            at.bmc, doing, f"it has no session free ({text})",
+            "That passes when others end theirs; see who else uses it, or restart the BMC.",
+            is_busy=True,
+        )  # fmt: skip
+    if _UNTRUSTED.search(_CUT_SHORT.sub("", text)):
         return Refused(
             at.bmc, doing, f"it does not take the credentials ({text})",
             "Check ipmi_username, ipmi_password and ipmi_priv_level in driver_info.",
