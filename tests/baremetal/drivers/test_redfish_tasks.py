@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
@@ -270,5 +271,45 @@ def test_a_task_that_a_bmc_forgot_is_asked_for_anew(paper, front, tmp_path, word
             front.start()
             assert isinstance(await machine.until_done(ask), Done)
             assert paper.starts == [LIVE]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("status", [403, 404, 409, 429, 500, 503])
+def test_a_medium_that_the_bmc_would_not_take_out_is_not_said_to_be_out(
+    paper, front, tmp_path, status
+):
+    machine = made(front)
+
+    async def story():
+        with process(tmp_path) as driver:
+            await driver.virtual_media.insert(machine.at, MediaDevice.CDROM, OTHER)
+            front.is_busy = lambda method, path: status if path.endswith("Eject") else 0
+            with pytest.raises(HardwareError, match=str(status)):
+                await driver.virtual_media.eject(machine.at, MediaDevice.CDROM)
+            assert paper.image == OTHER
+            with pytest.raises(HardwareError):
+                await driver.virtual_media.insert(machine.at, MediaDevice.CDROM, LIVE)
+            front.is_busy = lambda method, path: 0
+            await driver.virtual_media.eject(machine.at, MediaDevice.CDROM)
+            assert paper.image is None
+
+    asyncio.run(story())
+
+
+def test_a_medium_that_came_out_by_itself_is_out(paper, front, tmp_path):
+    machine = made(front)
+
+    def gone_by_then(method, path):
+        if not path.endswith("Eject"):
+            return 0
+        paper.image = None
+        return 400
+
+    async def story():
+        with process(tmp_path) as driver:
+            await driver.virtual_media.insert(machine.at, MediaDevice.CDROM, OTHER)
+            front.is_busy = gone_by_then
+            assert await driver.virtual_media.eject(machine.at, MediaDevice.CDROM) is None
 
     asyncio.run(story())

@@ -38,7 +38,7 @@ T = TypeVar("T")
 _MAX_LINES = 2000
 _PROBE_S = 3.0
 _LOG_OUT_S = 2.0
-_ACCEPTED, _GONE = 202, (404, 410)
+_ACCEPTED, _WRONG, _GONE = 202, 400, (404, 410)
 _LONGEST_ADDRESS = 1000
 _YES = {"1", "true", "yes", "on", "t", "y"}
 _NO = {"0", "false", "no", "off", "f", "n"}
@@ -124,6 +124,8 @@ class Line:
         """A call has got through: address, account and system are right, or were."""
         self.tasks: list[str] = []
         """Where the BMC tells how it goes with the last order, if it follows that later."""
+        self.refusal: Any = None
+        """What the BMC answered to the last order, if it did not take it."""
         self._root: Any = None
         self._login: Any = None
         self._system: Any = None
@@ -154,8 +156,21 @@ class Line:
             return None
 
     def _noted(self, answer: Any) -> None:
-        if answer.status_code == _ACCEPTED and answer.request.method != "GET":
+        if answer.request.method == "GET":
+            return
+        self.refusal = answer if answer.status_code >= _WRONG else None
+        if answer.status_code == _ACCEPTED:
             self.tasks += _monitor(answer)
+
+    def check(self) -> None:
+        """Raise what the BMC answered to the last order if it was an error: sushy passes over some,
+        such as a busy BMC's to taking out a medium.
+        """
+        from sushy import exceptions  # noqa: PLC0415
+
+        if self.refusal is not None:
+            asked = self.refusal.request
+            exceptions.raise_for_response(asked.method, asked.url, self.refusal)
 
     @property
     def is_open(self) -> bool:
@@ -246,8 +261,10 @@ class Lines:
             system = self._system(line, fresh=fresh)
             for left, work in zip(range(len(works) - 1, -1, -1), works, strict=True):
                 line.tasks.clear()
+                line.refusal = None
                 try:
                     work(system)
+                    line.check()
                 except Exception:
                     if not line.tasks:
                         raise

@@ -71,7 +71,13 @@ class RedfishMedia:
                 if _is(slot, device) and slot.inserted:
                     slot.eject_media()
 
-        return await self._lines.order(at, f"ejecting {device}", post)
+        try:
+            return await self._lines.order(at, f"ejecting {device}", post)
+        except Refused:
+            # One that took it out by itself meanwhile refuses what is done already.
+            if any(one.inserted and one.device_type is device for one in await self.media(at)):
+                raise
+            return None
 
 
 def _slots(system: Any) -> Iterable[Any]:
