@@ -11,6 +11,7 @@ import pytest
 from siderite.core.errors import Unavailable
 from siderite.core.store import Op
 from siderite.core.store import open_store
+from siderite.core.store import postgres_connect
 from siderite.core.store.postgres_connect import Connector
 from siderite.core.store.postgres_connect import servers
 from tests.support.ports import free_port
@@ -69,15 +70,16 @@ def test_a_server_that_refuses_is_passed_by(postgres_url):
     asyncio.run(story())
 
 
-def test_a_server_that_is_silent_holds_up_nobody(postgres_url):
+def test_a_server_that_is_silent_holds_up_nobody(postgres_url, monkeypatch):
     """As a machine without power is: it does not even refuse."""
+    monkeypatch.setattr(postgres_connect, "TIMEOUT_S", 60.0)
 
     async def story(port):
         began = time.monotonic()
         store = await open_store(_among(postgres_url, port))
         rows = await asyncio.gather(*(store.fetch("SELECT 1") for _ in range(12)))
         assert [row[0][0] for row in rows] == [1] * 12
-        assert time.monotonic() - began < 4.0
+        assert time.monotonic() - began < 30.0
         await store.close()
 
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and says nothing
