@@ -292,22 +292,35 @@ def test_a_locked_one_goes_too(full: Full) -> None:
 def test_it_stays_in_care_while_others_take_long_to_go_and_nobody_goes_twice_for_it(
     full: Full, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reaping, "CARE_S", 1)
+    monkeypatch.setattr(reaping, "CARE_S", 0.3)
     cheap, uuid = full.fill(), full.pends()
-    full.script("all", latency_s={"destroy": 1.5})
     one, two = full.reaper(name="one"), full.reaper(name="two")
-    pending = full.show(uuid, version=PENDING)
+    pending, cares = full.show(uuid, version=PENDING), []
+    care, found = one._care, one._found
+
+    async def taken_in_care(server: dict[str, Any], **more: Any) -> None:
+        await care(server, seconds=60, **more)  # which no pause of this machine outlasts
+        cares.append(server["id"])
+
+    async def found_for_long(server: str) -> dict[str, Any] | None:
+        is_enough = len(cares) >= 4
+        return await found(server) or (None if is_enough else {"OS-EXT-STS:task_state": "deleting"})
+
+    monkeypatch.setattr(one, "_care", taken_in_care)
+    monkeypatch.setattr(one, "_found", found_for_long)
 
     async def both() -> None:
         first = asyncio.create_task(one.round())
-        await asyncio.sleep(0.05)
+        while not cares:
+            await asyncio.sleep(0.01)
         while not first.done():
             with pytest.raises(Refused, match=r"in the care of one|is not pending"):
-                await two._care(pending)
+                await two._care(pending, seconds=60)
             await asyncio.sleep(0.05)
         await first
 
     full.run(both())
+    assert cares[:4] == [uuid] * 4
     assert full.status(uuid) == "ACTIVE"
     assert sorted(full.status(one) for one in cheap) == ["ACTIVE"] * 3 + ["GONE"]
 
