@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from siderite.core import eventlog
+from siderite.core.check import is_whole
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Gone
 from siderite.core.errors import Invalid
@@ -15,7 +16,6 @@ from siderite.core.who import Who
 
 USUAL_LIMIT = 100
 MOST = 1000
-_NUMBER = re.compile(r"[0-9]{1,18}\Z")
 _GLOB = re.compile(r"[a-z0-9_*?]+(\.[a-z0-9_*?]+)*\Z")
 _LONGEST = 255
 _ARGUMENTS = ("after", "last", "limit", "project", "resource", "type")
@@ -66,7 +66,7 @@ def arguments(request: Request, names: Sequence[str]) -> dict[str, str]:
 
 def number(name: str, text: str) -> int:
     """A number of the log, or 0."""
-    if not _NUMBER.match(text):
+    if not is_whole(text):
         raise Invalid(
             f"{name} must be a number of the log, such as the last answer's next, or 0;"
             f" not {text[:40]!r}."
@@ -95,7 +95,7 @@ async def not_pruned(store: Store, after: int) -> None:
 
 def limit(name: str, text: str) -> int:
     """How much to answer with."""
-    if not _NUMBER.match(text) or not 1 <= int(text) <= MOST:
+    if not is_whole(text) or not 1 <= int(text) <= MOST:
         raise Invalid(f"{name} must be a number from 1 to {MOST}, not {text[:40]!r}.")
     return int(text)
 

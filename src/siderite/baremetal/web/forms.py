@@ -5,7 +5,6 @@ with 406. Each resource has a `Form`.
 """
 
 import re
-from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
@@ -20,18 +19,16 @@ from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.domain.secrets import unmasked
 from siderite.core import jsonpatch
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import short
+from siderite.core.check import truth
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import MIB
 from siderite.core.ids import is_uuid
 from siderite.core.jsonpatch import Patch
 
-Check = Callable[[str, Any], Any]
-"""Gives a field's value in its proper form, or raises `Invalid`."""
-
 MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z")
-_TRUE = ("true", "yes", "on", "1", "t", "y")
-_FALSE = ("false", "no", "off", "0", "f", "n")
 
 
 def text(most: int, *, least: int = 0, null: bool = True) -> Check:
@@ -54,16 +51,10 @@ def text(most: int, *, least: int = 0, null: bool = True) -> Check:
 @shape.like(shape.or_null(shape.FLAG))
 def flag(name: str, value: Any) -> bool:
     """True or false, also as the words that command lines send; null is false."""
-    if value is None:
-        return False
-    if isinstance(value, bool):
-        return value
-    word = value.strip().lower() if isinstance(value, str) else None
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise Invalid(f"{name} must be true or false, not {short(value)}.")
+    found = False if value is None else truth(value)
+    if found is None:
+        raise Invalid(f"{name} must be true or false, not {short(value)}.")
+    return found
 
 
 @shape.like(shape.or_null(shape.FLAG))
@@ -104,16 +95,6 @@ def mac(name: str, value: Any) -> str:
     if isinstance(value, str) and MAC.match(value.lower()):
         return value.lower()
     raise Invalid(f"{name} must be a MAC address such as 52:54:00:12:34:56, not {short(value)}.")
-
-
-def or_null(check: Check) -> Check:
-    """What the check says, or null."""
-
-    @shape.like(shape.or_null(shape.of(check)))
-    def checked(name: str, value: Any) -> Any:
-        return None if value is None else check(name, value)
-
-    return checked
 
 
 def whole(least: int, most: int) -> Check:
@@ -301,9 +282,3 @@ def kind(value: Any) -> str:
         type(None): "null",
     }
     return names.get(type(value), "a number")
-
-
-def short(value: Any) -> str:
-    """A value as it is shown in a sentence."""
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "…"  # noqa: PLR2004

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from siderite.baremetal.domain.fields import Fields
+from siderite.core.check import truth
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import Request
@@ -19,8 +20,6 @@ from siderite.core.ids import is_uuid
 from siderite.core.store.table import Page
 from siderite.core.store.table import Where
 
-_TRUE = ("true", "1", "yes", "on", "t", "y")
-_FALSE = ("false", "0", "no", "off", "f", "n")
 _WHOLE = re.compile(r"[0-9]+\Z")
 _MANY_DIGITS = 9
 _MOST_NAMES = 1000
@@ -167,12 +166,10 @@ def limit(value: str, most: int) -> int:
 
 def flag(key: str, value: str) -> bool:
     """True or false, as the words that clients send."""
-    word = value.strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise Invalid(f"{key} must be true or false, not {value[:40]!r}.")
+    found = truth(value)
+    if found is None:
+        raise Invalid(f"{key} must be true or false, not {value[:40]!r}.")
+    return found
 
 
 def uuid(key: str, value: str) -> str:

@@ -5,7 +5,6 @@ table of them. Fields come and go with versions: the caller says which there are
 """
 
 import re
-from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from datetime import UTC
@@ -14,12 +13,14 @@ from typing import Any
 
 from siderite.compute.web.forms import MAX_INT
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import is_whole
+from siderite.core.check import short
+from siderite.core.check import truth
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.ids import is_uuid
 from siderite.core.times import iso
-
-Check = Callable[[str, Any], Any]
 
 STRICT_QUERIES = 75
 """From here on, most lists refuse arguments that they do not know; from 2.102, all do."""
@@ -27,15 +28,11 @@ ALL_STRICT = 102
 _MOST = 255
 _PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]*\Z")
 _WHOLE = re.compile(r"-?[0-9]{1,15}\Z")
-_TRUE = ("true", "1", "yes", "on", "t", "y")
-_FALSE = ("false", "0", "no", "off", "f", "n")
 
 
 def wrong(name: str, value: Any, why: str) -> Invalid:
     """A value that does not fit."""
-    shown = repr(value)
-    shown = shown if len(shown) <= 80 else shown[:77] + "…"  # noqa: PLR2004
-    return Invalid(f"Invalid input for field/attribute {name}. Value: {shown}. {why}")
+    return Invalid(f"Invalid input for field/attribute {name}. Value: {short(value)}. {why}")
 
 
 def text(pattern: str | None = None) -> Check:
@@ -82,14 +79,10 @@ def choice(*values: str) -> Check:
 @shape.like(shape.FLAG)
 def flag(name: str, value: Any) -> bool:
     """True or false, also as the words for them."""
-    if isinstance(value, bool):
-        return value
-    word = value.strip().lower() if isinstance(value, str) else None
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise wrong(name, value, "It is not true or false.")
+    found = truth(value)
+    if found is None:
+        raise wrong(name, value, "It is not true or false.")
+    return found
 
 
 def whole(least: int) -> Check:
@@ -106,11 +99,6 @@ def whole(least: int) -> Check:
         return value
 
     return check
-
-
-def form(fields: Mapping[str, Check], required: Iterable[str] = ()) -> shape.Json:
-    """The form of an object with these fields, which `body` reads."""
-    return shape.record({name: shape.of(one) for name, one in fields.items()}, list(required))
 
 
 def body(
@@ -148,13 +136,6 @@ def query(
         elif request.version >= strict_since:
             raise Invalid(f"Additional properties are not allowed ({name[:80]!r} was unexpected)")
     return found
-
-
-def is_whole(text: str, digits: int = 18) -> bool:
-    """Whether this is a whole number of so many digits: only 0 to 9, as `int` takes no others such
-    as those that are written above the line.
-    """
-    return text.isascii() and text.isdigit() and len(text) <= digits
 
 
 def limit_of(request: Request, most: int) -> int:

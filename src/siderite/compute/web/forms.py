@@ -7,12 +7,12 @@ import binascii
 import ipaddress
 import re
 import unicodedata
-from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from siderite.core import shape
+from siderite.core.check import Check
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
@@ -23,7 +23,6 @@ from siderite.core.ids import is_uuid
 LATEST = 10**6
 BODY_LIMIT = 114688
 MAX_INT = 0x7FFFFFFF
-Check = Callable[[str, Any], Any]
 _TRUE = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "t", "y", 1)
 _FALSE = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "f", "n", 0)
 
@@ -136,16 +135,6 @@ def name(what: str, value: Any) -> str:
     if found != found.strip() or not is_printable(found):
         raise wrong(what, found, "it must be printable, and have no leading or trailing spaces")
     return str(found)
-
-
-def nullable(check: Check) -> Check:
-    """The same, or null."""
-
-    @shape.like(shape.or_null(shape.of(check)))
-    def checked(what: str, value: Any) -> Any:
-        return None if value is None else check(what, value)
-
-    return checked
 
 
 def whole(least: int = 0, most: int = MAX_INT) -> Check:

@@ -1,6 +1,5 @@
 """Webhooks over HTTP."""
 
-import re
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Protocol
 
 from siderite.core import eventlog
 from siderite.core import shape
+from siderite.core.check import is_whole
 from siderite.core.clock import now as wall_clock
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
@@ -41,7 +41,6 @@ from siderite.events.webhooks.webhook import visible
 MOST = 1000
 """Webhooks that there may be."""
 TRIES = 16
-_ID = re.compile(r"[0-9]{1,18}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +264,7 @@ async def retry(home: Home, request: Request) -> Response:
     found = await hooks.find(request.params[0], request.who)
     number = request.params[1]
     delivery = (
-        await deliveries.one(hooks.store, found.uuid, int(number)) if _ID.match(number) else None
+        await deliveries.one(hooks.store, found.uuid, int(number)) if is_whole(number) else None
     )
     if delivery is None:
         raise NotFound(f"Delivery {number[:40]} could not be found.")

@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from siderite.core import shape
+from siderite.core.check import or_null
 from siderite.core.errors import Invalid
 from siderite.identity import passwords
 from siderite.identity.domain import DEFAULT
@@ -79,16 +80,6 @@ def _password(name: str, value: object) -> None:
         raise Invalid(f"{name} must not be empty.")
 
 
-def _nullable(check: Check) -> Check:
-
-    @shape.like(shape.or_null(shape.of(check)))
-    def checked(name: str, value: object) -> None:
-        if value is not None:
-            check(name, value)
-
-    return checked
-
-
 @shape.like(shape.or_null(shape.words([DEFAULT.id])))
 def _the_domain(name: str, value: object) -> None:
     if value is not None and value != DEFAULT.id:
@@ -120,8 +111,8 @@ def _options(name: str, value: object) -> None:
 _USER: dict[str, Check] = {
     "name": _text(MAX_NAME, is_empty_fine=False),
     "enabled": _flag,
-    "password": _nullable(_password),
-    "default_project_id": _nullable(_text(MAX_NAME)),
+    "password": or_null(_password),
+    "default_project_id": or_null(_text(MAX_NAME)),
 }
 _PROJECT: dict[str, Check] = {
     "name": _text(MAX_PROJECT_NAME, is_empty_fine=False),

@@ -1,11 +1,12 @@
 """What callers may write of an image: at its creation, and by patches."""
 
-from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 
 from siderite.core import jsonpatch
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import short
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -27,8 +28,6 @@ MAX_PROPERTY = 65535
 MAX_ALL_PROPERTIES = 256 * 1024
 _LARGEST = 2**31 - 1
 
-Check = Callable[[str, Any], Any]
-
 
 @shape.like(shape.or_null(shape.text(0, MAX_TEXT)))
 def _text(name: str, value: Any) -> str | None:
@@ -47,7 +46,7 @@ def _choice(values: tuple[str, ...], *, null: bool) -> Check:
         if value is None and null:
             return None
         if not isinstance(value, str) or value not in values:
-            raise Invalid(f"{name} must be one of {', '.join(values)}; not {_short(value)}.")
+            raise Invalid(f"{name} must be one of {', '.join(values)}; not {short(value)}.")
         return str(value)
 
     return check
@@ -56,14 +55,14 @@ def _choice(values: tuple[str, ...], *, null: bool) -> Check:
 @shape.like({"type": "boolean"})
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Invalid(f"{name} must be true or false, not {_short(value)}.")
+        raise Invalid(f"{name} must be true or false, not {short(value)}.")
     return value
 
 
 @shape.like({"type": "integer", "minimum": 0, "maximum": _LARGEST})
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
-        raise Invalid(f"{name} must be a whole number from 0 on, not {_short(value)}.")
+        raise Invalid(f"{name} must be a whole number from 0 on, not {short(value)}.")
     return value
 
 
@@ -130,7 +129,7 @@ def created(document: Any) -> dict[str, Any]:
     for name, value in document.items():
         if name == "id":
             if not isinstance(value, str) or not is_uuid(value):
-                raise Invalid(f"id must be a UUID, not {_short(value)}.")
+                raise Invalid(f"id must be a UUID, not {short(value)}.")
             made["uuid"] = value.lower()
         elif name in FIELDS:
             made[name] = FIELDS[name](name, value)
@@ -194,7 +193,7 @@ def _property(name: str, value: Any) -> str:
     if not isinstance(value, str) or len(value) > MAX_PROPERTY:
         raise Invalid(
             f"Property {name[:80]!r} must be a text of up to {MAX_PROPERTY} characters, not"
-            f" {_short(value)}."
+            f" {short(value)}."
         )
     return value
 
@@ -223,8 +222,3 @@ def _extent(properties: Mapping[str, str]) -> tuple[int, int]:
 
 def _read_only(name: str) -> Forbidden:
     return Forbidden(f"Attribute '{name}' is read-only; leave it out.")
-
-
-def _short(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "…"  # noqa: PLR2004

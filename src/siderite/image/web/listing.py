@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from urllib.parse import urlencode
 
+from siderite.core.check import is_whole
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.store.table import Where
@@ -32,7 +33,6 @@ _NUMBERS = ("min_disk", "min_ram", "size")
 _FLAGS = ("protected", "os_hidden")
 _MOMENTS = ("created_at", "updated_at")
 _OPERATORS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "eq": "=", "neq": "<>"}
-_WHOLE = re.compile(r"[0-9]{1,18}\Z")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|\+00:00)?)?\Z")
 _QUOTED = re.compile(r'"([^"]*)"|([^,"]+)')
 _MOST = 100
@@ -175,7 +175,7 @@ def _member_status(value: str) -> str:
 
 def whole(name: str, value: str) -> int:
     """A whole number in a query."""
-    if not _WHOLE.match(value):
+    if not is_whole(value):
         raise Invalid(f"{name} must be a whole number from 0 on, not {value[:40]!r}.")
     return int(value)
 

@@ -32,6 +32,7 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.redfish.errors import spoils
 from siderite.baremetal.drivers.redfish.errors import told
+from siderite.core.check import truth
 
 T = TypeVar("T")
 
@@ -40,8 +41,6 @@ _PROBE_S = 3.0
 _LOG_OUT_S = 2.0
 _ACCEPTED, _WRONG, _GONE = 202, 400, (404, 410)
 _LONGEST_ADDRESS = 1000
-_YES = {"1", "true", "yes", "on", "t", "y"}
-_NO = {"0", "false", "no", "off", "f", "n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +102,9 @@ def _text(value: Any) -> str | None:
 def _verify(value: Any) -> bool | str:
     if value is None or value == "":
         return True
-    if isinstance(value, bool):
-        return value
     word = str(value).strip()
-    if word.lower() in _YES:
-        return True
-    return False if word.lower() in _NO else word
+    found = truth(word)
+    return word if found is None else found
 
 
 class Line:

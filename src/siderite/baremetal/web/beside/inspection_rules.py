@@ -1,6 +1,5 @@
 """Inspection rules on the wire."""
 
-import re
 from typing import Any
 
 from siderite.baremetal.domain.rule_fit import check_action
@@ -16,15 +15,17 @@ from siderite.baremetal.web import views
 from siderite.baremetal.web.beside.records import Resource
 from siderite.baremetal.web.versions import RULE_FILTER_SINCE
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import is_whole
+from siderite.core.check import short
 from siderite.core.errors import Invalid
 
 _MOST = 255
 _MOST_PRIORITY = 9999
-_DIGITS = re.compile(r"[0-9]{1,4}\Z")
 _MULTIPLE = forms.one_of("any", "all", "first", "last")
 
 
-def _parts(known: Words, *, inverted: bool) -> forms.Check:
+def _parts(known: Words, *, inverted: bool) -> Check:
     """The conditions or the actions of a rule: each an `op`, its `args` and perhaps a `loop`."""
     keys = {"op", "args", "loop", *(("multiple",) if inverted else ())}
     fields = {
@@ -41,7 +42,7 @@ def _parts(known: Words, *, inverted: bool) -> forms.Check:
         op = item["op"]
         word = op.removeprefix("!").strip() if isinstance(op, str) and inverted else op
         if not isinstance(word, str) or word not in known:
-            raise Invalid(f"{name}: there is no {forms.short(op)}; there are {', '.join(known)}.")
+            raise Invalid(f"{name}: there is no {short(op)}; there are {', '.join(known)}.")
         needs, takes = known[word]
         args = item["args"]
         if isinstance(args, list):
@@ -67,7 +68,7 @@ def _parts(known: Words, *, inverted: bool) -> forms.Check:
 @shape.like({"type": ["integer", "string"], "minimum": 0, "maximum": _MOST_PRIORITY})
 def _priority(key: str, value: Any) -> int:
     """A whole number, also as the digits that command lines send."""
-    number = int(value) if isinstance(value, str) and _DIGITS.match(value) else value
+    number = int(value) if isinstance(value, str) and is_whole(value, 4) else value
     return int(forms.whole(0, _MOST_PRIORITY)(key, number))
 
 

@@ -13,10 +13,10 @@ from siderite.baremetal.web.forms import flag
 from siderite.baremetal.web.forms import flag_or_true
 from siderite.baremetal.web.forms import mac
 from siderite.baremetal.web.forms import obj
-from siderite.baremetal.web.forms import short
 from siderite.baremetal.web.forms import text
 from siderite.baremetal.web.forms import uuid
 from siderite.core import shape
+from siderite.core.check import short
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.who import Who

@@ -15,6 +15,7 @@ from siderite.baremetal.web.beside.records import node_uuid
 from siderite.baremetal.web.versions import PORT_FILTER_SINCE
 from siderite.baremetal.web.versions import PORTGROUP_FILTER_SINCE
 from siderite.core import shape
+from siderite.core.check import or_null
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.store.table import Where
@@ -58,7 +59,7 @@ PORTGROUP_FORM = forms.Form(
     "portgroup",
     views.PORTGROUP.fields.since,
     {
-        "address": forms.or_null(forms.mac),
+        "address": or_null(forms.mac),
         "category": forms.text(80),
         "extra": forms.obj,
         "mode": _mode,

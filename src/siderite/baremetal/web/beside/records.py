@@ -27,6 +27,8 @@ from siderite.baremetal.web import policy
 from siderite.baremetal.web.node import schemas
 from siderite.baremetal.web.views import View
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import short
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
@@ -283,7 +285,7 @@ def _node(key: str, value: str, version: int) -> str:
     return value
 
 
-def name(noun: str) -> forms.Check:
+def name(noun: str) -> Check:
     """A name that fits into an address, or null."""
 
     @shape.like(shape.or_null(shape.text(0, 255)))
@@ -298,4 +300,4 @@ def node_uuid(key: str, value: Any) -> str:
     """The UUID of the node that a record belongs to."""
     if isinstance(value, str) and is_uuid(value):
         return value.lower()
-    raise Invalid(f"{key} must be the UUID of a node, not {forms.short(value)}.")
+    raise Invalid(f"{key} must be the UUID of a node, not {short(value)}.")

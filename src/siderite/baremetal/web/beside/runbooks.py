@@ -14,6 +14,7 @@ from siderite.baremetal.web.node.provision_body import RUNBOOK_STEP
 from siderite.baremetal.web.node.provision_body import RUNBOOK_STEP_MAY
 from siderite.baremetal.web.versions import PLAIN_FILTER_SINCE
 from siderite.core import shape
+from siderite.core.check import short
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
@@ -33,8 +34,7 @@ def _name(key: str, value: Any) -> str:
     if isinstance(value, str) and _NAME.match(value) and not is_uuid(value):
         return value
     raise Invalid(
-        f"{key} must have 1 to 255 letters, digits and - . _ ~ and be no UUID, not"
-        f" {forms.short(value)}."
+        f"{key} must have 1 to 255 letters, digits and - . _ ~ and be no UUID, not {short(value)}."
     )
 
 

@@ -10,12 +10,13 @@ from siderite.baremetal.web.beside.records import Resource
 from siderite.baremetal.web.node import provision_body
 from siderite.baremetal.web.versions import PLAIN_FILTER_SINCE
 from siderite.core import shape
+from siderite.core.check import Check
 from siderite.core.errors import Invalid
 
 _MOST_STEPS = 255
 
 
-def steps(needs: Sequence[str], known: Sequence[str]) -> forms.Check:
+def steps(needs: Sequence[str], known: Sequence[str]) -> Check:
     """A list of steps, each at most once."""
     form = {"type": "array", "items": provision_body.step_form(needs, known)}
 

@@ -11,6 +11,7 @@ from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.bodies import Body
 from siderite.baremetal.web.node.states import accepted
 from siderite.core import shape
+from siderite.core.check import short
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import Request
@@ -33,7 +34,7 @@ async def set_boot_mode(service: "Service", request: Request) -> Response:
     target = (await BOOT_MODE.of(request))["target"]
     if not isinstance(target, str) or target not in [*BootMode]:
         raise Invalid(
-            f"Invalid boot mode {forms.short(target)} specified; there are: {', '.join(BootMode)}."
+            f"Invalid boot mode {short(target)} specified; there are: {', '.join(BootMode)}."
         )
     return await _ask(service, request, "boot_mode", target)
 
@@ -97,7 +98,7 @@ def _check_disk(where: str, disk: Any) -> None:
             raise Invalid(f"{where} has no property {key[:80]!r}; there are: {', '.join(_DISK)}.")
         right, words = check
         if not right(value):
-            raise Invalid(f"{where}: {key} must be {words}, not {forms.short(value)}.")
+            raise Invalid(f"{where}: {key} must be {words}, not {short(value)}.")
 
 
 def _number(value: Any) -> bool:

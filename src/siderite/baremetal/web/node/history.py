@@ -1,6 +1,5 @@
 """The addresses of a node's history."""
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
@@ -12,6 +11,7 @@ from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.bodies import no_query
 from siderite.core import shape
+from siderite.core.check import is_whole
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -30,7 +30,6 @@ _SORT = {
     "sort_key": ("conductor", "created_at", "event", "event_type", "severity", "user", "uuid"),
     "sort_dir": ("asc", "desc"),
 }
-_WHOLE = re.compile(r"[0-9]{1,9}\Z")
 
 
 def _guard(request: Request) -> Any:
@@ -59,7 +58,7 @@ def _ask(request: Request) -> _Ask:
     if extra:
         raise Invalid(f"Unexpected arguments: {extra[0][:80]}. History takes: {', '.join(_TAKES)}.")
     limit = query.get("limit", str(history.MOST))
-    if not _WHOLE.match(limit) or int(limit) < 1:
+    if not is_whole(limit, 9) or int(limit) < 1:
         raise Invalid(f"limit must be a whole number from 1 on, not {limit[:80]!r}.")
     detail = forms.flag("detail", query.get("detail"))
     marker = forms.uuid("marker", query.get("marker"))

@@ -20,6 +20,7 @@ from siderite.baremetal.web.bodies import Body
 from siderite.baremetal.web.bodies import no_query
 from siderite.baremetal.web.drivers import no_vendor_method
 from siderite.core import shape
+from siderite.core.check import short
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -83,7 +84,7 @@ async def set_boot_device(service: "Service", request: Request) -> Response:
     name = body.get("boot_device")
     if not isinstance(name, str) or name not in [*BootDevice]:
         devices = ", ".join(BootDevice)
-        raise Invalid(f"Invalid boot device {forms.short(name)} specified; there are: {devices}.")
+        raise Invalid(f"Invalid boot device {short(name)} specified; there are: {devices}.")
     await management.set_boot_device(
         service.ctx,
         ident(request),
@@ -222,9 +223,7 @@ async def eject(service: "Service", request: Request) -> Response:
 
 def _device(name: Any) -> MediaDevice:
     if not isinstance(name, str) or name not in [*MediaDevice]:
-        raise Invalid(
-            f"A virtual medium is one of {', '.join(MediaDevice)}, not {forms.short(name)}."
-        )
+        raise Invalid(f"A virtual medium is one of {', '.join(MediaDevice)}, not {short(name)}.")
     return MediaDevice(name)
 
 

@@ -19,6 +19,7 @@ from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.usecases.life.provision import Ask
 from siderite.baremetal.web.versions import VERB_SINCE
 from siderite.core import shape
+from siderite.core.check import is_whole
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import MIB
@@ -47,7 +48,6 @@ _SETTINGS: dict[tuple[str, str], Callable[[Any], object]] = {
 }
 """Steps whose `settings` can be seen to be wrong before anything starts."""
 _NUMBERS = ("priority", "order")
-_DIGITS = re.compile(r"[0-9]{1,6}\Z")
 _TOO_MUCH = 10**6
 _CONFIGDRIVE: dict[str, tuple[type, ...]] = {
     "meta_data": (dict,),
@@ -264,7 +264,7 @@ def step(
 
 def _number(key: str, name: str, value: Any) -> int:
     """A whole number, also as its digits."""
-    if isinstance(value, str) and _DIGITS.match(value):
+    if isinstance(value, str) and is_whole(value, 6):
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _TOO_MUCH:
         raise Invalid(f"Invalid {key}: {name} must be a whole number from 0 to {_TOO_MUCH - 1}.")

@@ -10,6 +10,7 @@ from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.address import ident
 from siderite.core import shape
+from siderite.core.check import is_whole
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
 
 _TAKES = ("limit", "marker", "sort_dir")
-_DIGITS = 18
 
 
 async def index(service: "Service", request: Request) -> Response:
@@ -53,7 +53,7 @@ async def index(service: "Service", request: Request) -> Response:
 def _number(key: str, value: str | None) -> int | None:
     if value is None:
         return None
-    if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
+    if not is_whole(value):
         raise Invalid(f"{key} must be a whole number that is not negative, not {value[:40]!r}.")
     return int(value)
 

@@ -10,11 +10,11 @@ from siderite.baremetal.domain.agent import STATUSES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.baremetal.usecases.life import agent
-from siderite.baremetal.web import forms
 from siderite.baremetal.web import views
 from siderite.baremetal.web.address import ident
 from siderite.baremetal.web.bodies import Body
 from siderite.core import shape
+from siderite.core.check import short
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import MIB
@@ -135,7 +135,7 @@ def _url(value: Any) -> str:
     except ValueError:
         right = False
     if not right:
-        raise Invalid(f"callback_url must be an http or https URL, not {forms.short(value)}.")
+        raise Invalid(f"callback_url must be an http or https URL, not {short(value)}.")
     return str(value)
 
 
@@ -175,5 +175,5 @@ def _inventory(inventory: Any) -> dict[str, Any]:
 
 def _uuid(value: str) -> str:
     if not is_uuid(value):
-        raise Invalid(f"node_uuid must be a UUID, not {forms.short(value)}.")
+        raise Invalid(f"node_uuid must be a UUID, not {short(value)}.")
     return value.lower()

@@ -24,6 +24,8 @@ from siderite.baremetal.web.beside.records import Resource
 from siderite.baremetal.web.bodies import no_query
 from siderite.baremetal.web.versions import PLAIN_FILTER_SINCE
 from siderite.core import shape
+from siderite.core.check import or_null
+from siderite.core.check import short
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -54,7 +56,7 @@ def _name(key: str, value: Any) -> str:
 def _step(key: str, value: Any) -> str:
     if isinstance(value, str) and _STEP.match(value):
         return value
-    raise Invalid(f"{key} must be a step such as deploy.write_image, not {forms.short(value)}.")
+    raise Invalid(f"{key} must be a step such as deploy.write_image, not {short(value)}.")
 
 
 @shape.like(shape.or_null(shape.record(dict.fromkeys(("traits", *_SELECTORS), shape.ANYTHING))))
@@ -63,7 +65,7 @@ def _selector(key: str, value: Any) -> dict[str, Any]:
     known = ("traits", *_SELECTORS)
     for name in selector:
         if name not in known:
-            raise Invalid(f"{key} has {', '.join(known)} only, not {forms.short(name)}.")
+            raise Invalid(f"{key} has {', '.join(known)} only, not {short(name)}.")
     chosen = {
         name: forms.text(255, null=False)(f"{key}.{name}", selector[name])
         for name in _SELECTORS
@@ -115,8 +117,8 @@ HOOKS = Resource(
             "name": _name,
             "on_deadline": forms.one_of(PROCEED, FAIL),
             "selector": _selector,
-            "state": forms.or_null(forms.one_of(*STATES)),
-            "step": forms.or_null(_step),
+            "state": or_null(forms.one_of(*STATES)),
+            "step": or_null(_step),
         },
         {"uuid": forms.uuid},
         required=frozenset({"name", "deadline_s", "on_deadline", "machine"}),

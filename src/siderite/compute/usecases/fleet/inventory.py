@@ -1,6 +1,5 @@
 """Hosts and hypervisors as administrators see them: what is up, what it offers and carries."""
 
-import re
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from siderite.compute.usecases.fleet import aggregates
 from siderite.compute.usecases.fleet import hosts as usecases
 from siderite.compute.usecases.placement import kept_room
 from siderite.compute.usecases.placement.kept_room import Kept
+from siderite.core.check import is_whole
 from siderite.core.errors import NotFound
 from siderite.core.store import Line
 from siderite.core.store.table import Where
@@ -27,7 +27,6 @@ from siderite.core.transition import Change
 Amounts = tuple[int, int, int]
 """VCPUs, MiB of memory, GiB of disk."""
 NOTHING: Amounts = (0, 0, 0)
-_NUMBER = re.compile(r"[0-9]{1,15}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +148,7 @@ async def hypervisor(ctx: Context, key: str, *, by_uuid: bool, with_servers: boo
     """A hypervisor by its UUID, or by its number."""
     where = Where("v.uuid = ?", (key,))
     if not by_uuid:
-        where = Where("v.id = ?", (int(key) if _NUMBER.match(key) else -1,))
+        where = Where("v.id = ?", (int(key) if is_whole(key, 15) else -1,))
     found = await _shown(ctx, [where], with_servers=with_servers, limit=1)
     if not found:
         raise NotFound(

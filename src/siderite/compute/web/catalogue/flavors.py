@@ -13,6 +13,9 @@ from siderite.compute.web import views
 from siderite.compute.web.forms import Key
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
+from siderite.core.check import is_whole
+from siderite.core.check import or_null
+from siderite.core.check import truth
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -94,7 +97,7 @@ async def _page(service: "Service", request: Request, path: str) -> tuple[Any, s
     where = []
     for key, column in (("minRam", "ram_mib"), ("minDisk", "disk_gib")):
         if key in query:
-            if not checks.is_whole(query[key]):
+            if not is_whole(query[key]):
                 raise Invalid(f"Invalid {key} filter [{query[key][:40]}]")
             where.append(Where(f"{column} >= ?", (int(query[key]),)))
     if "name" in query and request.version >= _NAME_FILTER:
@@ -134,11 +137,10 @@ def _public(query: dict[str, str]) -> bool | None:
     text = query.get("is_public", "true").strip().lower()
     if text in ("none", "null"):
         return None
-    if text in ("1", "t", "true", "on", "y", "yes"):
-        return True
-    if text in ("0", "f", "false", "off", "n", "no"):
-        return False
-    raise Invalid(f"Invalid is_public filter [{text[:40]}]")
+    found = truth(text)
+    if found is None:
+        raise Invalid(f"Invalid is_public filter [{text[:40]}]")
+    return found
 
 
 @shape.like({"type": ["string", "integer", "null"], "maxLength": 255})
@@ -179,11 +181,11 @@ _CREATE = {
     "swap": Key(_swap),
     "rxtx_factor": Key(_factor, until=101),
     "os-flavor-access:is_public": Key(forms.flag),
-    "description": Key(forms.nullable(forms.text(0, 65535)), since=55),
+    "description": Key(or_null(forms.text(0, 65535)), since=55),
 }
 
 
-_CHANGE = {"description": Key(forms.nullable(forms.text(0, 65535)), required=True)}
+_CHANGE = {"description": Key(or_null(forms.text(0, 65535)), required=True)}
 
 
 def new() -> shape.Json:

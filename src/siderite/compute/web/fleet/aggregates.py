@@ -13,6 +13,8 @@ from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
+from siderite.core.check import or_null
+from siderite.core.check import record
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -46,7 +48,7 @@ def _shown(number: int, one: Aggregate, version: int, *, whole: bool = True) -> 
     return shown
 
 
-_FIELDS = {"name": _NAME, "availability_zone": forms.nullable(_ZONE)}
+_FIELDS = {"name": _NAME, "availability_zone": or_null(_ZONE)}
 
 
 _ZONED = {"availability_zone": "zone"}
@@ -69,7 +71,7 @@ def shown_form() -> shape.Json:
 
 def new() -> shape.Json:
     """The form of the body that makes one."""
-    return shape.under("aggregate", checks.form(_FIELDS, ["name"]))
+    return shape.under("aggregate", record(_FIELDS, ["name"]))
 
 
 def _reply(found: tuple[int, Aggregate], request: Request, *, whole: bool = True) -> Response:
@@ -137,7 +139,7 @@ async def _set_metadata(service: "Service", request: Request, asked: Any) -> tup
 def _metadata(name: str, value: Any) -> dict[str, str | None]:
     if not isinstance(value, dict) or len(value) > _MOST_METADATA:
         raise checks.wrong(name, value, f"It must be an object of up to {_MOST_METADATA} texts.")
-    check = forms.nullable(checks.free_text())
+    check = or_null(checks.free_text())
     key = checks.text(r"[a-zA-Z0-9_:. -]+")
     made = {key("metadata", k): check(k, v) for k, v in value.items()}
     if made.get("availability_zone") is not None:
@@ -155,8 +157,8 @@ _ACTIONS: dict[str, _Action] = {
 
 
 def _action_form() -> shape.Json:
-    host = checks.form(_HOST, ["host"])
-    values = {**dict.fromkeys(_ACTIONS, host), "set_metadata": checks.form(_METADATA, ["metadata"])}
+    host = record(_HOST, ["host"])
+    values = {**dict.fromkeys(_ACTIONS, host), "set_metadata": record(_METADATA, ["metadata"])}
     return {**shape.record(values), "minProperties": 1, "maxProperties": 1}
 
 
@@ -229,7 +231,7 @@ ROUTES = (
         _ONE,
         update,
         "aggregates:manage",
-        takes=lambda: shape.under("aggregate", checks.form(_FIELDS)),
+        takes=lambda: shape.under("aggregate", record(_FIELDS)),
         gives=shown_form,
     ),
     Route("DELETE", _ONE, remove, "aggregates:manage"),

@@ -13,6 +13,7 @@ from siderite.compute.usecases.server.acting import Unsupported
 from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.core import shape
+from siderite.core.check import record
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -116,7 +117,7 @@ ROUTES = (
     Route("GET", "/v2.1/os-hosts", index, _READ, until=_LAST,
           gives=lambda: shape.wire({"hosts": [{"host_name": "", "service": "", "zone": ""}]})),
     Route("GET", _ONE, show, _READ, gives=_one_form, until=_LAST),
-    Route("PUT", _ONE, update, _MANAGE, takes=lambda: checks.form(_CHANGES),
+    Route("PUT", _ONE, update, _MANAGE, takes=lambda: record(_CHANGES),
           gives=lambda: shape.wire({"host": "", "status": ""}), until=_LAST),
     *(Route("GET", f"{_ONE}/{word}", power, _MANAGE, until=_LAST)
       for word in ("startup", "shutdown", "reboot")),

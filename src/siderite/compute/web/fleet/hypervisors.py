@@ -15,6 +15,7 @@ from siderite.compute.web import checks
 from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
+from siderite.core.check import Check
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -155,7 +156,7 @@ async def detail(service: "Service", request: Request) -> Response:
 
 async def _listed(service: "Service", request: Request, path: str, *, detail: bool) -> Response:
     version = request.version
-    fields: dict[str, checks.Check] = {}
+    fields: dict[str, Check] = {}
     if version >= PAGES:
         fields |= {"limit": checks.limit, "marker": checks.marker}
     if version >= UUIDS:
@@ -202,7 +203,7 @@ async def _one(service: "Service", request: Request, *, with_servers: bool = Fal
 
 async def show(service: "Service", request: Request) -> Response:
     """GET /os-hypervisors/{id}"""
-    fields: dict[str, checks.Check] = {}
+    fields: dict[str, Check] = {}
     if request.version >= UUIDS:
         fields["with_servers"] = checks.flag
     asked = checks.query(request, fields)

@@ -10,6 +10,8 @@ from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import record
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -73,7 +75,7 @@ _CHANGES = {
 
 def changes() -> shape.Json:
     """The form of the body that changes one, by either address."""
-    return checks.form({**_CHANGES, "host": _TEXT, "binary": _TEXT})
+    return record({**_CHANGES, "host": _TEXT, "binary": _TEXT})
 
 
 def _form() -> shape.Json:
@@ -105,7 +107,7 @@ async def update(service: "Service", request: Request) -> Response:
 
 
 async def _by_word(service: "Service", request: Request, word: str, document: Any) -> Response:
-    fields: dict[str, checks.Check] = {"host": _TEXT, "binary": _TEXT}
+    fields: dict[str, Check] = {"host": _TEXT, "binary": _TEXT}
     if word == "disable-log-reason":
         fields["disabled_reason"] = _REASON
     elif word == "force-down" and request.version >= FORCED_DOWN:

@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from siderite.compute.web import checks
+from siderite.core.check import is_whole
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 
@@ -39,7 +39,7 @@ def limit_of(request: Request) -> int | None:
     limit = dict(request.query).get("limit")
     if limit is None:
         return None
-    if not checks.is_whole(limit, 9):
+    if not is_whole(limit, 9):
         raise Invalid("limit must be a whole number from 0 on.")
     return int(limit) or None
 

@@ -14,6 +14,8 @@ from siderite.compute.web import forms
 from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import record
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import Unavailable
@@ -42,7 +44,7 @@ def _user(request: Request, asked: str | None) -> str:
 
 
 def _asked(request: Request) -> dict[str, Any]:
-    fields: dict[str, checks.Check] = {}
+    fields: dict[str, Check] = {}
     if request.version >= OF_OTHERS:
         fields["user_id"] = checks.free_text()
     if request.version >= PAGES:
@@ -71,10 +73,10 @@ def _whole(number: int, key: Keypair, version: int) -> dict[str, Any]:
     }
 
 
-def _fields(version: int) -> dict[str, checks.Check]:
+def _fields(version: int) -> dict[str, Check]:
     """What may be said of a new one."""
     letters = r"[A-Za-z0-9 ._@-]+" if version >= IMPORT_ONLY else r"[A-Za-z0-9 _-]+"
-    fields: dict[str, checks.Check] = {
+    fields: dict[str, Check] = {
         "name": checks.text(letters),
         "public_key": checks.free_text(_MOST_KEY),
     }
@@ -87,7 +89,7 @@ def _fields(version: int) -> dict[str, checks.Check]:
 
 def new() -> shape.Json:
     """The form of the body that makes one."""
-    return shape.under("keypair", checks.form(_fields(RANGE.high), ["name"]))
+    return shape.under("keypair", record(_fields(RANGE.high), ["name"]))
 
 
 def _form() -> shape.Json:

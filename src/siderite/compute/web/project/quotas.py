@@ -10,6 +10,8 @@ from siderite.compute.usecases.project.quota import MAX_FILES
 from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import record
 from siderite.core.errors import Forbidden
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -80,18 +82,18 @@ async def detail(service: "Service", request: Request) -> Response:
     return reply({"quota_set": {"id": project, **shown}})
 
 
-def _fields(others: Iterable[str]) -> dict[str, checks.Check]:
+def _fields(others: Iterable[str]) -> dict[str, Check]:
     return dict.fromkeys((*quotas.NAMES, *others), _LIMIT) | {"force": checks.flag}
 
 
 def changes() -> shape.Json:
     """The form of the body that changes limits."""
-    return shape.under("quota_set", checks.form(_fields(_keys(1))))
+    return shape.under("quota_set", record(_fields(_keys(1))))
 
 
 def _class_changes() -> shape.Json:
     fields = dict.fromkeys((*quotas.NAMES, *_keys(1)), _LIMIT)
-    return shape.under("quota_class_set", checks.form(fields))
+    return shape.under("quota_class_set", record(fields))
 
 
 def _set_form(item: shape.Json) -> shape.Json:

@@ -11,6 +11,8 @@ from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import record
 from siderite.core.errors import Forbidden
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -71,7 +73,7 @@ async def create(service: "Service", request: Request) -> Response:
     document = await forms.document(request)
     rules: dict[str, int] = {}
     if version >= RULES:
-        fields: dict[str, checks.Check] = {
+        fields: dict[str, Check] = {
             "name": _NAME, "policy": checks.choice(*known), "rules": _rules,
         }  # fmt: skip
         asked = checks.body(document, "server_group", fields, ["name", "policy"])
@@ -95,7 +97,7 @@ def new() -> shape.Json:
         "name": _NAME, "policy": checks.choice(*known), "rules": _rules,
         "policies": _policies(known),
     }  # fmt: skip
-    return shape.under("server_group", checks.form(fields, ["name"]))
+    return shape.under("server_group", record(fields, ["name"]))
 
 
 def _form() -> shape.Json:
@@ -108,7 +110,7 @@ def shown_form() -> shape.Json:
     return shape.under("server_group", _form())
 
 
-def _policies(known: tuple[str, ...]) -> checks.Check:
+def _policies(known: tuple[str, ...]) -> Check:
     @shape.like({"type": "array", "items": shape.words(known), "minItems": 1, "maxItems": 1})
     def check(name: str, value: Any) -> str:
         if not isinstance(value, list) or len(value) != 1:
@@ -121,7 +123,7 @@ def _policies(known: tuple[str, ...]) -> checks.Check:
 _RULES = {"max_server_per_host": checks.whole(1)}
 
 
-@shape.like(checks.form(_RULES))
+@shape.like(record(_RULES))
 def _rules(name: str, value: Any) -> dict[str, int]:
     return checks.body(value, None, _RULES)
 

@@ -11,6 +11,7 @@ from siderite.compute.usecases.project.usage import Used
 from siderite.compute.web import checks
 from siderite.compute.web import views
 from siderite.core import shape
+from siderite.core.check import Check
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
@@ -39,7 +40,7 @@ def _moment(name: str, value: Any) -> float:
 
 
 def _asked(service: "Service", request: Request) -> dict[str, Any]:
-    fields: dict[str, checks.Check] = {
+    fields: dict[str, Check] = {
         "start": _moment, "end": _moment, "detailed": checks.free_text(),
     }  # fmt: skip
     if request.version >= PAGES:

@@ -9,6 +9,7 @@ from siderite.compute.web.server import server_schema
 from siderite.compute.web.server import shutdown_type
 from siderite.compute.web.versions import SHUTDOWN_TYPE
 from siderite.core import shape
+from siderite.core.check import or_null
 
 UNSHELVE_HOST = 91
 _AUTO_BLOCK = 25
@@ -52,11 +53,11 @@ RESIZE: Keys = {
     "shutdown_type": shutdown_type.KEY,
 }
 MIGRATE: Keys = {
-    "host": Key(forms.nullable(forms.text(1, 255))),
+    "host": Key(or_null(forms.text(1, 255))),
     "shutdown_type": shutdown_type.KEY,
 }
 EVACUATE: Keys = {
-    "host": Key(forms.nullable(forms.text(1, 255))),
+    "host": Key(or_null(forms.text(1, 255))),
     "adminPass": Key(forms.text(0, 255)),
     "onSharedStorage": Key(forms.flag, until=13, required=True),
     "force": Key(forms.flag, since=29, until=67),
@@ -68,7 +69,7 @@ CREATE_BACKUP: Keys = {
     "rotation": Key(forms.whole(0), required=True),
     "metadata": Key(forms.metadata),
 }
-CONSOLE_OUTPUT: Keys = {"length": Key(forms.nullable(forms.whole(-1)))}
+CONSOLE_OUTPUT: Keys = {"length": Key(or_null(forms.whole(-1)))}
 CONSOLE: Keys = {"type": Key(forms.text(1, 40), required=True)}
 
 
@@ -85,8 +86,8 @@ def rebuild(version: int) -> Keys:
         "accessIPv6": Key(forms.ip(6)),
         "personality": Key(server_schema.personality, until=56),
         "description": Key(forms.description, since=19),
-        "key_name": Key(forms.nullable(forms.text(1, 255)), since=54),
-        "user_data": Key(forms.nullable(forms.base64_text(65535)), since=57),
+        "key_name": Key(or_null(forms.text(1, 255)), since=54),
+        "user_data": Key(or_null(forms.base64_text(65535)), since=57),
         "trusted_image_certificates": Key(server_schema.certificates, since=63),
         "hostname": Key(server_schema.hostname(version), since=90),
         "shutdown_type": shutdown_type.KEY,
@@ -101,7 +102,7 @@ def migrate_live(version: int) -> Keys:
         return value if version >= _AUTO_BLOCK and value == "auto" else forms.flag(name, value)
 
     return {
-        "host": Key(forms.nullable(forms.text(1, 255)), required=True),
+        "host": Key(or_null(forms.text(1, 255)), required=True),
         "block_migration": Key(block, required=True),
         "disk_over_commit": Key(forms.flag, until=24, required=True),
         "force": Key(forms.flag, since=30, until=67),
@@ -111,7 +112,7 @@ def migrate_live(version: int) -> Keys:
 def unshelve(version: int) -> Keys:
     """Of unshelving to a place."""
     is_free = version >= UNSHELVE_HOST
-    zone = forms.nullable(_ZONE) if is_free else _ZONE
+    zone = or_null(_ZONE) if is_free else _ZONE
     return {
         "availability_zone": Key(zone, required=not is_free),
         "host": Key(forms.text(1, 255), since=UNSHELVE_HOST),

@@ -14,6 +14,7 @@ from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
 from siderite.core import shape
+from siderite.core.check import or_null
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
@@ -145,7 +146,7 @@ async def no_volume(service: "Service", request: Request) -> Response:
 
 _VOLUME_KEYS = {
     "volumeId": Key(forms.uuid, required=True),
-    "device": Key(forms.nullable(forms.text(1, 255, r"(/dev/)?[a-zA-Z]+[0-9]*"))),
+    "device": Key(or_null(forms.text(1, 255, r"(/dev/)?[a-zA-Z]+[0-9]*"))),
     "tag": Key(forms.tag, since=49),
     "delete_on_termination": Key(forms.flag, since=79),
 }

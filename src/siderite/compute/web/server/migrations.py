@@ -11,6 +11,7 @@ from siderite.compute.web import forms
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
 from siderite.core import shape
+from siderite.core.check import is_whole
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
@@ -98,7 +99,7 @@ def _of_server_form() -> shape.Json:
 
 
 def _number(flavor: Any) -> int | None:
-    return int(flavor) if isinstance(flavor, str) and checks.is_whole(flavor) else None
+    return int(flavor) if isinstance(flavor, str) and is_whole(flavor) else None
 
 
 async def index(service: "Service", request: Request) -> Response:
@@ -189,7 +190,7 @@ def _field(row: Line, name: str) -> Any:
 
 def _ident(text: str) -> int:
     """A migration's number; what is none is that of no migration."""
-    return int(text) if checks.is_whole(text) else -1
+    return int(text) if is_whole(text) else -1
 
 
 @shape.like({"type": "null"})

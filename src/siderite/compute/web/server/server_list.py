@@ -15,6 +15,8 @@ from siderite.compute.web import checks
 from siderite.compute.web import patterns
 from siderite.compute.web import policy
 from siderite.compute.web.versions import PENDING
+from siderite.core.check import is_whole
+from siderite.core.check import truth
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
@@ -73,8 +75,6 @@ _INNER = frozenset({
     "services", "system_metadata",
 })  # fmt: skip
 """Tables of other databases that nobody may look into."""
-_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
-_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 
 
 @dataclass(slots=True)
@@ -90,14 +90,12 @@ class Ask:
 
 def flag(name: str, text: str) -> bool:
     """Yes or no in a query."""
-    word = text.strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise Invalid(
-        f"Invalid input for query parameters {name}. Value: {text[:40]}. Use true or false."
-    )
+    found = truth(text)
+    if found is None:
+        raise Invalid(
+            f"Invalid input for query parameters {name}. Value: {text[:40]}. Use true or false."
+        )
+    return found
 
 
 def parse(ctx: Context, request: Request) -> Ask:
@@ -210,7 +208,7 @@ def _filter(ask: Ask, key: str, value: str, dialect: str) -> None:
     if key in _EQUAL:
         ask.where.append(Where(f"{_EQUAL[key]} = ?", (value,)))
     elif key in _NUMBERS:
-        if not checks.is_whole(value, 9):
+        if not is_whole(value, 9):
             raise Invalid(f"Invalid input for query parameters {key}. Value: {value[:40]}.")
         ask.where.append(Where(f"{_NUMBERS[key]} = ?", (int(value),)))
     elif key in special:

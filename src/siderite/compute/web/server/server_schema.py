@@ -8,6 +8,8 @@ from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
 from siderite.compute.web.forms import wrong
 from siderite.core import shape
+from siderite.core.check import Check
+from siderite.core.check import or_null
 from siderite.core.errors import Invalid
 
 DISK_CONFIG = forms.one_of("AUTO", "MANUAL")
@@ -64,7 +66,7 @@ def certificates(name: str, value: Any) -> list[str] | None:
 
 _NETWORK = {
     "uuid": Key(forms.text(1, 255)),
-    "port": Key(forms.nullable(forms.uuid)),
+    "port": Key(or_null(forms.uuid)),
     "fixed_ip": Key(forms.text(1, 45)),
     "tag": Key(forms.tag, since=32),
 }
@@ -76,18 +78,18 @@ _DEVICE = {
     "image_id": Key(forms.uuid),
     "volume_id": Key(forms.uuid),
     "snapshot_id": Key(forms.uuid),
-    "volume_size": Key(forms.nullable(forms.whole(1))),
-    "boot_index": Key(forms.nullable(forms.whole(-1))),
-    "device_name": Key(forms.nullable(forms.text(1, 255, r"[a-zA-Z0-9._/-]+"))),
+    "volume_size": Key(or_null(forms.whole(1))),
+    "boot_index": Key(or_null(forms.whole(-1))),
+    "device_name": Key(or_null(forms.text(1, 255, r"[a-zA-Z0-9._/-]+"))),
     "delete_on_termination": Key(forms.flag),
     "virtual_name": Key(forms.text(0, 255)),
-    "guest_format": Key(forms.nullable(forms.text(0, 255))),
-    "device_type": Key(forms.nullable(forms.text(0, 255))),
-    "disk_bus": Key(forms.nullable(forms.text(0, 255))),
+    "guest_format": Key(or_null(forms.text(0, 255))),
+    "device_type": Key(or_null(forms.text(0, 255))),
+    "disk_bus": Key(or_null(forms.text(0, 255))),
     "no_device": Key(forms.anything),
     "connection_info": Key(forms.anything),
     "tag": Key(forms.tag, since=32),
-    "volume_type": Key(forms.nullable(forms.text(0, 255)), since=67),
+    "volume_type": Key(or_null(forms.text(0, 255)), since=67),
 }
 
 
@@ -98,7 +100,7 @@ def _without_tag(keys: forms.Keys, version: int, gone: range) -> forms.Keys:
     return {name: key for name, key in keys.items() if name != "tag"}
 
 
-def _networks(version: int) -> forms.Check:
+def _networks(version: int) -> Check:
     keys = _without_tag(_NETWORK, version, range(37, 42))
 
     @shape.like({"anyOf": [shape.words(["none", "auto"]), _NETWORKS]})
@@ -118,7 +120,7 @@ def _networks(version: int) -> forms.Check:
     return check
 
 
-def hostname(version: int) -> forms.Check:
+def hostname(version: int) -> Check:
     """A host name: one label, or from 2.94 a whole domain name."""
     label = re.compile(_LABEL)
 
@@ -145,7 +147,7 @@ def personality(name: str, value: Any) -> list[dict[str, str]]:
     return [forms.take(item, name, _FILE, 1) for item in _list(name, value)]
 
 
-def _devices(version: int) -> forms.Check:
+def _devices(version: int) -> Check:
     keys = _without_tag(_DEVICE, version, range(33, 42))
 
     @shape.like({"type": "array", "items": forms.form(_DEVICE)})
@@ -162,9 +164,9 @@ def _create_keys(version: int) -> dict[str, Key]:
         "imageRef": Key(_image),
         "networks": Key(_networks(version), required=version >= _NETWORKS_REQUIRED),
         "metadata": Key(forms.metadata),
-        "key_name": Key(forms.nullable(forms.text(1, 255))),
-        "user_data": Key(forms.nullable(forms.base64_text(65535))),
-        "config_drive": Key(forms.nullable(forms.flag)),
+        "key_name": Key(or_null(forms.text(1, 255))),
+        "user_data": Key(or_null(forms.base64_text(65535))),
+        "config_drive": Key(or_null(forms.flag)),
         "availability_zone": Key(forms.text(1, 255)),
         "security_groups": Key(_groups),
         "min_count": Key(forms.whole(1)),
@@ -195,7 +197,7 @@ def changes(version: int) -> dict[str, Key]:
         "accessIPv6": Key(forms.ip(6)),
         "description": Key(forms.description, since=19),
         "hostname": Key(hostname(version), since=90),
-        "pinned_availability_zone": Key(forms.nullable(forms.text(1, 255)), since=104),
+        "pinned_availability_zone": Key(or_null(forms.text(1, 255)), since=104),
     }
 
 
