@@ -51,6 +51,10 @@ def wrong(name: str, value: Any, why: str) -> Invalid:
     return Invalid(f"Invalid input for field/attribute {name}. Value: {shown[:200]}. {why}")
 
 
+def _not_of_type(kind: str, name: str, value: Any) -> Invalid:
+    return wrong(name, value, f"{value!r} is not of type '{kind}'"[:200])
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """A key of a body: how it is checked, from which version to which it is there."""
@@ -67,7 +71,7 @@ Keys = Mapping[str, Key]
 def take(found: Any, name: str, keys: Keys, version: int) -> dict[str, Any]:
     """The checked values of an object's keys; anything else in it is refused."""
     if not isinstance(found, dict):
-        raise wrong(name, found, f"{found!r} is not of type 'object'"[:200])
+        raise _not_of_type("object", name, found)
     for key in found:
         known = keys.get(key)
         if known is None or not known.since <= version <= known.until:
@@ -80,6 +84,12 @@ def take(found: Any, name: str, keys: Keys, version: int) -> dict[str, Any]:
                 f"Invalid input for field/attribute {name}. '{key}' is a required property"
             )
     return {key: keys[key].check(key, value) for key, value in found.items()}
+
+
+async def under(request: Request, name: str, keys: Keys) -> dict[str, Any]:
+    """The checked values of the object that is all that stands in the body, under its name."""
+    found = take(await document(request), "body", {name: Key(anything, required=True)}, 1)
+    return take(found[name], name, keys, request.version)
 
 
 def form(keys: Keys) -> shape.Json:
@@ -98,7 +108,7 @@ def text(least: int = 0, most: int = 255, pattern: str | None = None) -> Check:
     @shape.like(shape.text(least, most, pattern))
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str):
-            raise wrong(name, value, f"{value!r} is not of type 'string'"[:200])
+            raise _not_of_type("string", name, value)
         if len(value) < least:
             raise wrong(name, value, f"{value!r} is too short")
         if len(value) > most:
@@ -146,7 +156,7 @@ def whole(least: int = 0, most: int = MAX_INT) -> Check:
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value):
             number = int(value)
         if isinstance(number, bool) or not isinstance(number, int):
-            raise wrong(what, value, f"{value!r} is not of type 'integer'"[:200])
+            raise _not_of_type("integer", what, value)
         if number < least:
             raise wrong(what, value, f"{number} is less than the minimum of {least}")
         if number > most:
@@ -187,6 +197,13 @@ def uuid(what: str, value: Any) -> str:
     return value.lower()
 
 
+def items(what: str, value: Any) -> list[Any]:
+    """A list of whatever there is."""
+    if not isinstance(value, list):
+        raise _not_of_type("array", what, value)
+    return value
+
+
 def anything(what: str, value: Any) -> Any:
     """Whatever it is."""
     return value
@@ -199,7 +216,7 @@ _META_KEY = re.compile(r"[a-zA-Z0-9-_:. ]{1,255}\Z")
 def metadata(what: str, value: Any) -> dict[str, str]:
     """Keys and values that are short texts."""
     if not isinstance(value, dict):
-        raise wrong(what, value, f"{value!r} is not of type 'object'"[:200])
+        raise _not_of_type("object", what, value)
     for key, item in value.items():
         if not _META_KEY.match(key):
             raise Invalid(
@@ -243,9 +260,7 @@ def tag(what: str, value: Any) -> str:
 @shape.like({"type": "array", "items": shape.of(tag), "maxItems": 50, "uniqueItems": True})
 def tags(what: str, value: Any) -> list[str]:
     """The tags of a server."""
-    if not isinstance(value, list):
-        raise wrong(what, value, f"{value!r} is not of type 'array'"[:200])
-    if len(value) > 50:  # noqa: PLR2004
+    if len(items(what, value)) > 50:  # noqa: PLR2004
         raise wrong(what, "…", "a server has at most 50 tags")
     found = [tag(what, item) for item in value]
     if len(set(found)) != len(found):

@@ -16,7 +16,7 @@ from siderite.compute.usecases.server import find
 from siderite.compute.usecases.server import listing
 from siderite.compute.web import policy
 from siderite.compute.web import versions
-from siderite.compute.web.checks import ALL_STRICT
+from siderite.compute.web.queries import ALL_STRICT
 from siderite.compute.web.routes import ROUTES
 from siderite.compute.web.routes import elder
 from siderite.compute.web.routes import in_project

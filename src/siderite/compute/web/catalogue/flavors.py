@@ -7,8 +7,8 @@ from siderite.compute.domain import flavor_wire
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.lines import cut
 from siderite.compute.usecases.project import flavors
-from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
 from siderite.compute.web.versions import RANGE
@@ -88,12 +88,12 @@ async def detail(service: "Service", request: Request) -> Response:
 
 
 async def _page(service: "Service", request: Request, path: str) -> tuple[Any, str | None]:
-    ctx, limit = service.ctx, checks.limit_of(request, service.ctx.settings.max_limit)
+    ctx, limit = service.ctx, queries.limit_of(request, service.ctx.settings.max_limit)
     query = dict(request.query)
     for key in query:
         allowed = key in _QUERY or (key == "name" and request.version >= _NAME_FILTER)
         if not allowed and request.version >= _STRICT:
-            raise checks.unexpected(key)
+            raise queries.unexpected(key)
     where = []
     for key, column in (("minRam", "ram_mib"), ("minDisk", "disk_gib")):
         if key in query:
@@ -219,9 +219,7 @@ def page_form() -> shape.Json:
 
 async def create(service: "Service", request: Request) -> Response:
     """POST /v2.1/flavors"""
-    found = await forms.document(request)
-    inner = forms.take(found, "body", {"flavor": Key(forms.anything, required=True)}, 1)["flavor"]
-    asked = forms.take(inner, "flavor", _CREATE, request.version)
+    asked = await forms.under(request, "flavor", _CREATE)
     ident = asked.get("id")
     fields = {
         "flavorid": new_uuid() if ident in (None, "auto") else ident,
@@ -242,9 +240,7 @@ async def create(service: "Service", request: Request) -> Response:
 
 async def put(service: "Service", request: Request) -> Response:
     """PUT /v2.1/flavors/{id}, from 2.55"""
-    found = await forms.document(request)
-    inner = forms.take(found, "body", {"flavor": Key(forms.anything, required=True)}, 1)["flavor"]
-    asked = forms.take(inner, "flavor", _CHANGE, request.version)
+    asked = await forms.under(request, "flavor", _CHANGE)
     flavor = await flavors.change(
         service.ctx, request.params[0], lambda _: asked, who=request.who,
         cause=service.cause(request),

@@ -12,6 +12,7 @@ from siderite.compute.domain.image import missing
 from siderite.compute.usecases.project.quotas import limits_of
 from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
 from siderite.core import shape
@@ -40,7 +41,7 @@ _ASKED = {
 """What the image service is asked for, where a list is to be of one status."""
 _SERVER, _KIND = "instance_uuid", "image_type"
 _FIELDS = {
-    "limit": checks.limit, "marker": checks.marker, "name": checks.free_text(),
+    "limit": queries.limit, "marker": queries.marker, "name": checks.free_text(),
     "status": checks.free_text(40), "server": checks.free_text(500), "type": checks.free_text(40),
 }  # fmt: skip
 
@@ -87,7 +88,7 @@ async def _image(service: "Service", request: Request) -> Image:
 
 
 async def _page(service: "Service", request: Request, path: str) -> tuple[list[Image], Any]:
-    asked = checks.query(request, _FIELDS)
+    asked = queries.take(request, _FIELDS)
     most = service.ctx.settings.max_limit
     limit = min(asked.get("limit", most), most)
     filters = {key: asked[key] for key in ("name",) if key in asked}

@@ -11,6 +11,8 @@ from siderite.compute.usecases.fleet import aggregates
 from siderite.compute.usecases.fleet import inventory
 from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
+from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.check import or_null
@@ -36,8 +38,8 @@ def _shown(number: int, one: Aggregate, version: int, *, whole: bool = True) -> 
         "id": number,
         "name": one.name,
         "availability_zone": one.zone,
-        "created_at": checks.instant(one.created_at),
-        "updated_at": checks.instant(one.updated_at),
+        "created_at": views.instant(one.created_at),
+        "updated_at": views.instant(one.updated_at),
         "deleted": False,
         "deleted_at": None,
     }
@@ -80,7 +82,7 @@ def _reply(found: tuple[int, Aggregate], request: Request, *, whole: bool = True
 
 async def index(service: "Service", request: Request) -> Response:
     """GET /os-aggregates"""
-    checks.query(request, {}, checks.ALL_STRICT)
+    queries.take(request, {}, queries.ALL_STRICT)
     found = await aggregates.every(service.ctx)
     return reply({"aggregates": [_shown(*one, request.version) for one in found]})
 
@@ -182,7 +184,7 @@ async def zones_detail(service: "Service", request: Request) -> Response:
 
 
 async def _zones(service: "Service", request: Request, *, detail: bool) -> Response:
-    checks.query(request, {}, checks.ALL_STRICT)
+    queries.take(request, {}, queries.ALL_STRICT)
     found: dict[str, list[inventory.Service]] = {}
     for one in await inventory.services(service.ctx):
         found.setdefault(one.zone, []).append(one)
@@ -210,7 +212,7 @@ def zones_form() -> shape.Json:
 
 
 def _condition(one: inventory.Service) -> dict[str, Any]:
-    seen = checks.instant(iso(one.seen_at)) if one.seen_at else None
+    seen = views.instant(iso(one.seen_at)) if one.seen_at else None
     return {"active": not one.host.disabled, "available": one.is_up, "updated_at": seen}
 
 

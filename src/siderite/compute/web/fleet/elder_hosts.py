@@ -12,6 +12,7 @@ from siderite.compute.usecases.server import find
 from siderite.compute.usecases.server.acting import Unsupported
 from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
 from siderite.core import shape
 from siderite.core.check import record
 from siderite.core.errors import Invalid
@@ -50,7 +51,7 @@ def _brief(found: Found) -> dict[str, Any]:
 
 async def index(service: "Service", request: Request) -> Response:
     """GET /v2.1/os-hosts, below 2.43"""
-    zone = checks.query(request, {"zone": checks.free_text()}).get("zone")
+    zone = queries.take(request, {"zone": checks.free_text()}).get("zone")
     every = await inventory.services(service.ctx)
     return reply({"hosts": [_brief(one) for one in every if not zone or zone == one.zone]})
 

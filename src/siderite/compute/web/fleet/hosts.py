@@ -86,9 +86,7 @@ async def index(service: "Service", request: Request) -> Response:
 
 async def add(service: "Service", request: Request) -> Response:
     """POST /v2.1/hosts"""
-    found = await forms.document(request)
-    inner = forms.take(found, "body", {"host": Key(forms.anything, required=True)}, 1)["host"]
-    asked = forms.take(inner, "host", _NEW, request.version)
+    asked = await forms.under(request, "host", _NEW)
     uri = asked.get("uri", "")
     driver = asked.get("driver") or _driver_of(uri)
     host = await hosts.add(
@@ -108,9 +106,7 @@ async def show(service: "Service", request: Request) -> Response:
 
 async def change(service: "Service", request: Request) -> Response:
     """PATCH /v2.1/hosts/{name}"""
-    found = await forms.document(request)
-    inner = forms.take(found, "body", {"host": Key(forms.anything, required=True)}, 1)["host"]
-    asked = forms.take(inner, "host", _CHANGES, request.version)
+    asked = await forms.under(request, "host", _CHANGES)
     name, group = request.params[0], asked["conductor_group"]
     host = await hosts.regroup(service.ctx, name, group, cause=service.cause(request))
     return reply({"host": _shown(host, await listing.host_statuses(service.ctx))})

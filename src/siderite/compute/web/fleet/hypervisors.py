@@ -12,6 +12,7 @@ from siderite.compute.usecases.fleet import inventory
 from siderite.compute.usecases.fleet.inventory import Shown
 from siderite.compute.usecases.placement.kept_room import Kept
 from siderite.compute.web import checks
+from siderite.compute.web import queries
 from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
@@ -158,10 +159,10 @@ async def _listed(service: "Service", request: Request, path: str, *, detail: bo
     version = request.version
     fields: dict[str, Check] = {}
     if version >= PAGES:
-        fields |= {"limit": checks.limit, "marker": checks.marker}
+        fields |= {"limit": queries.limit, "marker": queries.marker}
     if version >= UUIDS:
         fields |= {"hypervisor_hostname_pattern": checks.text(), "with_servers": checks.flag}
-    asked = checks.query(request, fields)
+    asked = queries.take(request, fields)
     pattern = asked.get("hypervisor_hostname_pattern")
     if pattern is not None and ("limit" in asked or "marker" in asked):
         raise Invalid("Paging over hypervisors with the hypervisor_hostname_pattern query is not"
@@ -206,7 +207,7 @@ async def show(service: "Service", request: Request) -> Response:
     fields: dict[str, Check] = {}
     if request.version >= UUIDS:
         fields["with_servers"] = checks.flag
-    asked = checks.query(request, fields)
+    asked = queries.take(request, fields)
     found = await _one(service, request, with_servers=asked.get("with_servers", False))
     return reply({"hypervisor": _full(found, request.version)})
 

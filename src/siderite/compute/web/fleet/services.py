@@ -8,6 +8,8 @@ from siderite.compute.usecases.fleet import inventory
 from siderite.compute.usecases.fleet.inventory import Service as Found
 from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
+from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.check import Check
@@ -43,7 +45,7 @@ def _shown(found: Found, version: int) -> dict[str, Any]:
         "zone": found.zone,
         "status": "disabled" if found.host.disabled else "enabled",
         "state": "up" if found.is_up else "down",
-        "updated_at": checks.instant(iso(found.seen_at)) if found.seen_at else None,
+        "updated_at": views.instant(iso(found.seen_at)) if found.seen_at else None,
         "disabled_reason": found.host.disabled_reason,
     }
     if version >= FORCED_DOWN:
@@ -57,7 +59,7 @@ def _shown(found: Found, version: int) -> dict[str, Any]:
 async def index(service: "Service", request: Request) -> Response:
     """GET /os-services"""
     fields = {"host": checks.free_text(), "binary": checks.free_text()}
-    asked = checks.query(request, fields)
+    asked = queries.take(request, fields)
     found = [
         _shown(one, request.version)
         for one in await inventory.services(service.ctx)

@@ -11,6 +11,7 @@ from siderite.compute.domain.keypair import Keypair
 from siderite.compute.usecases.project import keypairs
 from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
 from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
@@ -48,8 +49,8 @@ def _asked(request: Request) -> dict[str, Any]:
     if request.version >= OF_OTHERS:
         fields["user_id"] = checks.free_text()
     if request.version >= PAGES:
-        fields |= {"limit": checks.limit, "marker": checks.marker}
-    return checks.query(request, fields)
+        fields |= {"limit": queries.limit, "marker": queries.marker}
+    return queries.take(request, fields)
 
 
 def _brief(key: Keypair, version: int) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def _whole(number: int, key: Keypair, version: int) -> dict[str, Any]:
         **_brief(key, version),
         "user_id": key.user_id,
         "id": number,
-        "created_at": checks.instant(key.created_at),
+        "created_at": views.instant(key.created_at),
         "updated_at": None,
         "deleted": False,
         "deleted_at": None,

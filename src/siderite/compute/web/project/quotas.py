@@ -9,6 +9,7 @@ from siderite.compute.usecases.project.quota import MAX_FILE_BYTES
 from siderite.compute.usecases.project.quota import MAX_FILES
 from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
 from siderite.core import shape
 from siderite.core.check import Check
 from siderite.core.check import record
@@ -56,7 +57,7 @@ async def show(service: "Service", request: Request) -> Response:
     """GET /os-quota-sets/{project}"""
     project = _project(request)
     _own(request, project)
-    checks.query(request, {"user_id": checks.free_text()})
+    queries.take(request, {"user_id": checks.free_text()})
     held = await quotas.limits(service.ctx, project)
     return reply({"quota_set": {"id": project, **held, **_keys(request.version)}})
 
@@ -71,7 +72,7 @@ async def detail(service: "Service", request: Request) -> Response:
     """GET /os-quota-sets/{project}/detail"""
     project = _project(request)
     _own(request, project)
-    checks.query(request, {"user_id": checks.free_text()})
+    queries.take(request, {"user_id": checks.free_text()})
     held = await quotas.limits(service.ctx, project)
     used = await quotas.used(service.ctx, project)
     every = {**held, **_keys(request.version)}
@@ -118,7 +119,7 @@ async def update(service: "Service", request: Request) -> Response:
     """PUT /os-quota-sets/{project}"""
     project = _project(request)
     _own(request, project, change=True)
-    checks.query(request, {"user_id": checks.free_text()})
+    queries.take(request, {"user_id": checks.free_text()})
     others = _keys(request.version)
     asked = checks.body(await forms.document(request), "quota_set", _fields(others))
     force = asked.pop("force", False)
@@ -168,7 +169,7 @@ async def update_class(service: "Service", request: Request) -> Response:
 async def limits(service: "Service", request: Request) -> Response:
     """GET /limits"""
     fields = {"tenant_id": checks.free_text(), "reserved": checks.free_text()}
-    project = checks.query(request, fields).get("tenant_id")
+    project = queries.take(request, fields).get("tenant_id")
     if project is None:
         project = request.who.project_id or ""
     elif project != request.who.project_id and not request.who.is_admin:

@@ -9,6 +9,7 @@ from siderite.compute.domain.server_group import ServerGroup
 from siderite.compute.usecases.project import server_groups
 from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.check import Check
@@ -41,9 +42,9 @@ def _shown(found: server_groups.Shown, version: int) -> dict[str, Any]:
 async def index(service: "Service", request: Request) -> Response:
     """GET /os-server-groups"""
     fields = {
-        "all_projects": checks.free_text(), "limit": checks.limit, "offset": checks.limit,
+        "all_projects": checks.free_text(), "limit": queries.limit, "offset": queries.limit,
     }  # fmt: skip
-    asked = checks.query(request, fields)
+    asked = queries.take(request, fields)
     project = request.who.project_id or ""
     if "all_projects" in asked and not request.who.is_admin:
         raise Forbidden(

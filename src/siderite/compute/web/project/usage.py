@@ -9,6 +9,7 @@ from typing import Any
 from siderite.compute.usecases.project import usage
 from siderite.compute.usecases.project.usage import Used
 from siderite.compute.web import checks
+from siderite.compute.web import queries
 from siderite.compute.web import views
 from siderite.core import shape
 from siderite.core.check import Check
@@ -44,8 +45,8 @@ def _asked(service: "Service", request: Request) -> dict[str, Any]:
         "start": _moment, "end": _moment, "detailed": checks.free_text(),
     }  # fmt: skip
     if request.version >= PAGES:
-        fields |= {"limit": checks.limit, "marker": checks.marker}
-    asked = checks.query(request, fields)
+        fields |= {"limit": queries.limit, "marker": queries.marker}
+    asked = queries.take(request, fields)
     now = service.ctx.door.clock()
     asked.setdefault("end", now)
     asked.setdefault("start", max(asked["end"] - 28 * _DAY_S, _FIRST))
@@ -76,8 +77,8 @@ def _total(
         "total_vcpus_usage": sum(one.hours * one.server.flavor.vcpus for one in every),
         "total_memory_mb_usage": sum(one.hours * one.server.flavor.ram_mib for one in every),
         "total_local_gb_usage": sum(one.hours * _local(one) for one in every),
-        "start": checks.instant(iso(asked["start"])),
-        "stop": checks.instant(iso(asked["end"])),
+        "start": views.instant(iso(asked["start"])),
+        "stop": views.instant(iso(asked["end"])),
     }
     if detailed:
         shown["server_usages"] = [_server(one) for one in every]
@@ -100,8 +101,8 @@ def _server(one: Used) -> dict[str, Any]:
         "memory_mb": server.flavor.ram_mib,
         "local_gb": _local(one),
         "tenant_id": server.project_id,
-        "started_at": checks.instant(server.launched_at),
-        "ended_at": checks.instant(server.terminated_at),
+        "started_at": views.instant(server.launched_at),
+        "ended_at": views.instant(server.terminated_at),
         "state": "terminated" if server.deleted else server.vm_state,
     }
 

@@ -10,8 +10,8 @@ from siderite.compute.domain.network import Network
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.network import group_id
 from siderite.compute.usecases.server import interfaces
-from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
 from siderite.compute.web.forms import Key
 from siderite.core import shape
 from siderite.core.check import or_null
@@ -130,7 +130,7 @@ async def detach_interface(service: "Service", request: Request) -> Response:
 
 async def volumes(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/os-volume_attachments"""
-    checks.query(request, {"limit": checks.limit, "offset": checks.limit})
+    queries.take(request, {"limit": queries.limit, "offset": queries.limit})
     await service.server(request)
     return reply({"volumeAttachments": []})
 
@@ -154,9 +154,7 @@ _VOLUME_KEYS = {
 
 async def attach_volume(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers/{id}/os-volume_attachments"""
-    found = await forms.document(request)
-    inner = forms.take(found, "body", {"volumeAttachment": Key(forms.anything, required=True)}, 1)
-    asked = forms.take(inner["volumeAttachment"], "volumeAttachment", _VOLUME_KEYS, request.version)
+    asked = await forms.under(request, "volumeAttachment", _VOLUME_KEYS)
     await service.server(request)
     raise NotFound(
         f"Volume {asked['volumeId']} could not be found: there is no volume service here."

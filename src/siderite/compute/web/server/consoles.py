@@ -37,10 +37,7 @@ def form() -> shape.Json:
 
 async def open_remote(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers/{id}/remote-consoles"""
-    found = await forms.document(request)
-    inner = forms.take(found, "body", {"remote_console": Key(forms.anything, required=True)}, 1)
-    version = request.version
-    asked = forms.take(inner["remote_console"], "remote_console", _keys(version), version)
+    asked = await forms.under(request, "remote_console", _keys(request.version))
     if asked["type"] not in _KINDS[asked["protocol"]]:
         raise Invalid(
             f"Invalid input for field/attribute type. Value: {asked['type']}. For"

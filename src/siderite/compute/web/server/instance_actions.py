@@ -9,7 +9,7 @@ from siderite.compute.domain.discreet import discreet
 from siderite.compute.domain.job import ActionEvent
 from siderite.compute.usecases.server import history
 from siderite.compute.usecases.server.history import Recorded
-from siderite.compute.web import checks
+from siderite.compute.web import queries
 from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
@@ -89,7 +89,7 @@ async def index(service: "Service", request: Request) -> Response:
     server = await history.server(
         service.ctx, request.params[0], request.who, deleted=version >= _DELETED
     )
-    ask = history.Ask(server.uuid, checks.limit_of(request, service.ctx.settings.max_limit))
+    ask = history.Ask(server.uuid, queries.limit_of(request, service.ctx.settings.max_limit))
     if version >= _PAGED:
         ask = _paged(request, ask)
     else:
@@ -106,14 +106,14 @@ async def index(service: "Service", request: Request) -> Response:
 def _paged(request: Request, ask: history.Ask) -> history.Ask:
     for key, value in request.query:
         if key not in _QUERY or (key == "changes-before" and request.version < _BEFORE):
-            raise checks.unexpected(key)
+            raise queries.unexpected(key)
         if key == "marker":
             ask.marker = value
         elif key == "changes-since":
-            ask.since = checks.moment(key, value)
+            ask.since = queries.moment(key, value)
         elif key == "changes-before":
-            ask.before = checks.moment(key, value)
-    checks.check_span(ask.since, ask.before)
+            ask.before = queries.moment(key, value)
+    queries.check_span(ask.since, ask.before)
     return ask
 
 

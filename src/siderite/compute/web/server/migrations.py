@@ -6,8 +6,8 @@ from typing import Any
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.usecases.server import migrations
-from siderite.compute.web import checks
 from siderite.compute.web import forms
+from siderite.compute.web import queries
 from siderite.compute.web import views
 from siderite.compute.web.forms import Key
 from siderite.core import shape
@@ -106,7 +106,7 @@ async def index(service: "Service", request: Request) -> Response:
     """GET /v2.1/os-migrations"""
     version = request.version
     most = service.ctx.settings.max_limit
-    limit = checks.limit_of(request, most) if version >= _PAGED else most
+    limit = queries.limit_of(request, most) if version >= _PAGED else most
     where, args = ["1 = 1"], list[Any]()
     since = before = None
     for key, value in request.query:
@@ -120,18 +120,18 @@ async def index(service: "Service", request: Request) -> Response:
             args += [value, value]
         elif key == "changes-since" and version >= _PAGED:
             where.append("updated_at >= ?")
-            args.append(since := checks.moment(key, value))
+            args.append(since := queries.moment(key, value))
         elif key == "changes-before" and version >= _BEFORE:
             where.append("updated_at <= ?")
-            args.append(before := checks.moment(key, value))
+            args.append(before := queries.moment(key, value))
         elif key == "marker" and version >= _PAGED:
             where.append("id < (SELECT id FROM server_migrations WHERE uuid = ?)")
             args.append(value)
             if not await migrations.page(service.ctx, "uuid = ?", [value], limit=1):
                 raise Invalid(f"marker [{value[:80]}] not found. Ask from the start.")
         elif key not in ("limit", "hidden") and version >= _STRICT:
-            raise checks.unexpected(key)
-    checks.check_span(since, before)
+            raise queries.unexpected(key)
+    queries.check_span(since, before)
     rows = await migrations.page(service.ctx, " AND ".join(where), args, limit=limit)
     body: dict[str, Any] = {"migrations": [_listed(service, request, row) for row in rows]}
     if version >= _PAGED and rows and len(rows) == limit:

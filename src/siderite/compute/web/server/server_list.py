@@ -11,9 +11,9 @@ from siderite.compute.domain.status import states_of
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.server import listing
 from siderite.compute.usecases.server.listing import Sort
-from siderite.compute.web import checks
 from siderite.compute.web import patterns
 from siderite.compute.web import policy
+from siderite.compute.web import queries
 from siderite.compute.web.versions import PENDING
 from siderite.core.check import is_whole
 from siderite.core.check import truth
@@ -100,7 +100,7 @@ def flag(name: str, text: str) -> bool:
 
 def parse(ctx: Context, request: Request) -> Ask:
     """The query of a list of servers."""
-    ask = Ask(checks.limit_of(request, ctx.settings.max_limit))
+    ask = Ask(queries.limit_of(request, ctx.settings.max_limit))
     pairs = request.query
     _refuse_unknown(request)
     everything = False
@@ -121,7 +121,7 @@ def _refuse_unknown(request: Request) -> None:
         is_known = key in EVERYBODY or key in _OTHERS
         is_inner = key.startswith("_") or key in _INNER
         if is_inner or (not is_known and request.version >= STRICT):
-            raise checks.unexpected(key)
+            raise queries.unexpected(key)
 
 
 def _project(ask: Ask, request: Request, *, everything: bool) -> None:
@@ -174,9 +174,9 @@ def _filters(ask: Ask, request: Request, dialect: str) -> None:
         elif key == "vm_state":
             states.append(value)
         elif key == "changes-since":
-            since = checks.moment(key, value)
+            since = queries.moment(key, value)
         elif key == "changes-before":
-            before = checks.moment(key, value)
+            before = queries.moment(key, value)
         else:
             _filter(ask, key, value, dialect)
     if statuses:
@@ -185,7 +185,7 @@ def _filters(ask: Ask, request: Request, dialect: str) -> None:
         _vm_state(ask, states, version)
     if since is not None:
         ask.where.append(Where("changed_at >= ?", (since,)))
-    checks.check_span(since, before)
+    queries.check_span(since, before)
     if before is not None:
         ask.where.append(Where("changed_at <= ?", (before,)))
 

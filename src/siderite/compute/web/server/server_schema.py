@@ -37,16 +37,10 @@ def _image(name: str, value: Any) -> str | None:
     return forms.uuid(name, found)
 
 
-def _list(name: str, value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise wrong(name, value, f"{value!r} is not of type 'array'"[:200])
-    return value
-
-
 @shape.like({"type": "array", "items": shape.under("name", shape.text(1, 255))})
 def _groups(name: str, value: Any) -> list[str]:
     found = []
-    for item in _list(name, value):
+    for item in forms.items(name, value):
         if not isinstance(item, dict) or set(item) != {"name"}:
             raise wrong(name, item, 'a security group is written {"name": …}')
         found.append(forms.text(1, 255)("name", item["name"]))
@@ -58,7 +52,7 @@ def certificates(name: str, value: Any) -> list[str] | None:
     """The ids of certificates that an image must be signed with, or null."""
     if value is None:
         return None
-    found = [forms.text(1, 255)(name, item) for item in _list(name, value)]
+    found = [forms.text(1, 255)(name, item) for item in forms.items(name, value)]
     if not 1 <= len(found) <= 50 or len(set(found)) != len(found):  # noqa: PLR2004
         raise wrong(name, value, "it must be 1 to 50 ids, each once")
     return found
@@ -108,7 +102,7 @@ def _networks(version: int) -> Check:
         if version >= _NETWORKS_REQUIRED and value in ("none", "auto"):
             return str(value)
         found = []
-        for item in _list(name, value):
+        for item in forms.items(name, value):
             one = forms.take(item, name, keys, version)
             if one.get("port") is not None:
                 raise Invalid(f"Port {one['port']} could not be found; name a network instead.")
@@ -144,7 +138,7 @@ _FILE = {
 @shape.like({"type": "array", "items": forms.form(_FILE)})
 def personality(name: str, value: Any) -> list[dict[str, str]]:
     """Files to be put into a guest."""
-    return [forms.take(item, name, _FILE, 1) for item in _list(name, value)]
+    return [forms.take(item, name, _FILE, 1) for item in forms.items(name, value)]
 
 
 def _devices(version: int) -> Check:
@@ -152,7 +146,7 @@ def _devices(version: int) -> Check:
 
     @shape.like({"type": "array", "items": forms.form(_DEVICE)})
     def check(name: str, value: Any) -> list[dict[str, Any]]:
-        return [forms.take(item, name, keys, version) for item in _list(name, value)]
+        return [forms.take(item, name, keys, version) for item in forms.items(name, value)]
 
     return check
 

@@ -17,7 +17,6 @@ from siderite.compute.usecases.server.create import Create
 from siderite.compute.web import forms
 from siderite.compute.web import policy
 from siderite.compute.web import views
-from siderite.compute.web.forms import Key
 from siderite.compute.web.server import server_forms
 from siderite.compute.web.server import server_list
 from siderite.compute.web.server import server_parts
@@ -182,10 +181,7 @@ def _ports(
 
 async def put(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}"""
-    version = request.version
-    found = await forms.document(request)
-    inner = forms.take(found, "body", {"server": Key(forms.anything, required=True)}, version)
-    asked = forms.take(inner["server"], "server", server_schema.changes(version), version)
+    asked = await forms.under(request, "server", server_schema.changes(request.version))
     names = {
         "OS-DCF:diskConfig": "disk_config", "accessIPv4": "access_ip_v4",
         "accessIPv6": "access_ip_v6", "pinned_availability_zone": "pinned_zone",
