@@ -69,6 +69,19 @@ def test_a_protected_image_cannot_be_deleted(tell_once: Tell) -> None:
     tell_once(story)
 
 
+def test_names_that_image_services_keep_for_themselves_are_refused(tell_once: Tell) -> None:
+    async def story(here: World) -> None:
+        body = {"name": "x", "os_glance_importing_to_stores": "a"}
+        refused = await here.ask("POST", "/v2/images", body)
+        assert refused.status == 403 and "os_glance_" in refused.sentence
+        image = (await here.make())["id"]
+        add = {"op": "add", "path": "/os_glance_foo", "value": "bar"}
+        assert (await here.patch(image, add)).status == 403
+        assert "os_glance_foo" not in await here.show(image)
+
+    tell_once(story)
+
+
 def test_an_id_may_be_given_once(tell: Tell) -> None:
     async def story(here: World) -> None:
         uuid = "6f0c1d0a-5b0e-4a0f-9b5e-1b1f3f0f7d2a"

@@ -1,10 +1,14 @@
 """What a request's address names."""
 
+import re
+
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.ids import is_uuid
 
 SUFFIX_UNTIL = 91
+NAME = re.compile(r"[A-Za-z0-9._~-]+")
+"""What the name of anything can be made of."""
 
 
 def ident(request: Request) -> str:

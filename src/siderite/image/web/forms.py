@@ -97,6 +97,8 @@ FIELDS: dict[str, Check] = {
     "tags": _tags,
 }
 _READ_ONLY = frozenset({*SHOWN, *MADE, "direct_url", "locations"}) - set(FIELDS)
+_RESERVED = "os_glance_"
+"""How the names begin that image services keep for themselves: what reads them trusts them."""
 
 
 def new() -> shape.Json:
@@ -135,6 +137,8 @@ def created(document: Any) -> dict[str, Any]:
             made[name] = FIELDS[name](name, value)
         elif name in _READ_ONLY:
             raise _read_only(name)
+        elif name.startswith(_RESERVED):
+            raise _reserved(name)
         else:
             properties[name] = _property(name, value)
     made["properties"] = _few(properties)
@@ -153,6 +157,8 @@ def patches(document: Any, content_type: str) -> list[Patch]:
             raise Invalid(f"Patch path {one.text!r} must name one attribute, such as /name.")
         if one.field in _READ_ONLY:
             raise _read_only(one.field)
+        if one.field.startswith(_RESERVED) and one.op != "remove":
+            raise _reserved(one.field)
         if one.field in FIELDS and one.op == "remove":
             raise Forbidden(f"Property {one.field} may not be removed; replace it instead.")
     return found
@@ -222,3 +228,10 @@ def _extent(properties: Mapping[str, str]) -> tuple[int, int]:
 
 def _read_only(name: str) -> Forbidden:
     return Forbidden(f"Attribute '{name}' is read-only; leave it out.")
+
+
+def _reserved(name: str) -> Forbidden:
+    return Forbidden(
+        f"Attribute '{name[:80]}' is reserved: names that begin with {_RESERVED} are not for"
+        " owners; choose another."
+    )

@@ -501,6 +501,16 @@ def test_pages_join_to_the_whole_list(app: Standing, sort: str, way: str) -> Non
     refused(app.ask("GET", f"/v1/ports?marker={odd.UUID}"), 404, odd.UUID)
 
 
+@pytest.mark.parametrize("version", [50, 87, 88, 115])
+def test_a_port_is_not_addressed_by_what_can_be_no_name(lite: Standing, version: int) -> None:
+    for odd_name in ("52:54:00:12:34:56", "malformed:uuid"):
+        path = f"/v1/ports/{odd_name}"
+        refused(lite.ask("GET", path, version=version), 400, odd_name, "UUID")
+        refused(lite.ask("DELETE", path, version=version), 400, odd_name)
+        body = [{"op": "add", "path": "/extra/a", "value": 1}]
+        refused(lite.ask("PATCH", path, body, version=version), 400, odd_name)
+
+
 def test_a_port_is_found_by_its_name_from_1_88_on(lite: Standing) -> None:
     name = f"eth-{next(_numbers)}"
     uuid = make(lite, lite.make_node(), name=name)

@@ -8,6 +8,7 @@ from siderite.baremetal.domain.volume import Connector
 from siderite.baremetal.domain.volume import Target
 from siderite.baremetal.store import CONNECTORS
 from siderite.baremetal.store import TARGETS
+from siderite.baremetal.usecases.beside.records import Check
 from siderite.baremetal.usecases.beside.records import Found
 from siderite.baremetal.usecases.beside.records import Records
 from siderite.baremetal.usecases.context import Context
@@ -16,16 +17,22 @@ from siderite.core.errors import SideriteError
 from siderite.core.transition import Change
 
 
-async def _while_off(
-    ctx: Context, change: Change, found: Found[Any], changes: dict[str, Any]
-) -> SideriteError | None:
-    node = found.home
-    if node.power_state == PowerState.OFF:
-        return None
-    return IllegalVerb(
-        f"What node {node.uuid} knows of its volumes can only be changed while it is powered off;"
-        f" its power state is {node.power_state or 'unknown'}."
-    )
+def _while_off(action: str) -> Check[Any]:
+    """Refuse on a node that is not off, or that is about to start."""
+
+    async def check(
+        ctx: Context, change: Change, found: Found[Any], changes: dict[str, Any]
+    ) -> SideriteError | None:
+        node = found.home
+        if node.power_state == PowerState.OFF and node.target_power_state != PowerState.ON:
+            return None
+        state = node.target_power_state or node.power_state or "unknown power"
+        return IllegalVerb(
+            f'The requested action "{action}" can not be performed on node "{node.uuid}" while it'
+            f' is in state "{state}"; power it off, and wait until it is.'
+        )
+
+    return check
 
 
 CONNECTOR_RECORDS = Records(
@@ -39,8 +46,8 @@ CONNECTOR_RECORDS = Records(
         "connector_id": "A volume connector of type {0.type} with the identifier {0.connector_id}"
         " already exists; an identifier belongs to one connector only.",
     },
-    may_update=_while_off,
-    may_remove=_while_off,
+    may_update=_while_off("volume connector update"),
+    may_remove=_while_off("volume connector deletion"),
 )
 TARGET_RECORDS = Records(
     kind=Target,
@@ -50,9 +57,9 @@ TARGET_RECORDS = Records(
     command="volume target",
     of_node=True,
     unique={
-        "boot_index": "Node {0.node_uuid} has a volume target with boot index {0.boot_index}"
-        " already; choose another boot_index.",
+        "boot_index": "A volume target with boot index {0.boot_index} on node {0.node_uuid} already"
+        " exists; choose another boot_index.",
     },
-    may_update=_while_off,
-    may_remove=_while_off,
+    may_update=_while_off("volume target update"),
+    may_remove=_while_off("volume target deletion"),
 )

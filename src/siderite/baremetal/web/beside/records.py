@@ -164,6 +164,10 @@ class Resource(Generic[R]):
         if self.named is None:
             return address.uuid(request, noun)
         name = address.ident(request)
+        if not is_uuid(name) and not address.NAME.fullmatch(name):
+            raise Invalid(
+                f"A {noun} is addressed by its UUID or its name, and {name[:80]!r} can be neither."
+            )
         if request.version < self.named and not is_uuid(name):
             raise NotFound(
                 f"{noun.capitalize()} {name[:200]} could not be found; it can be found by its name"
