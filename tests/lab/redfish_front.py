@@ -70,6 +70,10 @@ class Front:
         """What it says to a change of settings that it does not take; it does if that is empty."""
         self.lists_tasks = True
         """It has a list of its tasks."""
+        self.has_monitors = True
+        """Monitors of tasks are there; they may vanish before the tasks do."""
+        self.is_forgetful = False
+        """It knows of none of its tasks just now."""
         self.fails_with = ""
         """What tasks say when they fail; they succeed if it is empty."""
         self.waits_for: Callable[[], bool] = lambda: True
@@ -152,7 +156,8 @@ class Front:
         if path.startswith((_MONITORS, f"{_TASKS}/")):
             return self._told_of(to, int(path.rpartition("/")[2]), plain=path.startswith(_TASKS))
         if path == _TASKS:
-            members = [{"@odata.id": f"{_TASKS}/{n}"} for n in range(len(self.tasks))]
+            known = 0 if self.is_forgetful else len(self.tasks)
+            members = [{"@odata.id": f"{_TASKS}/{n}"} for n in range(known)]
             page = {"@odata.id": path, "Name": "Tasks", "Members": members}
             return _send(to, 200, json.dumps(page).encode())
         if path in _PAGES:
@@ -194,7 +199,8 @@ class Front:
         return self._behind.request(method, path, content=body, headers=headers)
 
     def _told_of(self, to: BaseHTTPRequestHandler, number: int, *, plain: bool) -> None:
-        if number >= len(self.tasks):
+        is_gone = self.is_forgetful or not (plain or self.has_monitors)
+        if is_gone or number >= len(self.tasks):
             return _send(to, 404, b"{}")
         task = self.tasks[number]
         with self._lock:

@@ -48,6 +48,7 @@ def asked(*images, **more):
 def soon(monkeypatch):
     """What takes minutes takes none."""
     monkeypatch.setattr(firmware, "LOOK_S", 0.001)
+    monkeypatch.setattr(firmware, "FORGOTTEN_S", 0.0)
 
 
 @pytest.fixture

@@ -43,6 +43,10 @@ LOOKS = 3
 """How often a part is looked for before it is said to be missing."""
 SETTLE_S, LOOK_S = 300.0, 5.0
 """How long a part may take to show another version, and how often it is looked at meanwhile."""
+FORGOTTEN_S = 120.0
+"""For how long a BMC must know nothing of its task before that is believed: one that starts its
+services anew answers so meanwhile, and the machine may still be flashed.
+"""
 SURE_S = 600.0
 """For how long a BMC's tasks tell whether it was told; it forgets them in time."""
 _MOST_TASKS = 20
@@ -74,6 +78,8 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
     has_started: bool = False
     is_lost: bool = False
     """The BMC forgot its task before it was seen to end."""
+    lost_at: float | None = None
+    """Since when it knows nothing of it."""
 
     @property
     def key(self) -> str:
@@ -191,13 +197,37 @@ class RedfishFirmware:
         if place.task is None:
             return self._next_after_end(place, wish)
         end = await self._parts.tasks.ask(at, place.task)
+        if end is TaskEnd.LOST:
+            return await self._lost(at, place, wish, place.task)
         if not isinstance(end, UnderWay):
-            return self._next_after_end(place, wish, is_lost=end is TaskEnd.LOST)
+            return self._next_after_end(place, wish)
+        if place.lost_at is not None:
+            return place.at(Phase.FOLLOW, end.reason, lost_at=None)
         if end.is_running or wish.component == "bmc" or place.has_started:
             return end.wait
         if place.patience > 0:
             return _fewer(place, end.reason, end.again_in)
         return place.at(Phase.START, "the machine is to start, which its BMC waits for")
+
+    async def _lost(self, at: Endpoint, place: Place, wish: Update, task: Task) -> Wait:
+        """The BMC knows nothing of its task: the part may be flashed all the same, so the machine
+        is not started before that is sure.
+        """
+        if _changed(await self._parts.inside.components(at), place, wish):
+            return self._next_after_end(place, wish)
+        found = await self._was_told(at, place, wish, task.doing)
+        if found is not None and found.monitor != task.monitor:
+            return place.at(Phase.FOLLOW, "the BMC has a task for it", task=found, lost_at=None)
+        now = self._parts.clock()
+        since = now if place.lost_at is None else place.lost_at
+        if now - since >= FORGOTTEN_S:
+            return self._next_after_end(place, wish, is_lost=True)
+        after = msgspec.structs.replace(place, lost_at=since)
+        return Wait(
+            f"the BMC knows nothing of its task for {wish.component}, which may go on all the same:"
+            f" it is given {FORGOTTEN_S:g} s",
+            LOOK_S, remember={MEMORY: msgspec.to_builtins(after)},
+        )  # fmt: skip
 
     def _next_after_end(self, place: Place, wish: Update, *, is_lost: bool = False) -> Wait:
         """The BMC is done with it: the machine starts with what is new, if it has not."""
@@ -205,7 +235,7 @@ class RedfishFirmware:
         phase = Phase.START if starts else Phase.SETTLE
         return place.at(
             phase, f"the BMC has ended the update of {wish.component}",
-            task=None, since=self._parts.clock(), is_lost=is_lost,
+            task=None, since=self._parts.clock(), is_lost=is_lost, lost_at=None,
         )  # fmt: skip
 
     async def _start(self, at: Endpoint, place: Place, wish: Update) -> Outcome:

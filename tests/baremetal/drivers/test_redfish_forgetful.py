@@ -1,0 +1,105 @@
+"""Flashing over Redfish where the BMC forgets its task: the machine may be flashed all the same, so
+nobody starts it meanwhile.
+"""
+
+import asyncio
+
+import pytest
+
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.drivers.redfish import firmware
+from siderite.baremetal.drivers.redfish.firmware import MEMORY
+from tests.baremetal.drivers.machine import Machine
+from tests.baremetal.drivers.test_redfish_firmware import asked
+from tests.baremetal.drivers.test_redfish_firmware import flashing
+from tests.lab.redfish_paper import SYSTEM
+
+
+@pytest.fixture
+def machine(front, paper):
+    front.by_task = lambda method, path: "SimpleUpdate" in path
+    front.patience = 10**6
+    paper.is_on = True
+    made = Machine({**front.driver_info, "redfish_system_id": SYSTEM})
+    made.pause_s = 0.001
+    return made
+
+
+async def told(machine, front, ask):
+    """Until the BMC has begun, and that is noted."""
+    while machine.memory.get(MEMORY, {}).get("phase") != "follow":
+        machine.memory |= (await ask(machine.at)).remember
+    assert len(front.tasks) == 1
+
+
+def test_a_task_that_is_not_there_for_a_while_goes_on_and_nobody_starts_the_machine(
+    paper, front, machine
+):
+    now = [1000.0]
+
+    async def story(ask):
+        await told(machine, front, ask)
+        front.is_forgetful = True  # its services start anew
+        for _ in range(5):
+            waiting = await ask(machine.at)
+            assert isinstance(waiting, Wait)
+            assert "may go on all the same" in waiting.reason
+            machine.memory |= waiting.remember
+            now[0] += firmware.FORGOTTEN_S / 6
+        assert front.told("Reset") == 0
+        front.is_forgetful = False
+        for _ in range(3):
+            waiting = await ask(machine.at)
+            assert isinstance(waiting, Wait)
+            machine.memory |= waiting.remember
+        assert "lost_at" not in machine.memory[MEMORY]
+        assert front.told("Reset") == 0
+        front.patience = 0
+        assert isinstance(await machine.until_done(ask), Done)
+
+    with flashing(lambda: now[0]) as part:
+        asyncio.run(story(lambda at: part.update(at, asked("bios-2.0"), "work/0")))
+    assert len(paper.flashed) == front.told("SimpleUpdate") == 1
+    assert len(paper.starts) == 1
+
+
+def test_a_monitor_that_is_gone_for_good_leaves_the_task_itself(paper, front, machine):
+    now = [1000.0]
+
+    async def story(ask):
+        await told(machine, front, ask)
+        front.has_monitors = False
+        for _ in range(3):
+            waiting = await ask(machine.at)
+            assert "has not ended" in waiting.reason or "has a task" in waiting.reason
+            machine.memory |= waiting.remember
+        now[0] += 2 * firmware.FORGOTTEN_S
+        assert "has not ended" in (await ask(machine.at)).reason
+        assert front.told("Reset") == 0
+        front.patience = 0
+        assert isinstance(await machine.until_done(ask), Done)
+
+    with flashing(lambda: now[0]) as part:
+        asyncio.run(story(lambda at: part.update(at, asked("bios-2.0"), "work/0")))
+    assert len(paper.flashed) == front.told("SimpleUpdate") == 1
+
+
+def test_a_task_that_stays_forgotten_is_believed_to_be_over_in_the_end(paper, front, machine):
+    now = [1000.0]
+
+    async def story(ask):
+        await told(machine, front, ask)
+        order = front.tasks[0].order
+        front.stop()
+        paper.request(*order[:2], content=order[2], headers={})
+        front.start()
+        machine.memory |= (await ask(machine.at)).remember
+        assert front.told("Reset") == 0
+        now[0] += firmware.FORGOTTEN_S + 1
+        assert isinstance(await machine.until_done(ask), Done)
+
+    with flashing(lambda: now[0]) as part:
+        asyncio.run(story(lambda at: part.update(at, asked("bios-2.0"), "work/0")))
+    assert len(paper.flashed) == 1
+    assert len(paper.starts) == 1
