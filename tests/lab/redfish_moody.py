@@ -16,6 +16,7 @@ SYSTEM = "/redfish/v1/Systems/1"
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 HANGS_UP = 0
 _FINE = 200
+_PATIENCE_S = 60.0
 _POWER = {"On": "On", "ForceOff": "Off"}
 
 
@@ -25,6 +26,9 @@ class MoodyBmc:
     def __init__(self, url: str, offered: list[str]) -> None:
         self.url = url
         self.mood = _FINE
+        self.answers = threading.Event()
+        """It does not answer before that."""
+        self.answers.set()
         self.reset_status = self.patch_status = 204
         self.sessions: set[str] = set()
         self.logins = 0
@@ -86,6 +90,7 @@ def moody_bmc(*, offered: tuple[str, ...] = ("None", "Pxe", "Hdd", "Cd")) -> Ite
             path = self.path.rstrip("/")
             size = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(size)) if size else None
+            bmc.answers.wait(_PATIENCE_S)
             if bmc.mood == HANGS_UP:
                 self.close_connection = True
             elif bmc.mood != _FINE:

@@ -20,6 +20,8 @@ from siderite.baremetal.drivers.agent import RamdiskSettings
 from siderite.baremetal.drivers.ipmi import IpmiTool
 from siderite.baremetal.drivers.ipmi import SerialOverLan
 from siderite.baremetal.drivers.ipmi import ipmi_driver
+from siderite.baremetal.drivers.ipmi import tool as tool_module
+from siderite.baremetal.drivers.ipmi.board import IpmiBoard
 from siderite.baremetal.drivers.ipmi.tool import Account
 from tests.baremetal.drivers.machine import Machine
 from tests.lab import tiny_guest
@@ -159,6 +161,26 @@ def test_packets_that_are_lost_say_nothing_about_the_account(driver, ipmi_board,
             asyncio.run(driver.power.read(machine.at))
         front.passes = lambda packet: packet
         assert asyncio.run(driver.power.read(machine.at)) is PowerState.OFF
+
+
+def test_a_bmc_that_answers_slowly_does_not_hold_up_one_that_does_not(ipmi_board, monkeypatch):
+    info = ipmi_board.driver_info
+
+    async def story(front):
+        board, lame = IpmiBoard(IpmiTool(at_once=1)), Machine({**info, "ipmi_port": front.port})
+        monkeypatch.setattr(tool_module, "LONG_S", -1.0)  # whatever it takes is long
+        assert await board.power(lame.at) is PowerState.OFF
+        monkeypatch.setattr(tool_module, "LONG_S", 3600.0)
+        front.passes = lambda packet: None
+        slow = asyncio.create_task(board.power(lame.at))
+        await asyncio.sleep(0.1)
+        assert await board.power(Machine(info).at) is PowerState.OFF
+        assert not slow.done()
+        with pytest.raises(Unreachable):
+            await slow
+
+    with udp_front(info["ipmi_port"]) as front:
+        asyncio.run(story(front))
 
 
 @pytest.mark.parametrize("answer", [OPEN_ANSWER, RAKP_2, RAKP_4])

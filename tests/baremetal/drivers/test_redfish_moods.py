@@ -20,6 +20,7 @@ from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent import RamdiskSettings
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.redfish import Lines
+from siderite.baremetal.drivers.redfish import lines as lines_module
 from siderite.baremetal.drivers.redfish.board import RedfishBoard
 from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.switch import Switch
@@ -211,3 +212,27 @@ def test_a_bmc_without_lasting_choices_starts_the_disk_all_the_same(bmc, lines, 
         assert bmc.system["Boot"]["BootSourceOverrideTarget"] == "Hdd"
 
     asyncio.run(story())
+
+
+def test_bmcs_that_answer_slowly_do_not_hold_up_those_that_do_not(bmc, monkeypatch):
+    lines = Lines(threads=2)
+    slow = [node(bmc, redfish_username=f"user-{n}") for n in range(6)]
+
+    async def story(quick):
+        button = RedfishButton(lines)
+        monkeypatch.setattr(lines_module, "_LONG_S", -1.0)  # whatever they take is long
+        await asyncio.gather(*(button.power(at) for at in slow))
+        monkeypatch.setattr(lines_module, "_LONG_S", 3600.0)
+        await button.power(node(quick))
+        bmc.answers.clear()
+        asked = [asyncio.create_task(button.power(at)) for at in slow]
+        await asyncio.sleep(0.1)
+        async with asyncio.timeout(15.0):
+            assert await button.power(node(quick)) is PowerState.OFF
+        assert not any(one.done() for one in asked)
+        bmc.answers.set()
+        assert set(await asyncio.gather(*asked)) == {PowerState.OFF}
+
+    with moody_bmc() as quick:
+        asyncio.run(story(quick))
+    lines.close()

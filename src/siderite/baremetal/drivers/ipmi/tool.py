@@ -48,6 +48,8 @@ _NO_SESSION = "Unable to establish"
 _NOISE = "Loading IANA PEN Registry..."
 _AT_ONCE_S = 2.0
 """Sooner than ipmitool gives up on a BMC that says nothing."""
+LONG_S = 3.0
+"""A BMC that takes longer for an order is slow."""
 _LONGEST = 300
 
 
@@ -105,28 +107,34 @@ def _bridging(info: Mapping[str, Any]) -> list[str]:
 
 
 class IpmiTool:
-    """Gives orders to BMCs. Those that did not answer the last time share a few processes, so that
-    many of them do not keep others from being heard.
+    """Gives orders to BMCs. Those that did not answer the last time share a few processes, those
+    that took long have some of their own: many of them do not keep others from being heard.
     """
 
     def __init__(self, *, at_once: int = 32, timeout_s: float = 20.0) -> None:
         self._free = asyncio.Semaphore(at_once)
-        self._slow = asyncio.Semaphore(max(1, at_once // 4))
+        self._slow = asyncio.Semaphore(at_once)
+        self._lost = asyncio.Semaphore(max(1, at_once // 4))
         self._silent: set[tuple[str, ...]] = set()
+        self._lame: set[tuple[str, ...]] = set()
         self._timeout_s = timeout_s
 
     async def run(self, at: Endpoint, doing: str, *order: str) -> str:
         """What ipmitool prints for an order; HardwareError if the BMC does not do it."""
         account = self.account(at, doing)
-        async with self._slow if account.words in self._silent else self._free:
+        async with self._turn(account):
+            began = monotonic()
             try:
-                began = monotonic()
                 code, out, said = await self._process(at, doing, account, order)
                 if code and _NO_SESSION in said and monotonic() - began < _AT_ONCE_S:
                     said = await self._why(at, doing, account) or said
             except (Unreachable, asyncio.CancelledError):
                 self._silent.add(account.words)
                 raise
+            if monotonic() - began > LONG_S:
+                self._lame.add(account.words)
+            else:
+                self._lame.discard(account.words)
         error = None if code == 0 else _told(at, doing, said or out)
         if isinstance(error, Unreachable):
             self._silent.add(account.words)
@@ -135,6 +143,11 @@ class IpmiTool:
         if error is not None:
             raise error
         return out
+
+    def _turn(self, account: Account) -> asyncio.Semaphore:
+        if account.words in self._silent:
+            return self._lost
+        return self._slow if account.words in self._lame else self._free
 
     async def _why(self, at: Endpoint, doing: str, account: Account) -> str:
         """What a BMC has against a session that it would not open; it says so only when asked."""

@@ -3,7 +3,8 @@
 sushy blocks, so calls run in a bounded pool of threads. A call is one round trip or a few; nothing
 waits in a thread for a machine to change. A BMC that was not there the last time is first asked by
 a TCP connection that needs no thread, and then by a small pool for its like: a dark data centre, or
-a rack of BMCs that take calls and never answer, does not keep others from being heard.
+a rack of BMCs that take calls and never answer, does not keep others from being heard. Those that
+answer, but took long the last time, have a pool of their own for the same reason.
 
 A BMC has room for few sessions: a line keeps its own through failures, and is logged out when it is
 given up. Orders that a BMC answers with the address of a task give that back (`tasks` asks for it).
@@ -21,6 +22,7 @@ from concurrent.futures import wait
 from dataclasses import dataclass
 from dataclasses import field
 from functools import partial
+from time import monotonic
 from typing import Any
 from typing import TypeVar
 from urllib.parse import SplitResult
@@ -38,6 +40,7 @@ T = TypeVar("T")
 
 _MAX_LINES = 2000
 _PROBE_S = 3.0
+_LONG_S = 3.0
 _LOG_OUT_S = 2.0
 _ACCEPTED, _WRONG, _GONE = 202, 400, (404, 410)
 _LONGEST_ADDRESS = 1000
@@ -116,6 +119,8 @@ class Line:
         self.tried = False
         self.suspect = True
         """The last call did not get through, or there was none."""
+        self.is_slow = False
+        """The last call took long."""
         self.worked = False
         """A call has got through: address, account and system are right, or were."""
         self.tasks: list[str] = []
@@ -238,7 +243,8 @@ class Lines:
         self._timeout_s = timeout_s
         # Threads are made when there is work for them.
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="redfish")
-        self._slow = ThreadPoolExecutor(max(1, threads // 4), thread_name_prefix="redfish-slow")
+        self._slow = ThreadPoolExecutor(threads, thread_name_prefix="redfish-slow")
+        self._lost = ThreadPoolExecutor(max(1, threads // 4), thread_name_prefix="redfish-lost")
         self._lines: OrderedDict[Address, Line] = OrderedDict()
 
     async def system(
@@ -292,9 +298,9 @@ class Lines:
         try:
             if line.suspect:
                 await _probe(at, address, doing)
-            pool = self._slow if line.suspect and line.tried else self._pool
+            pool = self._pool_for(line)
             line.tried = line.suspect = True
-            talking = asyncio.wrap_future(pool.submit(talk, line))
+            talking = asyncio.wrap_future(pool.submit(_timed, talk, line))
         except BaseException:
             line.turn.release()
             raise
@@ -310,6 +316,11 @@ class Lines:
             raise error from why
         line.suspect, line.worked = False, True
         return answer
+
+    def _pool_for(self, line: Line) -> ThreadPoolExecutor:
+        if line.suspect and line.tried:
+            return self._lost
+        return self._slow if line.is_slow else self._pool
 
     def _line(self, address: Address) -> Line:
         line = self._lines.get(address)
@@ -328,16 +339,24 @@ class Lines:
         if login is None or line.suspect:
             return None
         with contextlib.suppress(RuntimeError):  # no threads any more
-            return self._slow.submit(_log_out, login)
+            return self._lost.submit(_log_out, login)
         return None
 
     def close(self) -> None:
         """Log out, and let go of the threads; calls under way end by their own timeouts."""
         leaving = [self._give_up(line) for line in self._lines.values()]
         wait([one for one in leaving if one is not None], timeout=_LOG_OUT_S)
-        for pool in (self._pool, self._slow):
+        for pool in (self._pool, self._slow, self._lost):
             pool.shutdown(wait=False, cancel_futures=True)
         self._lines.clear()
+
+
+def _timed(talk: Callable[[Line], T], line: Line) -> T:
+    began = monotonic()
+    try:
+        return talk(line)
+    finally:
+        line.is_slow = monotonic() - began > _LONG_S
 
 
 def _hang_up(line: Line, talked: "asyncio.Future[Any]") -> None:
