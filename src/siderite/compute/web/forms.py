@@ -14,7 +14,6 @@ from typing import Any
 from siderite.core import shape
 from siderite.core.check import Check
 from siderite.core.errors import Invalid
-from siderite.core.errors import NotFound
 from siderite.core.errors import SideriteError
 from siderite.core.http import Request
 from siderite.core.http import parse_json
@@ -86,10 +85,15 @@ def take(found: Any, name: str, keys: Keys, version: int) -> dict[str, Any]:
     return {key: keys[key].check(key, value) for key, value in found.items()}
 
 
+async def only(request: Request, name: str, check: Check, limit: int = BODY_LIMIT) -> Any:
+    """What is all that stands in the body, under its name."""
+    found = take(await document(request, limit), "body", {name: Key(check, required=True)}, 1)
+    return found[name]
+
+
 async def under(request: Request, name: str, keys: Keys) -> dict[str, Any]:
     """The checked values of the object that is all that stands in the body, under its name."""
-    found = take(await document(request), "body", {name: Key(anything, required=True)}, 1)
-    return take(found[name], name, keys, request.version)
+    return take(await only(request, name, anything), name, keys, request.version)
 
 
 def form(keys: Keys) -> shape.Json:
@@ -224,11 +228,6 @@ def metadata(what: str, value: Any) -> dict[str, str]:
             )
         text(0, 255)(key, item)
     return value
-
-
-def no_item(key: str) -> NotFound:
-    """What is said of one item of metadata that is not there."""
-    return NotFound(f"Metadata item was not found: {key[:80]}. GET its metadata shows all.")
 
 
 def base64_text(most: int) -> Check:

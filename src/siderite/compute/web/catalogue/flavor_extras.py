@@ -37,7 +37,6 @@ def _specs(name: str, value: Any) -> dict[str, str]:
     return found
 
 
-_ADDED = {"extra_specs": Key(_specs, required=True)}
 _TENANT = {"tenant": Key(forms.text(1, 255), required=True)}
 _ACCESS = ("addTenantAccess", "removeTenantAccess")
 _SPECS = shape.record({}, others=shape.text())
@@ -80,9 +79,9 @@ async def specs(service: "Service", request: Request) -> Response:
 
 async def add_specs(service: "Service", request: Request) -> Response:
     """POST /v2.1/flavors/{id}/os-extra_specs"""
-    asked = forms.take(await forms.document(request), "body", _ADDED, request.version)
-    await _set(service, request, asked["extra_specs"])
-    return reply({"extra_specs": asked["extra_specs"]})
+    asked = await forms.only(request, "extra_specs", _specs)
+    await _set(service, request, asked)
+    return reply({"extra_specs": asked})
 
 
 async def spec(service: "Service", request: Request) -> Response:
@@ -172,7 +171,7 @@ ROUTES = (
         "/v2.1/flavors/{id}/os-extra_specs",
         add_specs,
         "flavors:manage",
-        takes=lambda: forms.form(_ADDED),
+        takes=lambda: shape.under("extra_specs", shape.of(_specs)),
         gives=_all,
     ),
     Route("GET", "/v2.1/flavors/{id}/os-extra_specs/{key}", spec, "flavors:read", gives=_some),

@@ -11,10 +11,9 @@ from siderite.compute.domain.image import Image
 from siderite.compute.domain.image import missing
 from siderite.compute.usecases.project.quotas import limits_of
 from siderite.compute.web import checks
-from siderite.compute.web import forms
+from siderite.compute.web import metadata as items
 from siderite.compute.web import queries
 from siderite.compute.web import views
-from siderite.compute.web.forms import Key
 from siderite.core import shape
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -148,10 +147,8 @@ async def metadata(service: "Service", request: Request) -> Response:
 
 async def meta(service: "Service", request: Request) -> Response:
     """GET /v2.1/images/{id}/metadata/{key}, below 2.39"""
-    found, key = (await _image(service, request)).properties, request.params[1]
-    if key not in found:
-        raise forms.no_item(key)
-    return reply({"meta": {key: found[key]}})
+    found = (await _image(service, request)).properties
+    return reply({"meta": items.item(found, request.params[1])})
 
 
 async def _write(
@@ -180,42 +177,28 @@ async def _described(service: "Service", request: Request, changed: Changed) -> 
     return dict(after.properties)
 
 
-async def _asked(request: Request, keys: forms.Keys) -> dict[str, str]:
-    (found,) = forms.take(await forms.document(request), "body", keys, request.version).values()
-    return dict(found)
-
-
 async def add_metadata(service: "Service", request: Request) -> Response:
     """POST /v2.1/images/{id}/metadata, below 2.39"""
-    put = await _asked(request, _METADATA)
+    put = await items.asked(request)
     return reply({"metadata": await _write(service, request, put)})
 
 
 async def put_metadata(service: "Service", request: Request) -> Response:
     """PUT /v2.1/images/{id}/metadata, below 2.39"""
-    put = await _asked(request, _METADATA)
+    put = await items.asked(request)
     return reply({"metadata": await _write(service, request, put, replaces=True)})
 
 
 async def put_meta(service: "Service", request: Request) -> Response:
     """PUT /v2.1/images/{id}/metadata/{key}, below 2.39"""
-    put = await _asked(request, _META)
-    if list(put) != [request.params[1]]:
-        raise Invalid("Request body and URI mismatch")
+    put = await items.asked_item(request)
     await _write(service, request, put)
     return reply({"meta": put})
 
 
 async def remove_meta(service: "Service", request: Request) -> Response:
     """DELETE /v2.1/images/{id}/metadata/{key}, below 2.39"""
-    key = request.params[1]
-
-    def without(had: Mapping[str, str]) -> dict[str, str]:
-        if key not in had:
-            raise forms.no_item(key)
-        return {name: value for name, value in had.items() if name != key}
-
-    await _described(service, request, without)
+    await _described(service, request, lambda had: items.without(had, request.params[1]))
     return Response(status=204)
 
 
@@ -226,8 +209,6 @@ def _form() -> shape.Json:
     return found
 
 
-_METADATA = {"metadata": Key(forms.metadata, required=True)}
-_META = {"meta": Key(forms.metadata, required=True)}
 _TEXTS = shape.record({}, others=shape.text())
 _ONE = "/v2.1/images/{id}"
 
@@ -246,11 +227,11 @@ ROUTES = (
     Route("GET", _ONE + "/metadata", metadata, "images:read", until=_LAST_METADATA,
           gives=lambda: shape.under("metadata", _TEXTS)),
     Route("POST", _ONE + "/metadata", add_metadata, "images:update", until=_LAST_METADATA,
-          takes=lambda: forms.form(_METADATA), gives=lambda: shape.under("metadata", _TEXTS)),
+          takes=items.form, gives=lambda: shape.under("metadata", _TEXTS)),
     Route("PUT", _ONE + "/metadata", put_metadata, "images:update", until=_LAST_METADATA,
-          takes=lambda: forms.form(_METADATA), gives=lambda: shape.under("metadata", _TEXTS)),
+          takes=items.form, gives=lambda: shape.under("metadata", _TEXTS)),
     Route("PUT", _ONE + "/metadata/{key}", put_meta, "images:update", until=_LAST_METADATA,
-          takes=lambda: forms.form(_META), gives=lambda: shape.under("meta", _TEXTS)),
+          takes=items.item_form, gives=lambda: shape.under("meta", _TEXTS)),
     Route("DELETE", _ONE + "/metadata/{key}", remove_meta, "images:update", until=_LAST_METADATA),
     Route("GET", _ONE + "/metadata/{key}", meta, "images:read", until=_LAST_METADATA,
           gives=lambda: shape.under("meta", _TEXTS)),

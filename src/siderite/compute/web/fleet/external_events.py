@@ -56,12 +56,7 @@ def answer_form() -> shape.Json:
 
 async def take(service: "Service", request: Request) -> Response:
     """POST /v2.1/os-server-external-events"""
-    found = forms.take(
-        await forms.document(request, MIB),
-        "body",
-        {"events": Key(forms.anything, required=True)},
-        1,
-    )["events"]
+    found = await forms.only(request, "events", forms.anything, MIB)
     if not isinstance(found, list) or not found:
         raise Invalid("Invalid input for field/attribute events. It must be a list of events.")
     events = [_event(value, request.version) for value in found]

@@ -13,8 +13,8 @@ from siderite.compute.usecases.project.quotas import limits_of
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import update
 from siderite.compute.web import forms
+from siderite.compute.web import metadata as items
 from siderite.compute.web import views
-from siderite.compute.web.forms import Key
 from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -53,24 +53,9 @@ async def _meta(
     return server.metadata
 
 
-_METADATA = {"metadata": Key(forms.metadata, required=True)}
-_META = {"meta": Key(forms.metadata, required=True)}
-_TAG_LIST = {"tags": Key(forms.tags, required=True)}
-
-
-def metadata_form() -> shape.Json:
-    """The form of all metadata, asked for or shown."""
-    return forms.form(_METADATA)
-
-
-def meta_form() -> shape.Json:
-    """The form of one item of it."""
-    return forms.form(_META)
-
-
 def tags_form() -> shape.Json:
     """The form of all tags."""
-    return forms.form(_TAG_LIST)
+    return shape.under("tags", shape.of(forms.tags))
 
 
 async def metadata(service: "Service", request: Request) -> Response:
@@ -78,50 +63,39 @@ async def metadata(service: "Service", request: Request) -> Response:
     return reply({"metadata": (await service.server(request)).metadata})
 
 
-async def _asked(request: Request) -> dict[str, str]:
-    found = forms.take(await forms.document(request), "body", _METADATA, request.version)
-    return dict(found["metadata"])
-
-
 async def add_metadata(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers/{id}/metadata"""
-    new = await _asked(request)
+    new = await items.asked(request)
     return reply({"metadata": await _meta(service, request, lambda old: {**old, **new})})
 
 
 async def put_metadata(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}/metadata"""
-    new = await _asked(request)
+    new = await items.asked(request)
     return reply({"metadata": await _meta(service, request, lambda old: new)})
 
 
 async def meta(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}/metadata/{key}"""
-    found, key = (await service.server(request)).metadata, request.params[1]
-    if key not in found:
-        raise forms.no_item(key)
-    return reply({"meta": {key: found[key]}})
+    found = (await service.server(request)).metadata
+    return reply({"meta": items.item(found, request.params[1])})
 
 
 async def put_meta(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}/metadata/{key}"""
-    asked = forms.take(await forms.document(request), "body", _META, request.version)["meta"]
-    if list(asked) != [request.params[1]]:
-        raise Invalid("Request body and URI mismatch")
+    asked = await items.asked_item(request)
     await _meta(service, request, lambda old: {**old, **asked})
     return reply({"meta": asked})
 
 
 async def remove_meta(service: "Service", request: Request) -> Response:
     """DELETE /v2.1/servers/{id}/metadata/{key}"""
-    key = request.params[1]
-
-    def without(old: dict[str, str]) -> dict[str, str]:
-        if key not in old:
-            raise forms.no_item(key)
-        return {name: value for name, value in old.items() if name != key}
-
-    await _meta(service, request, without, action="delete metadata")
+    await _meta(
+        service,
+        request,
+        lambda old: items.without(old, request.params[1]),
+        action="delete metadata",
+    )
     return Response(status=204)
 
 
@@ -149,7 +123,7 @@ async def tags(service: "Service", request: Request) -> Response:
 
 async def put_tags(service: "Service", request: Request) -> Response:
     """PUT /v2.1/servers/{id}/tags"""
-    new = forms.take(await forms.document(request), "body", _TAG_LIST, request.version)["tags"]
+    new = await forms.only(request, "tags", forms.tags)
     server = await _set_tags(service, request, "update tags", lambda _: new)
     return reply({"tags": server.tags})
 
@@ -243,31 +217,31 @@ def ips_form() -> shape.Json:
 
 
 ROUTES = (
-    Route("GET", "/v2.1/servers/{id}/metadata", metadata, "servers:read", gives=metadata_form),
+    Route("GET", "/v2.1/servers/{id}/metadata", metadata, "servers:read", gives=items.form),
     Route(
         "POST",
         "/v2.1/servers/{id}/metadata",
         add_metadata,
         "servers:update",
-        takes=metadata_form,
-        gives=metadata_form,
+        takes=items.form,
+        gives=items.form,
     ),
     Route(
         "PUT",
         "/v2.1/servers/{id}/metadata",
         put_metadata,
         "servers:update",
-        takes=metadata_form,
-        gives=metadata_form,
+        takes=items.form,
+        gives=items.form,
     ),
-    Route("GET", "/v2.1/servers/{id}/metadata/{key}", meta, "servers:read", gives=meta_form),
+    Route("GET", "/v2.1/servers/{id}/metadata/{key}", meta, "servers:read", gives=items.item_form),
     Route(
         "PUT",
         "/v2.1/servers/{id}/metadata/{key}",
         put_meta,
         "servers:update",
-        takes=meta_form,
-        gives=meta_form,
+        takes=items.item_form,
+        gives=items.item_form,
     ),
     Route("DELETE", "/v2.1/servers/{id}/metadata/{key}", remove_meta, "servers:update"),
     Route("GET", "/v2.1/servers/{id}/tags", tags, "servers:read", _TAGS, gives=tags_form),
