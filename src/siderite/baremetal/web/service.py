@@ -42,6 +42,9 @@ ANYONE = Who("", "anyone", None, None, frozenset({"admin"}), system=True)
 """Who asks when authentication is switched off (loopback only)."""
 
 
+_ROUTES = Routes(ROUTES)
+
+
 class BaremetalService:
     """The service at `/baremetal`. `who` is None when authentication is switched off."""
 
@@ -50,7 +53,7 @@ class BaremetalService:
     def __init__(self, ctx: Context, who: Authenticator | None) -> None:
         self.ctx = ctx
         self._who = who
-        self.routes = Routes(ROUTES)
+        self.routes = _ROUTES
         self._version = Reader((_STANDARD, _ELDER), lambda said: RANGE.parse(_asked(said)))
 
     def base(self, request: Request) -> str:

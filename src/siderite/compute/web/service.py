@@ -60,6 +60,16 @@ _LISTS = frozenset({
 })  # fmt: skip
 
 
+def _routes() -> Routes:
+    """Every address, also as old clients write it."""
+    own = [route for route in ROUTES if route.policy != "public"]
+    within = [in_project(route) for route in own]
+    return Routes([*ROUTES, *within, *map(elder, own), *map(elder, within)])
+
+
+_ROUTES = _routes()
+
+
 class ComputeService:
     """The service at `/compute`."""
 
@@ -78,9 +88,7 @@ class ComputeService:
         self.talk = talk
         self.consoles = consoles
         self._who = who
-        own = [route for route in ROUTES if route.policy != "public"]
-        within = [in_project(route) for route in own]
-        self.routes = Routes([*ROUTES, *within, *map(elder, own), *map(elder, within)])
+        self.routes = _ROUTES
         self.pages = Pages()
         self._statuses: dict[str, str] = {}
         self._statuses_at = 0.0

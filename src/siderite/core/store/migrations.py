@@ -5,6 +5,7 @@ differ, and lines that start with `--sqlite` or `--postgresql` for statements of
 """
 
 import re
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -38,7 +39,13 @@ _DONE = "INSERT INTO migrations VALUES ('%s');"
 
 def pending(done: set[str]) -> list[tuple[str, str]]:
     """Name and text of each migration that has not run, in order."""
-    found = []
+    return [(name, text) for name, text in _every() if name not in done]
+
+
+@cache
+def _every() -> tuple[tuple[str, str], ...]:
+    """All of them. They come with the program, which asks for them several times as it starts."""
+    found: list[tuple[str, str]] = []
     for room in _ORDER:
         folder = files(room).joinpath("migrations")
         if not folder.is_dir():
@@ -46,7 +53,7 @@ def pending(done: set[str]) -> list[tuple[str, str]]:
         names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
         short = room.removeprefix("siderite.")
         found += [(f"{short}/{name}", folder.joinpath(name).read_text()) for name in names]
-    return [(name, text) for name, text in found if name not in done]
+    return tuple(found)
 
 
 def for_dialect(text: str, dialect: str) -> str:
