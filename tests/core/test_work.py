@@ -11,10 +11,12 @@ from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
+from tests.support.lending import prepare_file
 
 
 @asynccontextmanager
 async def migrated(url):
+    await prepare_file(url)
     store = await open_store(url)
     await migrate(store)
     try:

@@ -23,6 +23,7 @@ from siderite.core.store.migrations import migrate
 from siderite.identity import CatalogEntry
 from siderite.identity import Identity
 from siderite.identity import IdentityService
+from tests.support.lending import prepare_file
 
 URL = "http://cloud.test"
 PASSWORD = "correct horse"
@@ -147,6 +148,7 @@ def by_token(token: str, scope: Any = None) -> dict[str, Any]:
 @asynccontextmanager
 async def world(url: str) -> AsyncIterator[World]:
     """An installation after its first start, with the admin logged in."""
+    await prepare_file(url)
     store = await open_store(url)
     try:
         await migrate(store)
