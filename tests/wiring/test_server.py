@@ -37,11 +37,31 @@ async def at_once(scope, receive, send):
     assert scope[ANSWER](200, headers, b"" if scope["method"] == "HEAD" else path)
 
 
+class Hearing(server._Http):
+    """Notes what it has heard, and whether that is all."""
+
+    def __init__(self, *args, heard, **options):
+        super().__init__(*args, **options)
+        self._noted = heard
+
+    def connection_made(self, transport):
+        super().connection_made(transport)
+        self._noted.has_begun = True
+
+    def data_received(self, data):
+        super().data_received(data)
+        self._noted.text += data
+
+    def connection_lost(self, exc):
+        super().connection_lost(exc)
+        self._noted.is_over = True
+
+
 @asynccontextmanager
-async def serving(most=100, app=small):
+async def serving(most=100, app=small, http=server._Http):
     """A server, and where it listens."""
     options = uvicorn.Config(
-        app, http=partial(server._Http, most=most), lifespan="off", log_config=None,
+        app, http=partial(http, most=most), lifespan="off", log_config=None,
         access_log=False, ws="websockets-sansio",
     )  # fmt: skip
     hub = SimpleNamespace(close=lambda: None)
@@ -60,16 +80,21 @@ def told(*pieces, app=small):
     """What the server answers to these bytes, and closes with or when it looks."""
 
     async def story():
-        async with serving(app=app) as (made, address):
+        heard, sent = SimpleNamespace(text=b"", has_begun=False, is_over=False), b""
+        http = partial(Hearing, heard=heard)
+        async with serving(app=app, http=http) as (made, address), asyncio.timeout(30):
             reader, writer = await asyncio.open_connection(*address)
             try:
+                while not heard.has_begun:
+                    await asyncio.sleep(0.01)
                 for piece in pieces:
+                    sent += piece
                     writer.write(piece)
                     await writer.drain()
-                    await asyncio.sleep(0.02)
+                    while heard.text != sent and not heard.is_over:
+                        await asyncio.sleep(0.01)
                 made._cut()
-                async with asyncio.timeout(20):
-                    return await reader.read()
+                return await reader.read()
             finally:
                 writer.close()
 
