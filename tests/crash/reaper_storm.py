@@ -148,7 +148,10 @@ class Users:
         self._is_rush = len(paying) < (MOST_PAYING if self._is_rush else FEW_PAYING)
         if self._is_rush and rng.random() < 0.5:
             await self._boot("large")
-        if paying and rng.random() < (0.03 if self._is_rush else 0.3):
+        running = [one for one in paying if one["status"] == "ACTIVE"]
+        if running and not self._is_rush and rng.random() < 0.2:
+            await self._delete(rng.choice(running))
+        if paying and rng.random() < 0.02:
             await self._delete(rng.choice(paying))
 
     def _check(self, one: dict[str, Any]) -> None:
@@ -187,7 +190,7 @@ async def kill(storm: Storm, seconds: float) -> None:
     end = time.monotonic() + seconds
     kinds = ["service"] * 2 + ["reaper"] * 3 + (["worker"] * 2 if storm.workers else [])
     while time.monotonic() < end:
-        await asyncio.sleep(rng.uniform(0.2, 4.0))
+        await asyncio.sleep(rng.uniform(0.2, 8.0))
         for one in (*storm.workers, *storm.reapers):
             await loop.run_in_executor(storm.hand, one.keep_up)
         kind = rng.choice(kinds)
