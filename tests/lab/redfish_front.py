@@ -74,6 +74,8 @@ class Front:
         """Monitors of tasks are there; they may vanish before the tasks do."""
         self.is_forgetful = False
         """It knows of none of its tasks just now."""
+        self.page: Callable[[str, Any], Any] = lambda path, page: page
+        """What it makes of a page."""
         self.fails_with = ""
         """What tasks say when they fail; they succeed if it is empty."""
         self.waits_for: Callable[[], bool] = lambda: True
@@ -191,6 +193,8 @@ class Front:
             if self.lists_tasks:
                 page["Tasks"] = {"@odata.id": _SERVICE}
             content = json.dumps(page).encode()
+        if to.command == "GET" and found.status_code == 200:
+            content = json.dumps(self.page(path, json.loads(content))).encode()
         headers = {k: v for k, v in found.headers.items() if k.lower() in _PASSED_ON}
         return _send(to, found.status_code, content, headers)
 

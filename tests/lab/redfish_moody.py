@@ -71,6 +71,8 @@ class MoodyBmc:
 
     def told(self, method: str, body: Any) -> int:
         """An order for the system; the status that it is answered with."""
+        if body is None:
+            return 400
         self.orders.append(body)
         if method == "PATCH":
             if self.patch_status < 300:

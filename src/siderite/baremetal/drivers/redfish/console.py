@@ -16,6 +16,7 @@ from siderite.baremetal.drivers.contract import Console
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.redfish.lines import Address
 from siderite.baremetal.drivers.redfish.lines import Lines
+from siderite.baremetal.drivers.redfish.update_service import linked
 
 _PORTS = {"IPMI": 623, "SSH": 22}
 _REMEDY = (
@@ -63,7 +64,7 @@ def _over_ipmi(at: Endpoint, host: str, port: int) -> Endpoint:
 def _ways(system: Any) -> dict[str, int]:
     """The ways to the serial line that are switched on, and the port of each."""
     found = _told(system.json.get("SerialConsole"))
-    for manager in () if found else system.managers:
+    for manager in () if found else linked(system, "managers"):
         found |= _listed(manager.json.get("SerialConsole"))
     return found
 

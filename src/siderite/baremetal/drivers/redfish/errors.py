@@ -1,5 +1,7 @@
 """What goes wrong with Redfish, told to the operator: which BMC, what, and the remedy."""
 
+from urllib.parse import urlsplit
+
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
@@ -9,6 +11,16 @@ _LONGEST = 300
 _TRUST = "Give the file of its CA as redfish_verify_ca in driver_info, or false to trust any."
 _BUSY = frozenset({408, 423, 425, 429, 503})
 """HTTP's words for: not now."""
+
+
+class SentElsewhere(Exception):
+    """An order was redirected in a way by which it gets lost: nobody was told anything."""
+
+    def __init__(self, location: object) -> None:
+        parts = urlsplit(str(location or ""))
+        where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
+        self.where = where[:_LONGEST] or "elsewhere"
+        super().__init__(self.where)
 
 
 def spoils(why: Exception) -> bool:
@@ -60,6 +72,17 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
             return Refused(bmc, doing, _detail(why))
         case exceptions.SushyError():
             return Refused(bmc, doing, _short(why))
+    return _odd(bmc, doing, why)
+
+
+def _odd(bmc: str, doing: str, why: Exception) -> HardwareError:
+    """What sushy has no word for."""
+    match why:
+        case SentElsewhere():
+            return Refused(
+                bmc, doing, f"it sends orders on to {why.where}, where they do not arrive",
+                "Set redfish_address in driver_info to that address.",
+            )  # fmt: skip
         case UnicodeError():
             return Refused(
                 bmc, doing, "HTTP basic authentication cannot carry the user name or password",

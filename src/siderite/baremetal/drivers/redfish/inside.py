@@ -13,6 +13,7 @@ from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.redfish.update_service import adapters
+from siderite.baremetal.drivers.redfish.update_service import linked
 
 _GIB = 1 << 30
 _ARCHITECTURES = {"x86-64": "x86_64", "x86": "x86_64", "ARM-A64": "aarch64", "OEM": None}
@@ -78,7 +79,7 @@ def _components(system: Any) -> list[FirmwareComponent]:
         found.append(
             FirmwareComponent("bios", system.bios_version, vendor=system.manufacturer or None)
         )
-    for manager in system.managers:
+    for manager in linked(system, "managers"):
         if manager.firmware_version:
             found.append(
                 FirmwareComponent("bmc", manager.firmware_version, model=manager.model or None)
@@ -100,7 +101,7 @@ def _sensors(system: Any) -> list[Sensor]:
     from sushy import exceptions  # noqa: PLC0415
 
     found: list[Sensor] = []
-    for chassis in system.chassis:
+    for chassis in linked(system, "chassis"):
         for part, read in (("thermal", _thermal), ("power", _supplies)):
             try:
                 found += read(getattr(chassis, part))

@@ -32,6 +32,7 @@ from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
+from siderite.baremetal.drivers.redfish.errors import SentElsewhere
 from siderite.baremetal.drivers.redfish.errors import spoils
 from siderite.baremetal.drivers.redfish.errors import told
 from siderite.core.check import truth
@@ -43,6 +44,7 @@ _PROBE_S = 3.0
 _LONG_S = 3.0
 _LOG_OUT_S = 2.0
 _ACCEPTED, _WRONG, _GONE = 202, 400, (404, 410)
+_PASSED_ON = (307, 308)
 _LONGEST_ADDRESS = 1000
 
 
@@ -157,6 +159,10 @@ class Line:
             return None
 
     def _noted(self, answer: Any) -> None:
+        for before in answer.history:
+            # All but these two lose the order on the way, or what it says.
+            if before.request.method != "GET" and before.status_code not in _PASSED_ON:
+                raise SentElsewhere(before.headers.get("Location"))
         if answer.request.method == "GET":
             return
         self.refusal = answer if answer.status_code >= _WRONG else None

@@ -12,6 +12,7 @@ from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.redfish.lines import Lines
+from siderite.baremetal.drivers.redfish.update_service import linked
 
 _KINDS = {
     MediaDevice.CDROM: ("CD", "DVD"),
@@ -87,7 +88,7 @@ def _slots(system: Any) -> Iterable[Any]:
         media = system.virtual_media
     except (exceptions.MissingAttributeError, exceptions.ResourceNotFoundError):
         slots = []
-        for manager in system.managers:
+        for manager in linked(system, "managers"):
             try:
                 slots += manager.virtual_media.get_members()
             except (exceptions.MissingAttributeError, exceptions.ResourceNotFoundError):

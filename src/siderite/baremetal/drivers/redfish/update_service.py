@@ -56,7 +56,7 @@ def adapters(system: Any) -> list[Any]:
     absent = (exceptions.MissingAttributeError, exceptions.HTTPError)
     found: list[Any] = []
     try:
-        for chassis in system.chassis:
+        for chassis in linked(system, "chassis"):
             try:
                 found += chassis.network_adapters.get_members()
             except absent:
@@ -64,6 +64,15 @@ def adapters(system: Any) -> list[Any]:
     except absent:
         return found
     return found
+
+
+def linked(system: Any, kind: str) -> list[Any]:
+    """The `managers` or `chassis` of a system; none if its BMC says null where their links would
+    be, which sushy falls over.
+    """
+    if "Links" in system.json and system.json["Links"] is None:
+        return []
+    return list(getattr(system, kind))
 
 
 def is_update(answer: Any, url: str) -> bool:

@@ -1,0 +1,88 @@
+"""BMCs that answer in odd ways: redirects, and null where others have something."""
+
+import asyncio
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from http.server import ThreadingHTTPServer
+
+import pytest
+
+from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import Step
+from tests.baremetal.drivers.machine import Machine
+from tests.baremetal.drivers.test_redfish_tasks import process
+from tests.lab.redfish_moody import moody_bmc
+from tests.lab.redfish_paper import SYSTEM
+
+
+@contextmanager
+def redirecting(to, status):
+    """A port that sends everybody on to this address."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def __getattr__(self, name):
+            if name.startswith("do_"):
+                return self.answer
+            raise AttributeError(name)
+
+        def answer(self):
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(status)
+            self.send_header("Location", f"{to}{self.path}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format, *args):
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_an_order_that_is_redirected_is_not_taken_for_given(tmp_path, status):
+    async def story(bmc, address):
+        at = Machine({**bmc.driver_info, "redfish_address": address}).at
+        words = f"sends orders on to {bmc.url}.*redfish_address"
+        with process(tmp_path) as driver, pytest.raises(Refused, match=words):
+            await driver.power.read(at)
+        bmc.sessions.add(None)  # asks nobody who they are
+        at = Machine({**at.driver_info, "redfish_auth_type": "basic"}).at
+        with process(tmp_path) as driver:
+            assert await driver.power.read(at) is PowerState.OFF
+            with pytest.raises(Refused, match=words):
+                await driver.boot_devices.set_boot_device(at, BootDevice.PXE, persistent=False)
+        assert bmc.orders == []
+
+    with moody_bmc() as bmc, redirecting(bmc.url, status) as address:
+        asyncio.run(story(bmc, address))
+
+
+def test_links_that_are_null_leave_out_only_what_they_would_lead_to(front, tmp_path):
+    front.page = lambda path, page: page | ({"Links": None} if path == SYSTEM else {})
+    machine = Machine({**front.driver_info, "redfish_system_id": SYSTEM}, inspect="redfish")
+
+    async def story():
+        with process(tmp_path) as driver:
+            assert await driver.sensors.sensors(machine.at) == []
+            parts = await driver.firmware.components(machine.at)
+            assert [one.component for one in parts] == ["bios"]
+            step = Step("inspect", "inspect")
+            done = await driver.steps.run(machine.at, Family.INSPECT, step, "work/0")
+            assert isinstance(done, Done), done
+            with pytest.raises(Refused, match="no serial console"):
+                await driver.console.start(machine.at)
+
+    asyncio.run(story())
