@@ -76,6 +76,8 @@ class Front:
         """It knows of none of its tasks just now."""
         self.page: Callable[[str, Any], Any] = lambda path, page: page
         """What it makes of a page."""
+        self.repeats: Callable[[str, str], bool] = lambda method, path: False
+        """Which orders it refuses with what they say."""
         self.fails_with = ""
         """What tasks say when they fail; they succeed if it is empty."""
         self.waits_for: Callable[[], bool] = lambda: True
@@ -142,6 +144,10 @@ class Front:
         path = to.path.rstrip("/")
         size = int(to.headers.get("Content-Length") or 0)
         body = to.rfile.read(size)
+        if self.repeats(to.command, path):
+            message = f"cannot take {body.decode()}"
+            error = {"code": "Base.1.0.GeneralError", "message": message}
+            return _send(to, 400, json.dumps({"error": error}).encode())
         if (to.command, path) == ("POST", _SESSIONS):
             with self._lock:
                 self.logins += 1

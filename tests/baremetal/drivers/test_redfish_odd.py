@@ -1,4 +1,4 @@
-"""BMCs that answer in odd ways: redirects, and null where others have something."""
+"""BMCs that answer in odd ways: redirects, null where others have something, our own words."""
 
 import asyncio
 import threading
@@ -9,6 +9,8 @@ from http.server import ThreadingHTTPServer
 import pytest
 
 from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import HardwareError
+from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.power import PowerState
@@ -16,6 +18,7 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from tests.baremetal.drivers.machine import Machine
 from tests.baremetal.drivers.test_redfish_tasks import process
+from tests.lab.bmc import PASSWORD
 from tests.lab.redfish_moody import moody_bmc
 from tests.lab.redfish_paper import SYSTEM
 
@@ -84,5 +87,25 @@ def test_links_that_are_null_leave_out_only_what_they_would_lead_to(front, tmp_p
             assert isinstance(done, Done), done
             with pytest.raises(Refused, match="no serial console"):
                 await driver.console.start(machine.at)
+
+    asyncio.run(story())
+
+
+def test_a_bmc_that_repeats_what_it_was_told_gives_no_secret_away(front, tmp_path):
+    info = {**front.driver_info, "redfish_system_id": SYSTEM, "redfish_auth_type": "session"}
+    at = Machine(info, boot="redfish-virtual-media").at
+
+    async def story():
+        with process(tmp_path) as driver:
+            front.repeats = lambda method, path: path.endswith("Sessions")
+            with pytest.raises(HardwareError, match="cannot take") as why:
+                await driver.power.read(at)
+            assert PASSWORD not in str(why.value)
+            front.repeats = lambda method, path: method == "POST" and "Insert" in path
+            with pytest.raises(Refused, match=r"cannot take.*images\.invalid/x\.iso") as why:
+                await driver.virtual_media.insert(
+                    at, MediaDevice.CDROM, "http://me:hunter2@images.invalid/x.iso"
+                )
+            assert "hunter2" not in str(why.value)
 
     asyncio.run(story())

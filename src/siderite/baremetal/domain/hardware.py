@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain.secrets import mask
 from siderite.core.errors import SideriteError
 
 Json = dict[str, Any]
@@ -38,7 +39,8 @@ class Unreachable(HardwareError):
             "Check its address and credentials in driver_info, and the network to it; then try"
             " again."
         )
-        super().__init__(f"{bmc} could not be reached for {doing}: {why.rstrip('.')}. {what}")
+        said = mask(why.rstrip("."))  # a BMC may say what it was told, addresses of images included
+        super().__init__(f"{bmc} could not be reached for {doing}: {said}. {what}")
 
 
 class Refused(HardwareError):
@@ -48,7 +50,8 @@ class Refused(HardwareError):
 
     def __init__(self, bmc: str, doing: str, why: str, remedy: str = "") -> None:
         what = remedy or "Its own log may say more; mend that, then try again."
-        super().__init__(f"{bmc} refused {doing}: {why.rstrip('.')}. {what}")
+        said = mask(why.rstrip("."))
+        super().__init__(f"{bmc} refused {doing}: {said}. {what}")
 
 
 class BootDevice(StrEnum):

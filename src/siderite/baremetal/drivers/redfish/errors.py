@@ -5,9 +5,13 @@ from urllib.parse import urlsplit
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
+from siderite.baremetal.domain.secrets import is_secret
+from siderite.baremetal.domain.secrets import without
 from siderite.baremetal.drivers.contract import Endpoint
 
 _LONGEST = 300
+_SHORTEST_SECRET = 3
+"""Shorter ones are parts of too many words."""
 _TRUST = "Give the file of its CA as redfish_verify_ca in driver_info, or false to trust any."
 _BUSY = frozenset({408, 423, 425, 429, 503})
 """HTTP's words for: not now."""
@@ -44,7 +48,7 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
             return why
         case exceptions.AccessError() | exceptions.ResourceNotFoundError() if worked:
             # BMCs that start their services anew answer so for a while.
-            return Unreachable(bmc, doing, f"it answers as never before ({_detail(why)})")
+            return Unreachable(bmc, doing, f"it answers as never before ({_detail(at, why)})")
         case exceptions.AccessError():
             return Refused(
                 bmc, doing, f"it does not take the credentials (HTTP {why.status_code})",
@@ -54,7 +58,7 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
         case exceptions.ResourceNotFoundError():
             system = at.driver_info.get("redfish_system_id")
             return Refused(
-                bmc, doing, f"it has not what was asked for ({_short(why)})",
+                bmc, doing, f"it has not what was asked for ({_short(at, why)})",
                 f"Check redfish_system_id in driver_info, which is {system!r}.",
             )  # fmt: skip
         case exceptions.UnknownDefaultError():
@@ -63,20 +67,21 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
                 "Set redfish_system_id in driver_info.",
             )  # fmt: skip
         case exceptions.HTTPError() if why.status_code in _BUSY:
-            return Unreachable(bmc, doing, f"it is busy ({_detail(why)})", is_busy=True)
+            return Unreachable(bmc, doing, f"it is busy ({_detail(at, why)})", is_busy=True)
         case exceptions.ServerSideError():
-            return Unreachable(bmc, doing, f"it has trouble of its own ({_detail(why)})")
+            return Unreachable(bmc, doing, f"it has trouble of its own ({_detail(at, why)})")
         case exceptions.ConnectionError():
             return _silent(bmc, doing, str(why))
         case exceptions.HTTPError():
-            return Refused(bmc, doing, _detail(why))
+            return Refused(bmc, doing, _detail(at, why))
         case exceptions.SushyError():
-            return Refused(bmc, doing, _short(why))
-    return _odd(bmc, doing, why)
+            return Refused(bmc, doing, _short(at, why))
+    return _odd(at, doing, why)
 
 
-def _odd(bmc: str, doing: str, why: Exception) -> HardwareError:
+def _odd(at: Endpoint, doing: str, why: Exception) -> HardwareError:
     """What sushy has no word for."""
+    bmc = at.bmc
     match why:
         case SentElsewhere():
             return Refused(
@@ -89,8 +94,8 @@ def _odd(bmc: str, doing: str, why: Exception) -> HardwareError:
                 "Use letters, digits and signs of ASCII, or redfish_auth_type session.",
             )  # fmt: skip
         case OSError() if "CA certificate" in str(why):
-            return Refused(bmc, doing, _short(why), _TRUST)
-    return Unreachable(bmc, doing, f"its answer makes no sense ({_short(why)})")
+            return Refused(bmc, doing, _short(at, why), _TRUST)
+    return Unreachable(bmc, doing, f"its answer makes no sense ({_short(at, why)})")
 
 
 def _silent(bmc: str, doing: str, text: str) -> HardwareError:
@@ -109,11 +114,18 @@ def _silent(bmc: str, doing: str, text: str) -> HardwareError:
     return Unreachable(bmc, doing)
 
 
-def _detail(why: Exception) -> str:
+def _detail(at: Endpoint, why: Exception) -> str:
     detail = getattr(why, "detail", None)
     code = getattr(why, "status_code", "?")
-    return f"HTTP {code}" + (f", {str(detail)[:_LONGEST]}" if detail else "")
+    return f"HTTP {code}" + (f", {_unsaid(at, str(detail))[:_LONGEST]}" if detail else "")
 
 
-def _short(why: Exception) -> str:
-    return (str(why) or type(why).__name__)[:_LONGEST]
+def _short(at: Endpoint, why: Exception) -> str:
+    return _unsaid(at, str(why) or type(why).__name__)[:_LONGEST]
+
+
+def _unsaid(at: Endpoint, text: str) -> str:
+    """What a BMC says, without the password that it was given: some repeat what they refuse."""
+    info = at.driver_info.items()
+    hidden = {str(value) for key, value in info if value is not None and is_secret(key)}
+    return without(text, (secret for secret in hidden if len(secret) >= _SHORTEST_SECRET))
