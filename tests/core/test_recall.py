@@ -11,6 +11,7 @@ from contextlib import closing
 
 import msgspec
 import pytest
+from hypothesis import example
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -296,6 +297,7 @@ COMMIT = st.tuples(
 
 
 @settings(max_examples=60)
+@example(batches=[[("insert", "a", ""), ("forget", "a", "")]], kept=256)
 @given(
     batches=st.lists(st.lists(COMMIT, min_size=1, max_size=6), min_size=1, max_size=6),
     kept=st.sampled_from([2, 256]),

@@ -189,6 +189,8 @@ class SqliteStore:
         for row in rows:
             if row.value is not None:
                 known[row.table, row.uuid] = row.value
+            else:  # it may have been written by another of these commits
+                known.pop((row.table, row.uuid), None)
         for key in list(islice(known, max(0, len(known) - _KNOWN))):
             del known[key]
 
