@@ -265,13 +265,17 @@ def test_an_old_clients_runbook_is_approved_by_its_name(lite: Standing) -> None:
 def test_a_volume_is_changed_only_while_its_node_is_off(lite: Standing) -> None:
     for name in ("connector", "target"):
         kind = KINDS[name]
-        powers = (("power on", None), (None, None), ("power off", "power on"))
+        powers = (
+            ("power on", None), (None, None), ("power off", "power on"), ("power on", "power off")
+        )  # fmt: skip
         for power, target in powers:
             node = lite.plant("manageable", power_state=power, target_power_state=target)
             uuid = kind.make(lite, node=node)["uuid"]
             before = footprint(lite)
             said = f'"volume {name} update" can not be performed on node "{node}"'
-            refused(kind.patch(lite, uuid, ("add", "/extra/a", 1)), 400, said, "power it off")
+            state = "power on" if power else "unknown power"
+            told = kind.patch(lite, uuid, ("add", "/extra/a", 1))
+            refused(told, 400, said, f'in state "{state}"', "power it off")
             said = f'"volume {name} deletion" can not be performed on node "{node}"'
             refused(lite.ask("DELETE", f"{kind.path}/{uuid}"), 400, said)
             assert footprint(lite) == before

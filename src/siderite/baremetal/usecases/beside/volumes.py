@@ -26,7 +26,8 @@ def _while_off(action: str) -> Check[Any]:
         node = found.home
         if node.power_state == PowerState.OFF and node.target_power_state != PowerState.ON:
             return None
-        state = node.target_power_state or node.power_state or "unknown power"
+        is_starting = node.power_state == PowerState.OFF
+        state = PowerState.ON if is_starting else node.power_state or "unknown power"
         return IllegalVerb(
             f'The requested action "{action}" can not be performed on node "{node.uuid}" while it'
             f' is in state "{state}"; power it off, and wait until it is.'
