@@ -166,6 +166,8 @@ def test_a_route_tells_others_nothing_and_lets_them_change_nothing(
             expected = 403 if rule.role == "admin" or rule.system else 404
             if rule.role == "member" and "reader" in who:
                 expected = 403
+            if route.path.startswith("/v1/nodes/{"):
+                expected = 404  # whatever their role
             assert answer.status == expected, (who, answer)
             if expected == 404:
                 assert "could not be found" in answer.sentence, (who, answer)

@@ -95,6 +95,10 @@ def test_a_reader_only_reads(app: Standing, what: str) -> None:
     assert footprint(app) == before
     for path in READS:
         assert app.ask("GET", path.format(uuid), token=token).status == 200
+    if what != "create":
+        others = app.plant("enroll", owner="them")
+        refused(change(app, what, others, token), 404)
+        assert app.node(others).version == 1
 
 
 @pytest.mark.parametrize("role", ["reader", "member"])

@@ -6,12 +6,14 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.node import find
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.bodies import no_query
 from siderite.baremetal.web.routes import ROUTES
 from siderite.baremetal.web.routes import takes_query
 from siderite.baremetal.web.versions import RANGE
 from siderite.core.auth import identify
+from siderite.core.errors import Forbidden
 from siderite.core.errors import MethodNotAllowed
 from siderite.core.errors import NotAcceptable
 from siderite.core.errors import NotFound
@@ -73,7 +75,12 @@ class BaremetalService:
             request.who = ANYONE
         else:
             request.who = await identify(request, self._who, basic=True)
-        policy.check(route.policy, request.who)
+        try:
+            policy.check(route.policy, request.who)
+        except Forbidden:
+            if route.path.startswith("/v1/nodes/{"):  # one that they may not see is not there
+                await find.node(self.ctx, request.params[0], request.who)
+            raise
         if route.since > request.version:
             refusals = TOO_OLD.get(route.policy.partition(":")[0], {})
             error = refusals.get(route.method, NotFound)
