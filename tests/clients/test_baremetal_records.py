@@ -84,7 +84,7 @@ def test_volumes_by_command(openstack: Shell, nodes: Nodes) -> None:
         openstack(*words, "unset", made, "--extra", "a")
         openstack("baremetal", "node", "power", "on", node)
         nodes.until_power(node, "power on")
-        assert "powered off" in openstack.refused(*words, "delete", made)
+        assert "power it off" in openstack.refused(*words, "delete", made)
         openstack("baremetal", "node", "power", "off", node)
         nodes.until_power(node, "power off")
         openstack(*words, "delete", made)

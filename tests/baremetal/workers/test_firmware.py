@@ -71,6 +71,8 @@ def test_settings_that_cannot_be_meant_are_refused_before_anything_starts(
                 step = {"interface": interface, "step": name, "args": args}
                 refused = await verb(app, uuid, "clean", 400, clean_steps=[step])
                 assert word in refused.sentence, (settings, refused.sentence)
+                if settings is None:
+                    continue  # what is kept for later may lack them so far
                 body = template | {"steps": [step | {"priority": 1}]}
                 assert (await app.ask("POST", "/v1/deploy_templates", body)).status == 400
                 body = {"name": "flash", "steps": [step | {"order": 1}]}
