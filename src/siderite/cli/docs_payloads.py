@@ -33,7 +33,9 @@ def _of_servers() -> Iterator[Fact]:
     yield facts.update(building, server)
     yield facts.shut_down(server, "clean", 2, 11.5)
     yield record_facts.keypair("create", shape.made_up(Keypair, bare=True))[1]
-    yield record_facts.aggregate("create", shape.made_up(Aggregate, bare=True), 1)[1]
+    rack: Any = shape.made_up(Aggregate, bare=True)
+    yield record_facts.aggregate("create", rack, 1)[1]
+    yield record_facts.cached(rack, 1, record_facts.Cached("lab1", [_ID], []), (1, 3))
     yield record_facts.server_group("create", shape.made_up(ServerGroup, bare=True), [_ID])
     yield record_facts.service(shape.made_up(Host, bare=True))
 

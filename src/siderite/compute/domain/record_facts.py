@@ -66,25 +66,28 @@ def _aggregate(event: str, value: Aggregate, number: int | None) -> Fact:
     return _fact(f"aggregate.{event}", kind, data, uuid=value.uuid)
 
 
-def caching(value: Aggregate, number: int) -> Fact:
-    """`aggregate.cache_images.start`: its hosts are to have images before servers need them."""
-    return _aggregate("cache_images.start", value, number)
+def caching(phase: str, value: Aggregate, number: int) -> Fact:
+    """`aggregate.cache_images`, start or end: its hosts get images before servers need them."""
+    return _aggregate(f"cache_images.{phase}", value, number)
 
 
-def cached(
-    value: Aggregate, number: int, done: tuple[str, str], place: tuple[int, int], *, has_it: bool
-) -> Fact:
-    """`aggregate.cache_images.progress`: what became of one image on one host (`done`), and which
-    of how many that is.
-    """
-    host, image = done
+class Cached(msgspec.Struct, frozen=True):
+    """What a host got of the images that it was to have, and what not."""
+
+    host: str
+    images: list[str]
+    failed: list[str]
+
+
+def cached(value: Aggregate, number: int, found: Cached, place: tuple[int, int]) -> Fact:
+    """`aggregate.cache_images.progress`: one host is done, which of how many."""
     data = {
         "id": number,
         "uuid": value.uuid,
         "name": value.name,
-        "host": host,
-        "images_cached": [image] if has_it else [],
-        "images_failed": [] if has_it else [image],
+        "host": found.host,
+        "images_cached": found.images,
+        "images_failed": found.failed,
         "index": place[0],
         "total": place[1],
     }

@@ -6,9 +6,11 @@ import asyncio
 
 import msgspec
 
+from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.record_facts import Cached
 from siderite.compute.drivers.contract import At
 from siderite.compute.usecases.fleet import hosts
 from siderite.compute.usecases.fleet import image_cache
@@ -57,30 +59,59 @@ class ImageCaches:
 
 
 class CachingWork:
-    """The handler of an image that a host is to have."""
+    """The handler of images that hosts are to have; each time it sees to the next host."""
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
 
     async def handle(self, held: Work) -> None:
-        """Ask its driver, until it is there or will not be."""
+        """Send what it lacks, unless it is away or other workers' then."""
         ctx = self._hands.ctx
         wanted = msgspec.json.decode(held.job, type=Wanted)
-        try:
-            outcome = await self._fetch(wanted, held.machine)
-        except NotOurs as why:
-            await due.pass_on(ctx, held, why.host)
+        if self._is_late(held):
+            found = [Cached(host, [], wanted.images) for host in wanted.hosts]
+            log.warning("images were not sent ahead in time", hosts=wanted.hosts, on=held.reason)
+            await image_cache.done(ctx, held, wanted, found, [])
             return
-        if isinstance(outcome, Wait) and ctx.door.clock() < held.deadline:
-            await due.later(ctx, held, outcome.reason, outcome.again_in)
-            return
-        why_not = None if not isinstance(outcome, Wait | Failed) else outcome.reason
-        await image_cache.ended(ctx, held, wanted, why_not)
+        host, *left = wanted.hosts
+        got: list[str] = []
+        for image in wanted.images:
+            try:
+                outcome = await self._fetch(held, host, image)
+            except NotOurs as why:
+                await due.pass_on(ctx, held, why.host)
+                return
+            match outcome:
+                case Done():
+                    got.append(image)
+                case Wait():
+                    await image_cache.later(ctx, held, wanted, outcome.reason, outcome.again_in)
+                    return
+                case Failed():
+                    log.warning("cannot send an image", host=host, image=image, on=outcome.reason)
+        failed = [image for image in wanted.images if image not in got]
+        await image_cache.done(ctx, held, wanted, [Cached(host, got, failed)], left)
 
-    async def _fetch(self, wanted: Wanted, token: str) -> Outcome:
-        place = await place_of(self._hands, wanted.host)
+    async def _fetch(self, held: Work, host: str, image: str) -> Outcome:
+        """What came of it; while this process is at it, nobody else may begin it too."""
+        place = await place_of(self._hands, host)
         if isinstance(place, Failed):
             return place
-        if place.driver.cache is None:
+        cache = place.driver.cache
+        if cache is None:
             return Failed(f"hosts of the driver {place.driver.card.name} keep no images")
-        return await place.driver.cache.fetch(place.at, wanted.image, token)
+        while True:
+            outcome = await cache.fetch(place.at, image, f"{held.machine}/{image}")
+            if not isinstance(outcome, Wait) or outcome.call_off is None:
+                return outcome
+            if self._hands.ctx.door.is_draining or self._is_late(held):
+                await outcome.call_off()
+                return Wait(outcome.reason, 0.0)
+            try:
+                await asyncio.sleep(outcome.again_in)
+            except asyncio.CancelledError:
+                await outcome.call_off()
+                raise
+
+    def _is_late(self, held: Work) -> bool:
+        return self._hands.ctx.door.clock() >= held.deadline

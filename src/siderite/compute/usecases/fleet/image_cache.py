@@ -1,14 +1,17 @@
-"""Images that hosts are to have before a server needs them: work for each image on each host."""
+"""Images that hosts are to have before a server needs them: work that goes from host to host."""
 
 from collections.abc import Sequence
 
 import msgspec
 
 from siderite.compute.domain import record_facts as facts
+from siderite.compute.domain.record_facts import Cached
+from siderite.compute.record_store import AGGREGATES
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.fleet import aggregates
 from siderite.core import work
-from siderite.core.errors import Conflict
+from siderite.core.errors import Invalid
+from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
 from siderite.core.transition import Cause
 from siderite.core.work import Work
@@ -16,57 +19,76 @@ from siderite.core.work import Work
 KIND = "cache_image"
 PATIENCE_S = 24 * 3600.0
 """For so long it is tried: a host may be away, an image large."""
-_AT_ONCE = 500
-"""So many pieces of work go into one commit."""
 log = get_logger("images")
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """An image that a host is to have; which of how many that were asked for together."""
+    """Images that hosts are to have: those that are left, the next one first, of how many."""
 
     aggregate: str
-    image: str
-    host: str
-    index: int
+    number: int
+    images: list[str]
+    hosts: list[str]
     total: int
+
+    @property
+    def reason(self) -> str:
+        """Why there is work."""
+        return f"host {self.hosts[0]} is to have images ahead of servers"
 
 
 async def ask(ctx: Context, number: str, images: Sequence[str], *, cause: Cause) -> None:
-    """Have the hosts of an aggregate fetch these images. What is on its way goes on."""
+    """Have the hosts of an aggregate fetch these images, one host after the other: what servers
+    need at once is not to wait for it.
+    """
     known, aggregate = await aggregates.one(ctx, number)
-    if not aggregate.hosts:
-        raise Conflict(f"Aggregate {known} has no hosts; add some first.")
-    pairs = [(host, image) for host in aggregate.hosts for image in images]
-    wanted = [
-        Wanted(aggregate.uuid, image, host, index, len(pairs))
-        for index, (host, image) in enumerate(pairs, start=1)
-    ]
-    for first in range(0, len(wanted), _AT_ONCE):
-        change = ctx.door.change(cause)
-        if not first:
-            change.tell(facts.caching(aggregate, known))
-        for one in wanted[first : first + _AT_ONCE]:
-            change.work(
-                work.add(
-                    f"image:{one.image}@{one.host}", "cache", KIND,
-                    job=msgspec.json.encode(one).decode(), now=change.now,
-                    deadline=change.now + PATIENCE_S, request_id=cause.request_id,
-                    reason=f"host {one.host} is to have image {one.image}",
-                )
-            )  # fmt: skip
-        await ctx.door.commit(change)
-
-
-async def ended(ctx: Context, held: Work, wanted: Wanted, why_not: str | None) -> None:
-    """The host has it; or it will not, for this reason."""
-    change = ctx.door.change(Cause(held.request_id))
-    change.put(work.done(held))
-    for known, aggregate in await aggregates.every(ctx):
-        if aggregate.uuid == wanted.aggregate:  # unless it is gone meanwhile
-            done, place = (wanted.host, wanted.image), (wanted.index, wanted.total)
-            change.tell(facts.cached(aggregate, known, done, place, has_it=why_not is None))
+    hosts = list(aggregate.hosts)
+    if not hosts:
+        raise Invalid(f"Aggregate {known} has no hosts; add some first.")
+    wanted = Wanted(aggregate.uuid, known, list(images), hosts, len(hosts))
+    change = ctx.door.change(cause)
+    change.tell(facts.caching("start", aggregate, known))
+    change.work(
+        work.add(
+            f"images:{new_uuid()}", "cache", KIND, job=_job(wanted), now=change.now,
+            deadline=change.now + PATIENCE_S, reason=wanted.reason, request_id=cause.request_id,
+        )
+    )  # fmt: skip
     await ctx.door.commit(change)
-    if why_not is None:
-        log.info("cached an image ahead", host=wanted.host, image=wanted.image)
+
+
+def _job(wanted: Wanted) -> str:
+    return msgspec.json.encode(wanted).decode()
+
+
+async def done(
+    ctx: Context, held: Work, wanted: Wanted, found: Sequence[Cached], left: Sequence[str]
+) -> None:
+    """Some hosts have what they could get; the work goes on with those that are left."""
+    change = ctx.door.change(Cause(held.request_id))
+    aggregate = await AGGREGATES.get(ctx.door.store, wanted.aggregate)
+    if aggregate is not None:  # it may be gone meanwhile; the images are of use all the same
+        first = wanted.total - len(wanted.hosts) + 1
+        for index, one in enumerate(found, start=first):
+            place = (index, wanted.total)
+            change.tell(facts.cached(aggregate, wanted.number, one, place))
+        if not left:
+            change.tell(facts.caching("end", aggregate, wanted.number))
+    if left:
+        rest = msgspec.structs.replace(wanted, hosts=list(left))
+        change.put(work.park(held, due=change.now, reason=rest.reason, job=_job(rest)))
     else:
-        log.warning("cannot cache an image", host=wanted.host, image=wanted.image, error=why_not)
+        change.put(work.done(held))
+    await ctx.door.commit(change)
+    for one in found:
+        log.info("sent images ahead", host=one.host, images=one.images, failed=one.failed)
+
+
+async def later(ctx: Context, held: Work, wanted: Wanted, reason: str, again_in: float) -> None:
+    """The next host is away: the others go before it, after a moment."""
+    away, *others = wanted.hosts
+    after = msgspec.structs.replace(wanted, hosts=[*others, away])
+    change = ctx.door.change(Cause())
+    due = change.now + again_in
+    change.put(work.park(held, due=due, reason=reason, job=_job(after)))
+    await ctx.door.commit(change)
