@@ -41,12 +41,12 @@ def test_a_task_that_is_not_there_for_a_while_goes_on_and_nobody_starts_the_mach
     async def story(ask):
         await told(machine, front, ask)
         front.is_forgetful = True  # its services start anew
-        for _ in range(5):
+        for _ in range(24):
             waiting = await ask(machine.at)
             assert isinstance(waiting, Wait)
             assert "may go on all the same" in waiting.reason
             machine.memory |= waiting.remember
-            now[0] += firmware.FORGOTTEN_S / 6
+            now[0] += firmware.LOOK_S
         assert front.told("Reset") == 0
         front.is_forgetful = False
         for _ in range(3):
@@ -94,12 +94,51 @@ def test_a_task_that_stays_forgotten_is_believed_to_be_over_in_the_end(paper, fr
         front.stop()
         paper.request(*order[:2], content=order[2], headers={})
         front.start()
-        machine.memory |= (await ask(machine.at)).remember
-        assert front.told("Reset") == 0
-        now[0] += firmware.FORGOTTEN_S + 1
+        while machine.memory[MEMORY]["phase"] == "follow":
+            assert front.told("Reset") == 0
+            machine.memory |= (await ask(machine.at)).remember
+            now[0] += firmware.LOOK_S
+        assert now[0] - 1000.0 > firmware.FORGOTTEN_S
         assert isinstance(await machine.until_done(ask), Done)
 
     with flashing(lambda: now[0]) as part:
         asyncio.run(story(lambda at: part.update(at, asked("bios-2.0"), "work/0")))
     assert len(paper.flashed) == 1
     assert len(paper.starts) == 1
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_time_in_which_a_bmc_is_away_does_not_make_it_sure_that_its_task_is_over(
+    front, machine, is_seen
+):
+    """Whether anybody asks it meanwhile, or we are away as well."""
+    now = [1000.0]
+
+    async def story(ask):
+        async def looks(often):
+            for _ in range(often):
+                waiting = await ask(machine.at)
+                machine.memory |= waiting.remember
+                assert "may go on all the same" in waiting.reason
+                now[0] += firmware.LOOK_S
+
+        await told(machine, front, ask)
+        front.is_forgetful = True  # its services stop, and then it restarts
+        await looks(12)
+        tasks = list(front.tasks)
+        front.stop()
+        if is_seen:
+            away = await ask(machine.at)
+            assert isinstance(away, Wait)
+            assert "could not be reached" in away.reason
+            machine.memory |= away.remember
+        now[0] += 2 * firmware.FORGOTTEN_S
+        front.tasks += tasks
+        front.start()
+        await looks(24 if is_seen else 12)
+        front.is_forgetful = False
+        assert "has not ended" in (await ask(machine.at)).reason
+        assert front.told("Reset") == 0
+
+    with flashing(lambda: now[0]) as part:
+        asyncio.run(story(lambda at: part.update(at, asked("bios-2.0"), "work/0")))

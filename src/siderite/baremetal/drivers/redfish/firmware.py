@@ -44,8 +44,8 @@ LOOKS = 3
 SETTLE_S, LOOK_S = 300.0, 5.0
 """How long a part may take to show another version, and how often it is looked at meanwhile."""
 FORGOTTEN_S = 120.0
-"""For how long a BMC must know nothing of its task before that is believed: one that starts its
-services anew answers so meanwhile, and the machine may still be flashed.
+"""For how long a BMC must know nothing of its task, whenever it is asked, before that is believed:
+one that starts its services anew answers so meanwhile, and the machine may still be flashed.
 """
 SURE_S = 600.0
 """For how long a BMC's tasks tell whether it was told; it forgets them in time."""
@@ -79,7 +79,9 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
     is_lost: bool = False
     """The BMC forgot its task before it was seen to end."""
     lost_at: float | None = None
-    """Since when it knows nothing of it."""
+    """When it last said that it knows nothing of it."""
+    lost_s: float = 0.0
+    """For how long it has said so, again and again. What nobody asked in does not count."""
 
     @property
     def key(self) -> str:
@@ -196,13 +198,20 @@ class RedfishFirmware:
     async def _follow(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
         if place.task is None:
             return self._next_after_end(place, wish)
-        end = await self._parts.tasks.ask(at, place.task)
-        if end is TaskEnd.LOST:
-            return await self._lost(at, place, wish, place.task)
+        try:
+            end = await self._parts.tasks.ask(at, place.task)
+            if end is TaskEnd.LOST:
+                return await self._lost(at, place, wish, place.task)
+        except Unreachable as why:
+            if place.lost_at is None:
+                raise
+            # What it knew before it went away says nothing of what it knows when it is back.
+            after = msgspec.structs.replace(place, lost_at=None, lost_s=0.0)
+            return Wait(why.sentence, ASK_AGAIN_S, remember={MEMORY: msgspec.to_builtins(after)})
         if not isinstance(end, UnderWay):
             return self._next_after_end(place, wish)
         if place.lost_at is not None:
-            return place.at(Phase.FOLLOW, end.reason, lost_at=None)
+            return place.at(Phase.FOLLOW, end.reason, lost_at=None, lost_s=0.0)
         if end.is_running or wish.component == "bmc" or place.has_started:
             return end.wait
         if place.patience > 0:
@@ -217,12 +226,14 @@ class RedfishFirmware:
             return self._next_after_end(place, wish)
         found = await self._was_told(at, place, wish, task.doing)
         if found is not None and found.monitor != task.monitor:
-            return place.at(Phase.FOLLOW, "the BMC has a task for it", task=found, lost_at=None)
+            reason = "the BMC has a task for it"
+            return place.at(Phase.FOLLOW, reason, task=found, lost_at=None, lost_s=0.0)
         now = self._parts.clock()
-        since = now if place.lost_at is None else place.lost_at
-        if now - since >= FORGOTTEN_S:
+        last = now if place.lost_at is None else place.lost_at
+        lost_s = place.lost_s + min(max(now - last, 0.0), LOOK_S)
+        if lost_s >= FORGOTTEN_S:
             return self._next_after_end(place, wish, is_lost=True)
-        after = msgspec.structs.replace(place, lost_at=since)
+        after = msgspec.structs.replace(place, lost_at=now, lost_s=lost_s)
         return Wait(
             f"the BMC knows nothing of its task for {wish.component}, which may go on all the same:"
             f" it is given {FORGOTTEN_S:g} s",
@@ -235,7 +246,7 @@ class RedfishFirmware:
         phase = Phase.START if starts else Phase.SETTLE
         return place.at(
             phase, f"the BMC has ended the update of {wish.component}",
-            task=None, since=self._parts.clock(), is_lost=is_lost, lost_at=None,
+            task=None, since=self._parts.clock(), is_lost=is_lost, lost_at=None, lost_s=0.0,
         )  # fmt: skip
 
     async def _start(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
