@@ -142,3 +142,33 @@ def test_time_in_which_a_bmc_is_away_does_not_make_it_sure_that_its_task_is_over
 
     with flashing(lambda: now[0]) as part:
         asyncio.run(story(lambda at: part.update(at, asked("bios-2.0"), "work/0")))
+
+
+def test_the_update_of_an_earlier_day_is_not_followed_in_place_of_a_forgotten_task(
+    paper, front, machine
+):
+    """The BMC has no list of its tasks when it is told, and has one later."""
+    now = [1000.0]
+    front.lists_tasks = False
+
+    async def begun(ask):
+        front.patience = 0
+        assert isinstance(await machine.until_done(ask), Done)
+        earlier = front.tasks.pop()
+        paper.versions["bios"], machine.memory = "1.0", {}
+        front.patience = 10**6
+        await told(machine, front, ask)
+        front.tasks[:] = [earlier]
+        front.orders.clear()
+
+    async def followed(ask):
+        for _ in range(5):
+            machine.memory |= (await ask(machine.at)).remember
+            now[0] += firmware.LOOK_S
+        assert machine.memory[MEMORY]["phase"] == "follow"
+        assert front.told("Reset") == 0
+
+    for story in (begun, followed):
+        with flashing(lambda: now[0]) as part:
+            asyncio.run(story(lambda at, part=part: part.update(at, asked("bios-2.0"), "work/0")))
+        front.lists_tasks, front.has_monitors = True, False

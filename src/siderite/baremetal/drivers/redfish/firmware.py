@@ -224,7 +224,9 @@ class RedfishFirmware:
         """
         if _changed(await self._parts.inside.components(at), place, wish):
             return self._next_after_end(place, wish)
-        found = await self._was_told(at, place, wish, task.doing)
+        # Of one that had no list of its tasks before, nobody can say which of them are new.
+        is_listed = place.known is not None
+        found = await self._was_told(at, place, wish, task.doing) if is_listed else None
         if found is not None and found.monitor != task.monitor:
             reason = "the BMC has a task for it"
             return place.at(Phase.FOLLOW, reason, task=found, lost_at=None, lost_s=0.0)
