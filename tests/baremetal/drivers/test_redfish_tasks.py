@@ -297,19 +297,25 @@ def test_a_medium_that_the_bmc_would_not_take_out_is_not_said_to_be_out(
     asyncio.run(story())
 
 
-def test_a_medium_that_came_out_by_itself_is_out(paper, front, tmp_path):
+@pytest.mark.parametrize("status", [400, 409])
+def test_a_medium_that_came_out_by_itself_is_out_and_leaves_room_for_another(
+    paper, front, tmp_path, status
+):
     machine = made(front)
 
     def gone_by_then(method, path):
         if not path.endswith("Eject"):
             return 0
         paper.image = None
-        return 400
+        return status
 
     async def story():
         with process(tmp_path) as driver:
             await driver.virtual_media.insert(machine.at, MediaDevice.CDROM, OTHER)
             front.is_busy = gone_by_then
             assert await driver.virtual_media.eject(machine.at, MediaDevice.CDROM) is None
+            await driver.virtual_media.insert(machine.at, MediaDevice.CDROM, OTHER)
+            assert await driver.virtual_media.insert(machine.at, MediaDevice.CDROM, LIVE) is None
+            assert paper.image == LIVE
 
     asyncio.run(story())

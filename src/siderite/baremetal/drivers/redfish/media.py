@@ -43,11 +43,12 @@ class RedfishMedia:
     async def insert(self, at: Endpoint, device: MediaDevice, image_url: str) -> Task | None:
         """Put an image into the slot of this kind, in the place of what is there."""
         doing = f"inserting an image as {device}"
-
         slots: list[Any] = []
+        emptied: list[str] = []
 
         def make_room(system: Any) -> None:
-            slots.extend(slot for slot in _slots(system) if _is(slot, device))
+            slots[:] = [slot for slot in _slots(system) if _is(slot, device)]
+            emptied.clear()
             if not slots:
                 raise Refused(
                     at.bmc, doing, "it has no virtual media of this kind",
@@ -56,12 +57,20 @@ class RedfishMedia:
             if any(slot.inserted and slot.image == image_url for slot in slots):
                 slots.clear()  # nothing is left to do
             elif slots[0].inserted:
+                emptied.append(slots[0].path)
                 slots[0].eject_media()
 
         def put(system: Any) -> None:
+            emptied.clear()
             if slots:
                 slots[0].insert_media(image_url, inserted=True, write_protected=True)
 
+        try:
+            return await self._lines.order(at, doing, make_room, put)
+        except Refused:
+            if not emptied or await self._is_in(at, emptied[0]):
+                raise
+        # One that took it out by itself meanwhile refused what was done already.
         return await self._lines.order(at, doing, make_room, put)
 
     async def eject(self, at: Endpoint, device: MediaDevice) -> Task | None:
@@ -79,6 +88,14 @@ class RedfishMedia:
             if any(one.inserted and one.device_type is device for one in await self.media(at)):
                 raise
             return None
+
+    async def _is_in(self, at: Endpoint, path: str) -> bool:
+        """Whether something is in this slot."""
+
+        def read(system: Any) -> bool:
+            return any(slot.path == path and slot.inserted for slot in _slots(system))
+
+        return await self._lines.system(at, "its virtual media", read)
 
 
 def _slots(system: Any) -> Iterable[Any]:
