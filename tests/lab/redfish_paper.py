@@ -18,12 +18,13 @@ UPDATE = "/redfish/v1/UpdateService"
 _FLASH = f"{UPDATE}/Actions/UpdateService.SimpleUpdate"
 MEDIA = f"{SYSTEM}/VirtualMedia"
 CD = f"{MEDIA}/Cd"
+CD_BESIDE = f"{MEDIA}/Cd2"
 BIOS = f"{SYSTEM}/Bios"
 _SETTINGS = f"{BIOS}/Settings"
 
 
 class Paper:
-    """One system with a CD drive, one BIOS setting, and firmware in three parts.
+    """One system with two CD drives, one BIOS setting, and firmware in three parts.
 
     An image's name says what is in it: `bios-2.0.bin` is version 2.0 for the BIOS. The BMC has its
     own at once, the others have theirs when the machine starts.
@@ -32,6 +33,8 @@ class Paper:
     def __init__(self) -> None:
         self.is_on = False
         self.image: str | None = None
+        self.image_beside: str | None = None
+        """What is in its other CD drive, which can only be emptied."""
         self.starts_from = "None"
         self.mode = "Legacy"
         self.settings = {"Speed": "Slow"}
@@ -80,6 +83,8 @@ class Paper:
                 self.image = body["Image"]
             case "POST", "/VirtualMedia/Cd/Eject":
                 self.image = None
+            case "POST", "/VirtualMedia/Cd2/Eject":
+                self.image_beside = None
             case "PATCH", "":
                 boot = body["Boot"]
                 self.starts_from = boot.get("BootSourceOverrideTarget", self.starts_from)
@@ -165,7 +170,8 @@ class Paper:
                 }},
             },
             MEDIA: {
-                "Name": "Media", "Members": [{"@odata.id": CD}], "Members@odata.count": 1,
+                "Name": "Media", "Members": [{"@odata.id": CD}, {"@odata.id": CD_BESIDE}],
+                "Members@odata.count": 2,
             },
             CD: {
                 "Id": "Cd", "Name": "Cd", "MediaTypes": ["CD"], "Image": shown,
@@ -174,6 +180,11 @@ class Paper:
                     "#VirtualMedia.InsertMedia": {"target": f"{CD}/Insert"},
                     "#VirtualMedia.EjectMedia": {"target": f"{CD}/Eject"},
                 },
+            },
+            CD_BESIDE: {
+                "Id": "Cd2", "Name": "Cd2", "MediaTypes": ["CD"], "Image": self.image_beside,
+                "Inserted": self.image_beside is not None,
+                "Actions": {"#VirtualMedia.EjectMedia": {"target": f"{CD_BESIDE}/Eject"}},
             },
             BIOS: {
                 "Id": "Bios", "Name": "Bios", "Attributes": self.settings,

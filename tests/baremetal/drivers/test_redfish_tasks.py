@@ -319,3 +319,24 @@ def test_a_medium_that_came_out_by_itself_is_out_and_leaves_room_for_another(
             assert paper.image == LIVE
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("status", [403, 409, 503])
+@pytest.mark.parametrize("slot", ["Cd", "Cd2"])
+def test_a_medium_that_stays_is_told_of_though_the_one_beside_it_came_out(
+    paper, front, tmp_path, slot, status
+):
+    machine = made(front)
+    paper.image, paper.image_beside = OTHER, LIVE
+
+    async def story():
+        with process(tmp_path) as driver:
+            front.is_busy = lambda method, path: status if path.endswith(f"{slot}/Eject") else 0
+            with pytest.raises(HardwareError, match=str(status)):
+                await driver.virtual_media.eject(machine.at, MediaDevice.CDROM)
+            assert (paper.image if slot == "Cd" else paper.image_beside) is not None
+            front.is_busy = lambda method, path: 0
+            await driver.virtual_media.eject(machine.at, MediaDevice.CDROM)
+            assert (paper.image, paper.image_beside) == (None, None)
+
+    asyncio.run(story())

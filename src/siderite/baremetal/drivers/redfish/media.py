@@ -76,18 +76,29 @@ class RedfishMedia:
     async def eject(self, at: Endpoint, device: MediaDevice) -> Task | None:
         """Take out what is in the slots of this kind."""
 
-        def post(system: Any) -> None:
-            for slot in _slots(system):
-                if _is(slot, device) and slot.inserted:
-                    slot.eject_media()
+        # Slot by slot, for each has an answer of its own, and none may hide a refusal by another.
+        tried: list[str] = []
+        left: list[Any] = []
 
-        try:
-            return await self._lines.order(at, f"ejecting {device}", post)
-        except Refused:
-            # One that took it out by itself meanwhile refuses what is done already.
-            if any(one.inserted and one.device_type is device for one in await self.media(at)):
-                raise
-            return None
+        def post(system: Any) -> None:
+            mine = (slot for slot in _slots(system) if _is(slot, device) and slot.inserted)
+            left[:] = [slot for slot in mine if slot.path not in tried]
+            if left:
+                slot = left.pop(0)
+                tried.append(slot.path)
+                slot.eject_media()
+
+        last = None
+        while True:
+            known = len(tried)
+            try:
+                last = await self._lines.order(at, f"ejecting {device}", post) or last
+            except Refused:
+                # One that took it out by itself meanwhile refuses what is done already.
+                if len(tried) == known or await self._is_in(at, tried[-1]):
+                    raise
+            if not left:
+                return last
 
     async def _is_in(self, at: Endpoint, path: str) -> bool:
         """Whether something is in this slot."""
