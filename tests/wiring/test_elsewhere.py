@@ -215,6 +215,21 @@ def test_a_snapshot_is_sent_again_when_our_token_ends_or_the_service_there_falte
         asyncio.run(story(there))
 
 
+def test_a_snapshot_leaves_out_what_the_service_there_noted_of_its_servers_image(
+    tmp_path: Path,
+) -> None:
+    async def story(there: Server) -> None:
+        async with running(tmp_path / "here", work=True, **_options(there)) as here:
+            images = here.program.app._services["compute"].images
+            noted = {"os_glance_failed_import": "", "colour": "blue"}
+            snap = await images.make("snap", noted, token=None, project=None)
+            shown = await images.show(snap, token=None, project=None)
+            assert shown.properties == {"colour": "blue"}
+
+    with running_server(tmp_path) as there:
+        asyncio.run(story(there))
+
+
 def test_a_disk_here_that_fails_is_not_said_to_be_the_image_service(tmp_path: Path) -> None:
     async def story(there: Server, image: str) -> None:
         async with running(tmp_path / "here", work=True, **_options(there)) as here:

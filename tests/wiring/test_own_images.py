@@ -10,6 +10,8 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
+from siderite.core.transition import Cause
+from siderite.wiring.own_images import SYSTEM
 from siderite.wiring.own_images import OwnImages
 from tests.image.world import World
 from tests.image.world import world
@@ -80,6 +82,28 @@ def test_a_snapshot_whose_contents_do_not_come_is_discarded(tmp_path: Path) -> N
             await images.discard(image)
             await images.discard(image)
             assert (await here.ask("GET", f"/v2/images/{image}")).status == 404
+
+    asyncio.run(story())
+
+
+def test_what_an_image_service_noted_of_an_image_stays_there_and_is_not_a_snapshots(
+    tmp_path: Path,
+) -> None:
+    noted = {"os_glance_failed_import": "", "colour": "blue"}
+
+    async def story() -> None:
+        async with world(tmp_path) as here:
+            fields = {"name": "i", "visibility": "public", "properties": noted}
+            images = _images(here)
+            image = await images._images.create(fields, who=SYSTEM, cause=Cause())
+            where = f"/compute/v2.1/images/{image}/metadata"
+            body = {"metadata": {**noted, "size_of": "a cat"}}
+            for method in ("POST", "PUT"):  # with what was read
+                answer = await here.app.ask(method, where, body, version=None)
+                assert (answer.status, answer.json) == (200, body)
+            snap = await images.make("snap", noted, token=None, project="p")
+            shown = await here.show(snap)
+            assert shown["colour"] == "blue" and "os_glance_failed_import" not in shown
 
     asyncio.run(story())
 

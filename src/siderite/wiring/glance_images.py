@@ -35,7 +35,7 @@ from siderite.core.log import get_logger
 from siderite.identity import Keystone
 from siderite.wiring.own_images import as_compute_sees
 from siderite.wiring.own_images import check_properties
-from siderite.wiring.own_images import own_properties
+from siderite.wiring.own_images import new_properties
 from siderite.wiring.own_images import pieces
 
 log = get_logger("glance")
@@ -136,7 +136,7 @@ class GlanceImages:
         if found is None:
             raise missing(image)
         had, after = found.properties, changed(found.properties)
-        check_properties(after)
+        check_properties(after, had)
         put = {name: value for name, value in after.items() if had.get(name) != value}
         patch = [_operation("add", name, value) for name, value in put.items()]
         patch += [_operation("remove", name) for name in had if name not in after]
@@ -173,7 +173,7 @@ class GlanceImages:
         project: str | None,
         needs: tuple[int, int] = (0, 0),
     ) -> str:
-        record: dict[str, Any] = {**own_properties(properties), "name": name}
+        record: dict[str, Any] = {**new_properties(properties), "name": name}
         record |= {"min_disk": needs[0], "min_ram": needs[1]}
         record["visibility"] = "private"
         if token is None and project is not None:

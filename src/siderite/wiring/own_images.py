@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Any
 
 from siderite.compute.domain.image import Changed
 from siderite.compute.domain.image import Image
+from siderite.compute.domain.image import check_reserved
+from siderite.compute.domain.image import is_reserved
 from siderite.compute.domain.image import missing
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
@@ -67,9 +68,20 @@ def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in properties.items() if name not in _ATTRIBUTES}
 
 
-def check_properties(names: Iterable[str]) -> None:
-    """Refuse what are attributes of an image, which are not written as properties."""
-    for name in names:
+def new_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Those that a snapshot is made with: what an image service noted of the image that its server
+    was made from is not true of it.
+    """
+    own = own_properties(properties)
+    return {name: value for name, value in own.items() if not is_reserved(name)}
+
+
+def check_properties(after: Mapping[str, str], before: Mapping[str, str]) -> None:
+    """Refuse what are attributes of an image, which are not written as properties, and what is not
+    for its owner to write.
+    """
+    check_reserved(after, before)
+    for name in after:
         if name in _ATTRIBUTES:
             raise Invalid(
                 f"Attribute '{name}' of an image is not among its metadata; leave it out."
@@ -123,7 +135,7 @@ class OwnImages:
             """What compute does not see stays as it is."""
             seen = own_properties(every)
             after = changed(seen)
-            check_properties(after)
+            check_properties(after, seen)
             return {**{name: every[name] for name in every if name not in seen}, **after}
 
         shown = await self._images.describe(image, among_all, who=who, cause=cause)
@@ -145,7 +157,7 @@ class OwnImages:
     ) -> str:
         fields: dict[str, Any] = {"name": name, "visibility": "private", "owner": project}
         fields |= {"min_disk": needs[0], "min_ram": needs[1]}
-        fields["properties"] = own_properties(properties)
+        fields["properties"] = new_properties(properties)
         return await self._images.create(fields, who=SYSTEM, cause=Cause(project=project))
 
     async def discard(self, image: str) -> None:

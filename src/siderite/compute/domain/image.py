@@ -7,11 +7,15 @@ from typing import Protocol
 
 import msgspec
 
+from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 
 Changed = Callable[[Mapping[str, str]], Mapping[str, str]]
 """What becomes of an image's properties; it may refuse them as they are."""
+
+_RESERVED = "os_glance_"
+"""How the names begin that image services keep for themselves: what reads them trusts them."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,6 +101,22 @@ class ImageSource(Protocol):
     async def remove(self, image: str) -> None:
         """An image that a server was kept in is not needed any more; a protected one stays."""
         ...
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a property is for image services to write, and not for those who use them."""
+    return name.startswith(_RESERVED)
+
+
+def check_reserved(after: Mapping[str, str], before: Mapping[str, str] | None = None) -> None:
+    """Refuse properties that are not for owners; those that stay as they were are not written."""
+    had = before or {}
+    for name, value in after.items():
+        if is_reserved(name) and had.get(name) != value:
+            raise Forbidden(
+                f"Image metadata '{name[:80]}' is reserved: names that begin with {_RESERVED} are"
+                " not for owners; choose another."
+            )
 
 
 def missing(image: str) -> NotFound:

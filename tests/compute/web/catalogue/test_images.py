@@ -140,3 +140,21 @@ def test_metadata_of_an_image_are_written(lite: Cloud) -> None:
     _, stranger, _ = lite.app.person("member")
     body = {"metadata": {"z": "1"}}
     assert lite.ask("POST", where, body, version=1, token=stranger).status == 403, "it is public"
+
+
+def test_metadata_that_image_services_keep_for_themselves_are_refused(lite: Cloud) -> None:
+    ident, uuid = lite.make_image(a="1"), lite.boot()
+    where, name = f"/images/{ident}/metadata", "os_glance_importing_to_stores"
+    for method, path, body in (
+        ("POST", "", {"metadata": {"b": "2", name: "x"}}), ("PUT", "", {"metadata": {name: "x"}}),
+        ("PUT", f"/{name}", {"meta": {name: "x"}}),
+    ):  # fmt: skip
+        refused = lite.ask(method, where + path, body, version=38)
+        assert refused.status == 403 and "os_glance_" in str(refused.json), refused
+    assert _get(lite, where) == {"metadata": {"a": "1"}}
+    before = _get(lite, f"/images?server={uuid}")
+    backup = {"name": "b", "backup_type": "daily", "rotation": 1}
+    for action, asked in (("createImage", {"name": "s"}), ("createBackup", backup)):
+        refused = lite.act(uuid, action, {**asked, "metadata": {name: "x"}})
+        assert refused.status == 403 and "os_glance_" in str(refused.json), refused
+    assert _get(lite, f"/images?server={uuid}") == before == {"images": []}

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from siderite.compute.domain.image import Image
+from siderite.compute.domain.image import check_reserved
 from siderite.compute.domain.image import usable
 from siderite.compute.domain.server import Server
 from siderite.compute.usecases.server import acting
@@ -198,6 +199,7 @@ async def _snapshot(
     ctx = service.ctx
     if len(asked.get("metadata", {})) > _IMAGE_METADATA:
         raise Invalid(f"An image has at most {_IMAGE_METADATA} items of metadata; give fewer.")
+    check_reserved(asked.get("metadata", {}))
     server = await service.server(request)
     acting.check_state(server, kind, KINDS[kind].action)
     acting.check_place(ctx, server, KINDS[kind])
