@@ -101,6 +101,17 @@ def test_a_reader_only_reads(app: Standing, what: str) -> None:
         assert app.node(others).version == 1
 
 
+def test_a_reader_is_told_so_of_a_node_that_is_addressed_with_a_suffix(app: Standing) -> None:
+    _, token, project = app.person("reader")
+    mine = app.plant("enroll", owner=project, name=f"of-{project}")
+    theirs = app.plant("enroll", owner="them")
+    for ident in (mine, f"of-{project}"):
+        for version, status in ((90, 403), (91, 404)):
+            path = f"/v1/nodes/{ident}.json"
+            refused(app.ask("DELETE", path, token=token, version=version), status)
+    refused(app.ask("DELETE", f"/v1/nodes/{theirs}.json", token=token, version=90), 404)
+
+
 @pytest.mark.parametrize("role", ["reader", "member"])
 def test_what_other_projects_have_is_not_there(app: Standing, role: str) -> None:
     _, token, project = app.person(role)

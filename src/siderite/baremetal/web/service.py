@@ -7,6 +7,7 @@ import msgspec
 
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.node import find
+from siderite.baremetal.web import address
 from siderite.baremetal.web import policy
 from siderite.baremetal.web.bodies import no_query
 from siderite.baremetal.web.routes import ROUTES
@@ -79,7 +80,7 @@ class BaremetalService:
             policy.check(route.policy, request.who)
         except Forbidden:
             if route.path.startswith("/v1/nodes/{"):  # one that they may not see is not there
-                await find.node(self.ctx, request.params[0], request.who)
+                await find.node(self.ctx, address.ident(request), request.who)
             raise
         if route.since > request.version:
             refusals = TOO_OLD.get(route.policy.partition(":")[0], {})
