@@ -66,7 +66,9 @@ def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) 
     for _ in range(2):  # by somebody who is quicker than the network
         eyes.page.click("button:text-is('manage')")
     eyes.page.wait_for_selector("button[aria-busy]:text-is('manage')")
+    deadline = time.monotonic() + 60
     while not waiting:  # the button is busy before its request is on its way
+        assert time.monotonic() < deadline, "no request came"
         eyes.page.wait_for_timeout(20)
     assert len(waiting) == 1
     waiting[0].continue_()
