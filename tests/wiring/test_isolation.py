@@ -252,6 +252,5 @@ def _list(document: dict[str, Any]) -> list[Any]:
     if "webhooks" in document:
         return [{name: one[name] for name in ("id", "url", "enabled")} for one in every]
     if "services" in document:
-        of_time = ("updated_at", "state")
-        return [{name: one[name] for name in one if name not in of_time} for one in every]
+        return [{name: one[name] for name in one if name != "updated_at"} for one in every]
     return every
