@@ -47,8 +47,8 @@ def _parts(known: Words, *, inverted: bool) -> Check:
         args = item["args"]
         if isinstance(args, list):
             named = arguments(known, word, args)
-            is_whole = named.get("values") is args or len(args) <= len(needs) + len(takes)
-            args = named if is_whole else args
+            has_room = named.get("values") is args or len(args) <= len(needs) + len(takes)
+            args = named if has_room else args
         if not isinstance(args, dict) or not set(needs) <= set(args) <= {*needs, *takes}:
             optional = f" and perhaps {', '.join(takes)}" if takes else ""
             raise Invalid(f"{name}: {word} takes the arguments {', '.join(needs)}{optional}.")
