@@ -131,6 +131,17 @@ def test_wrong_credentials_and_silence_are_told_without_the_password(info, drive
     asyncio.run(story())
 
 
+def test_a_secret_where_ipmitools_words_are_cut_is_not_shown_in_part(driver):
+    told = []
+    for more in range(190, 260, 3):
+        machine = Machine({"ipmi_address": f"http://me:hunter2@{'x' * more}"})
+        with pytest.raises(HardwareError) as why:
+            asyncio.run(driver.power.read(machine.at))
+        told.append(str(why.value))
+    assert any("@x" in one for one in told)
+    assert not any("ter2@" in one for one in told)
+
+
 def test_an_address_that_no_process_can_be_given_is_told(driver):
     machine = Machine({"ipmi_address": "x" * 200_000})
     with pytest.raises(HardwareError, match="ipmitool cannot be run here"):

@@ -109,3 +109,29 @@ def test_a_bmc_that_repeats_what_it_was_told_gives_no_secret_away(front, tmp_pat
             assert "hunter2" not in str(why.value)
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("by_task", [True, False])
+@pytest.mark.parametrize(
+    "secret", ["http://me:hunter2@images.invalid/x", PASSWORD, "password=hunter2"]
+)
+def test_a_secret_where_a_bmcs_words_are_cut_is_not_shown_in_part(front, tmp_path, secret, by_task):
+    at = Machine({**front.driver_info, "redfish_system_id": SYSTEM}).at
+
+    async def story(driver, said):
+        if by_task:
+            front.by_task = lambda method, path: method == "PATCH"
+            front.fails_with = said
+        else:
+            front.refuses = said
+        with pytest.raises(Refused, match="the BMC says") as why:
+            task = await driver.boot_devices.set_boot_device(at, BootDevice.CDROM, persistent=False)
+            while True:
+                await driver.tasks.ask(at, task)
+        return str(why.value)
+
+    with process(tmp_path) as driver:
+        for room in range(1, len(secret)):
+            said = f"the BMC says {'x' * (300 - 14 - room)} {secret}"
+            told = asyncio.run(story(driver, said))
+            assert not any(part in told for part in ("hunt", PASSWORD[:4])), room

@@ -16,6 +16,7 @@ from typing import Any
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
+from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.drivers.contract import Endpoint
 
 _LEVELS = ("ADMINISTRATOR", "OPERATOR", "USER", "CALLBACK")
@@ -196,7 +197,8 @@ def environment(account: Account) -> dict[str, str]:
 
 
 def _told(at: Endpoint, doing: str, said: str) -> HardwareError:
-    text = " ".join(line.strip() for line in said.splitlines() if line.strip())[-_LONGEST:]
+    # Masked before it is cut: half a secret is not known for one any more.
+    text = mask(" ".join(line.strip() for line in said.splitlines() if line.strip()))[-_LONGEST:]
     if _FULL.search(text):
         return Unreachable(
             at.bmc, doing, f"it has no session free ({text})",

@@ -6,6 +6,7 @@ from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.secrets import is_secret
+from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.domain.secrets import without
 from siderite.baremetal.drivers.contract import Endpoint
 
@@ -117,15 +118,22 @@ def _silent(bmc: str, doing: str, text: str) -> HardwareError:
 def _detail(at: Endpoint, why: Exception) -> str:
     detail = getattr(why, "detail", None)
     code = getattr(why, "status_code", "?")
-    return f"HTTP {code}" + (f", {_unsaid(at, str(detail))[:_LONGEST]}" if detail else "")
+    return f"HTTP {code}" + (f", {quoted(at, str(detail))}" if detail else "")
 
 
 def _short(at: Endpoint, why: Exception) -> str:
-    return _unsaid(at, str(why) or type(why).__name__)[:_LONGEST]
+    return quoted(at, str(why) or type(why).__name__)
 
 
-def _unsaid(at: Endpoint, text: str) -> str:
-    """What a BMC says, without the password that it was given: some repeat what they refuse."""
+def quoted(at: Endpoint, text: str) -> str:
+    """What a BMC says, without the passwords that it was given (some repeat what they refuse), and
+    not all of it if that is long. Of a word that has no room nothing is left: half a secret is not
+    known for one any more.
+    """
     info = at.driver_info.items()
     hidden = {str(value) for key, value in info if value is not None and is_secret(key)}
-    return without(text, (secret for secret in hidden if len(secret) >= _SHORTEST_SECRET))
+    known = (secret for secret in hidden if len(secret) >= _SHORTEST_SECRET)
+    said: str = mask(without(text, known))
+    if len(said) <= _LONGEST:
+        return said
+    return said[: _LONGEST + 1].rpartition(" ")[0] or said[:_LONGEST]

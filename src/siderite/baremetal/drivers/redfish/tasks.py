@@ -13,6 +13,7 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import TaskEnd
 from siderite.baremetal.drivers.contract import UnderWay
+from siderite.baremetal.drivers.redfish.errors import quoted
 from siderite.baremetal.drivers.redfish.lines import Lines
 
 _ACCEPTED = 202
@@ -36,7 +37,7 @@ class RedfishTasks:
         told = _body(answer)
         state = told.get("TaskState")
         if state in _FAILED or (state == "Completed" and told.get("TaskStatus") == "Critical"):
-            raise Refused(at.bmc, task.doing, f"its task ended as {state}{_words(told)}")
+            raise Refused(at.bmc, task.doing, f"its task ended as {state}{_words(at, told)}")
         if state in _ENDED or (state is None and answer.status_code != _ACCEPTED):
             return TaskEnd.DONE
         shown = f" ({state[:_LONGEST]})" if isinstance(state, str) else ""
@@ -55,7 +56,7 @@ def _body(answer: Any) -> Mapping[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-def _words(told: Mapping[str, Any]) -> str:
+def _words(at: Endpoint, told: Mapping[str, Any]) -> str:
     """What the task says of itself."""
     messages = told.get("Messages")
     said = [
@@ -63,7 +64,7 @@ def _words(told: Mapping[str, Any]) -> str:
         for one in (messages if isinstance(messages, list) else ())
         if isinstance(one, dict) and one.get("Message")
     ]
-    return f": {' '.join(said)[:_LONGEST]}" if said else ""
+    return f": {quoted(at, ' '.join(said))}" if said else ""
 
 
 def _again_in(answer: Any) -> float:
