@@ -57,16 +57,23 @@ def redirecting(to, status):
 @pytest.mark.parametrize("status", [301, 302, 303])
 def test_an_order_that_is_redirected_is_not_taken_for_given(tmp_path, status):
     async def story(bmc, address):
-        at = Machine({**bmc.driver_info, "redfish_address": address}).at
-        words = f"sends orders on to {bmc.url}.*redfish_address"
-        with process(tmp_path) as driver, pytest.raises(Refused, match=words):
-            await driver.power.read(at)
-        bmc.sessions.add(None)  # asks nobody who they are
-        at = Machine({**at.driver_info, "redfish_auth_type": "basic"}).at
-        with process(tmp_path) as driver:
-            assert await driver.power.read(at) is PowerState.OFF
-            with pytest.raises(Refused, match=words):
-                await driver.boot_devices.set_boot_device(at, BootDevice.PXE, persistent=False)
+        fate = "may have been taken" if status == 303 else "do not arrive"
+        words = f"sends orders on to {bmc.url}, where they {fate}.*redfish_address"
+        for auth, is_read in (("auto", True), ("basic", True), ("session", False)):
+            info = {**bmc.driver_info, "redfish_address": address, "redfish_auth_type": auth}
+            at = Machine(info).at
+            bmc.sessions.clear()
+            with process(tmp_path) as driver:
+                if auth != "basic":
+                    with pytest.raises(Refused, match=words):
+                        await driver.power.read(at)
+                bmc.sessions.add(None)  # asks nobody who they are
+                if is_read:
+                    assert await driver.power.read(at) is PowerState.OFF
+                with pytest.raises(Refused, match=words):
+                    await driver.boot_devices.set_boot_device(at, BootDevice.PXE, persistent=False)
+                if is_read:
+                    assert await driver.power.read(at) is PowerState.OFF
         assert bmc.orders == []
 
     with moody_bmc() as bmc, redirecting(bmc.url, status) as address:

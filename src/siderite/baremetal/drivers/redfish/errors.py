@@ -14,17 +14,22 @@ _LONGEST = 300
 _SHORTEST_SECRET = 3
 """Shorter ones are parts of too many words."""
 _TRUST = "Give the file of its CA as redfish_verify_ca in driver_info, or false to trust any."
+_SEE_OTHER = 303
 _BUSY = frozenset({408, 423, 425, 429, 503})
 """HTTP's words for: not now."""
 
 
 class SentElsewhere(Exception):
-    """An order was redirected in a way by which it gets lost: nobody was told anything."""
+    """An order was redirected in a way by which it gets lost: nobody was told anything; or, by one
+    such way, somebody was, and what became of it is not known.
+    """
 
-    def __init__(self, location: object) -> None:
+    def __init__(self, location: object, status: int) -> None:
         parts = urlsplit(str(location or ""))
         where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
         self.where = where[:_LONGEST] or "elsewhere"
+        is_open = status == _SEE_OTHER
+        self.fate = "may have been taken or lost" if is_open else "do not arrive"
         super().__init__(self.where)
 
 
@@ -86,7 +91,7 @@ def _odd(at: Endpoint, doing: str, why: Exception) -> HardwareError:
     match why:
         case SentElsewhere():
             return Refused(
-                bmc, doing, f"it sends orders on to {why.where}, where they do not arrive",
+                bmc, doing, f"it sends orders on to {why.where}, where they {why.fate}",
                 "Set redfish_address in driver_info to that address.",
             )  # fmt: skip
         case UnicodeError():

@@ -44,7 +44,7 @@ _PROBE_S = 3.0
 _LONG_S = 3.0
 _LOG_OUT_S = 2.0
 _ACCEPTED, _WRONG, _GONE = 202, 400, (404, 410)
-_PASSED_ON = (307, 308)
+_PASSED_ON, _UNKNOWN = (307, 308), (401, 403)
 _LONGEST_ADDRESS = 1000
 
 
@@ -129,6 +129,8 @@ class Line:
         """Where the BMC tells how it goes with the last order, if it follows that later."""
         self.refusal: Any = None
         """What the BMC answered to the last order, if it did not take it."""
+        self._astray: SentElsewhere | None = None
+        """Where its login was sent, if that was lost on the way."""
         self._root: Any = None
         self._login: Any = None
         self._system: Any = None
@@ -143,6 +145,7 @@ class Line:
     def root(self, timeout_s: float) -> Any:
         """sushy's service root, opened if need be. Blocks."""
         if self._root is None:
+            self._astray = None
             self._root, self._login, self._pages = _open(self.address, timeout_s, self._noted)
         return self._root
 
@@ -162,8 +165,14 @@ class Line:
         for before in answer.history:
             # All but these two lose the order on the way, or what it says.
             if before.request.method != "GET" and before.status_code not in _PASSED_ON:
-                raise SentElsewhere(before.headers.get("Location"))
+                lost = SentElsewhere(before.headers.get("Location"), before.status_code)
+                if self._root is not None or self.address.auth != "auto":
+                    raise lost
+                self._astray = lost  # sushy goes on by basic authentication, which may do to read
+                return
         if answer.request.method == "GET":
+            if self._astray is not None and answer.status_code in _UNKNOWN:
+                raise self._astray
             return
         self.refusal = answer if answer.status_code >= _WRONG else None
         if answer.status_code == _ACCEPTED:
