@@ -194,6 +194,22 @@ def test_a_bmc_that_answers_slowly_does_not_hold_up_one_that_does_not(ipmi_board
         asyncio.run(story(front))
 
 
+def test_bmcs_that_nobody_asks_any_more_are_forgotten_in_time(monkeypatch):
+    monkeypatch.setattr(tool_module, "MOST_MARKED", 3)
+    monkeypatch.setattr(tool_module, "LONG_S", -1.0)  # whatever they take is long
+    tool = IpmiTool()
+
+    async def story():
+        for number in range(5):
+            at = Machine({"ipmi_address": f"no-name-{'x' * 70}-{number}"}).at
+            with pytest.raises(Unreachable):
+                await IpmiBoard(tool).power(at)
+            assert tool.account(at, "a test") in tool._silent
+
+    asyncio.run(story())
+    assert (len(tool._silent), len(tool._lame)) == (3, 3)
+
+
 @pytest.mark.parametrize("answer", [OPEN_ANSWER, RAKP_2, RAKP_4])
 def test_a_bmc_without_a_free_session_is_asked_again(driver, ipmi_board, answer):
     full, info = 1, ipmi_board.driver_info

@@ -51,6 +51,8 @@ _AT_ONCE_S = 2.0
 """Sooner than ipmitool gives up on a BMC that says nothing."""
 LONG_S = 3.0
 """A BMC that takes longer for an order is slow."""
+MOST_MARKED = 100_000
+"""More than one process has to ask, so that those it does ask are not forgotten."""
 _LONGEST = 300
 
 
@@ -107,6 +109,32 @@ def _bridging(info: Mapping[str, Any]) -> list[str]:
     return words
 
 
+class Marked:
+    """Accounts with something in common. The first are forgotten when there are too many: nobody
+    tells when a node is removed, or has another address.
+    """
+
+    def __init__(self) -> None:
+        self._words: dict[tuple[str, ...], None] = {}
+
+    def __contains__(self, account: Account) -> bool:
+        return account.words in self._words
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def add(self, account: Account) -> None:
+        """Mark it, as the last."""
+        self.discard(account)
+        self._words[account.words] = None
+        if len(self._words) > MOST_MARKED:
+            del self._words[next(iter(self._words))]
+
+    def discard(self, account: Account) -> None:
+        """Mark it no more."""
+        self._words.pop(account.words, None)
+
+
 class IpmiTool:
     """Gives orders to BMCs. Those that did not answer the last time share a few processes, those
     that took long have some of their own: many of them do not keep others from being heard.
@@ -116,8 +144,8 @@ class IpmiTool:
         self._free = asyncio.Semaphore(at_once)
         self._slow = asyncio.Semaphore(at_once)
         self._lost = asyncio.Semaphore(max(1, at_once // 4))
-        self._silent: set[tuple[str, ...]] = set()
-        self._lame: set[tuple[str, ...]] = set()
+        self._silent = Marked()
+        self._lame = Marked()
         self._timeout_s = timeout_s
 
     async def run(self, at: Endpoint, doing: str, *order: str) -> str:
@@ -130,25 +158,25 @@ class IpmiTool:
                 if code and _NO_SESSION in said and monotonic() - began < _AT_ONCE_S:
                     said = await self._why(at, doing, account) or said
             except (Unreachable, asyncio.CancelledError):
-                self._silent.add(account.words)
+                self._silent.add(account)
                 raise
             if monotonic() - began > LONG_S:
-                self._lame.add(account.words)
+                self._lame.add(account)
             else:
-                self._lame.discard(account.words)
+                self._lame.discard(account)
         error = None if code == 0 else _told(at, doing, said or out)
         if isinstance(error, Unreachable):
-            self._silent.add(account.words)
+            self._silent.add(account)
         else:
-            self._silent.discard(account.words)
+            self._silent.discard(account)
         if error is not None:
             raise error
         return out
 
     def _turn(self, account: Account) -> asyncio.Semaphore:
-        if account.words in self._silent:
+        if account in self._silent:
             return self._lost
-        return self._slow if account.words in self._lame else self._free
+        return self._slow if account in self._lame else self._free
 
     async def _why(self, at: Endpoint, doing: str, account: Account) -> str:
         """What a BMC has against a session that it would not open; it says so only when asked."""
