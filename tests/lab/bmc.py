@@ -10,7 +10,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -18,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import bcrypt
@@ -29,6 +27,7 @@ from tests.lab.guest import Guest
 from tests.lab.guest import wait_until
 from tests.lab.host import LabHost
 from tests.support.ports import free_port
+from tests.support.serving import serving
 
 START_TIMEOUT_S = 60.0
 USERNAME = "operator"
@@ -187,12 +186,5 @@ def files_served(folder: Path) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(partial(Quiet, directory=str(folder))) as url:
+        yield url

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from http.server import ThreadingHTTPServer
 from typing import Any
+
+from tests.support.serving import serving
 
 SYSTEM = "/redfish/v1/Systems/1"
 SESSIONS = "/redfish/v1/SessionService/Sessions"
@@ -130,13 +131,6 @@ def moody_bmc(*, offered: tuple[str, ...] = ("None", "Pxe", "Hdd", "Cd")) -> Ite
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    bmc = MoodyBmc(f"http://127.0.0.1:{server.server_address[1]}", list(offered))
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with serving(Answers) as url:
+        bmc = MoodyBmc(url, list(offered))
         yield bmc
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

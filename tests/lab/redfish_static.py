@@ -4,13 +4,13 @@ with redfish_static(SerialConsole={"IPMI": {"ServiceEnabled": True, "Port": 623}
 """
 
 import json
-import threading
 from collections.abc import Iterator
 from collections.abc import Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from http.server import ThreadingHTTPServer
 from typing import Any
+
+from tests.support.serving import serving
 
 SYSTEM = "/redfish/v1/Systems/1"
 _MANAGER = "/redfish/v1/Managers/1"
@@ -45,12 +45,5 @@ def redfish_static(*, manager: Mapping[str, Any] | None = None, **system: Any) -
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Pages) as url:
+        yield url

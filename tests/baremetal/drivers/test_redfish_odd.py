@@ -1,10 +1,8 @@
 """BMCs that answer in odd ways: redirects, null where others have something, our own words."""
 
 import asyncio
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from http.server import ThreadingHTTPServer
 
 import pytest
 
@@ -21,6 +19,7 @@ from tests.baremetal.drivers.test_redfish_tasks import process
 from tests.lab.bmc import PASSWORD
 from tests.lab.redfish_moody import moody_bmc
 from tests.lab.redfish_paper import SYSTEM
+from tests.support.serving import serving
 
 
 @contextmanager
@@ -43,15 +42,8 @@ def redirecting(to, status):
         def log_message(self, format, *args):
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Answers) as url:
+        yield url
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
