@@ -85,7 +85,8 @@ class CachingWork:
                 case Done():
                     got.append(image)
                 case Wait():
-                    await image_cache.later(ctx, held, wanted, outcome.reason, outcome.again_in)
+                    others_first = wanted.last().job()
+                    await due.later(ctx, held, outcome.reason, outcome.again_in, others_first)
                     return
                 case Failed():
                     log.warning("cannot send an image", host=host, image=image, on=outcome.reason)

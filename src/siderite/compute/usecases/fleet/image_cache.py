@@ -8,7 +8,7 @@ from siderite.compute.domain import record_facts as facts
 from siderite.compute.domain.record_facts import Cached
 from siderite.compute.record_store import AGGREGATES
 from siderite.compute.usecases.context import Context
-from siderite.compute.usecases.fleet import aggregates
+from siderite.compute.usecases.fleet.aggregates import Numbered
 from siderite.core import work
 from siderite.core.errors import Invalid
 from siderite.core.ids import new_uuid
@@ -36,12 +36,21 @@ class Wanted(msgspec.Struct, frozen=True):
         """Why there is work."""
         return f"host {self.hosts[0]} is to have images ahead of servers"
 
+    def job(self) -> str:
+        """As work keeps it."""
+        return msgspec.json.encode(self).decode()
 
-async def ask(ctx: Context, number: str, images: Sequence[str], *, cause: Cause) -> None:
+    def last(self) -> "Wanted":
+        """The next host is away: the others go before it."""
+        away, *others = self.hosts
+        return msgspec.structs.replace(self, hosts=[*others, away])
+
+
+async def ask(ctx: Context, found: Numbered, images: Sequence[str], *, cause: Cause) -> None:
     """Have the hosts of an aggregate fetch these images, one host after the other: what servers
     need at once is not to wait for it.
     """
-    known, aggregate = await aggregates.one(ctx, number)
+    known, aggregate = found
     hosts = list(aggregate.hosts)
     if not hosts:
         raise Invalid(f"Aggregate {known} has no hosts; add some first.")
@@ -50,15 +59,11 @@ async def ask(ctx: Context, number: str, images: Sequence[str], *, cause: Cause)
     change.tell(facts.caching("start", aggregate, known))
     change.work(
         work.add(
-            f"images:{new_uuid()}", "cache", KIND, job=_job(wanted), now=change.now,
+            f"images:{new_uuid()}", "cache", KIND, job=wanted.job(), now=change.now,
             deadline=change.now + PATIENCE_S, reason=wanted.reason, request_id=cause.request_id,
         )
     )  # fmt: skip
     await ctx.door.commit(change)
-
-
-def _job(wanted: Wanted) -> str:
-    return msgspec.json.encode(wanted).decode()
 
 
 async def done(
@@ -76,19 +81,9 @@ async def done(
             change.tell(facts.caching("end", aggregate, wanted.number))
     if left:
         rest = msgspec.structs.replace(wanted, hosts=list(left))
-        change.put(work.park(held, due=change.now, reason=rest.reason, job=_job(rest)))
+        change.put(work.park(held, due=change.now, reason=rest.reason, job=rest.job()))
     else:
         change.put(work.done(held))
     await ctx.door.commit(change)
     for one in found:
         log.info("sent images ahead", host=one.host, images=one.images, failed=one.failed)
-
-
-async def later(ctx: Context, held: Work, wanted: Wanted, reason: str, again_in: float) -> None:
-    """The next host is away: the others go before it, after a moment."""
-    away, *others = wanted.hosts
-    after = msgspec.structs.replace(wanted, hosts=[*others, away])
-    change = ctx.door.change(Cause())
-    due = change.now + again_in
-    change.put(work.park(held, due=due, reason=reason, job=_job(after)))
-    await ctx.door.commit(change)

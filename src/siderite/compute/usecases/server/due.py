@@ -173,8 +173,10 @@ async def pass_on(ctx: Context, held: Work, host: Host) -> None:
     await ctx.door.commit(change)
 
 
-async def later(ctx: Context, held: Work, reason: str, again_in: float) -> None:
-    """Work that has no server to show its reason on waits."""
+async def later(
+    ctx: Context, held: Work, reason: str, again_in: float, job: str | None = None
+) -> None:
+    """Work that has no server to show its reason on waits; with another job if there is one."""
     change = ctx.door.change(Cause())
-    change.put(work.park(held, due=change.now + again_in, reason=reason))
+    change.put(work.park(held, due=change.now + again_in, reason=reason, job=job))
     await ctx.door.commit(change)

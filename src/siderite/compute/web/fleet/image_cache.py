@@ -40,12 +40,11 @@ _BODY = {"cache": Key(_images, required=True)}
 async def fetch(service: "Service", request: Request) -> Response:
     """POST /os-aggregates/{id}/images"""
     asked = forms.take(await forms.document(request), "body", _BODY, request.version)
-    number = request.params[0]
-    await aggregates.one(service.ctx, number)  # before others are asked for images
+    found = await aggregates.one(service.ctx, request.params[0])
     wanted: dict[str, None] = {}
     for image in asked["cache"]:
         wanted |= dict.fromkeys(await _with_booted(service, request, image))
-    await image_cache.ask(service.ctx, number, list(wanted), cause=service.cause(request))
+    await image_cache.ask(service.ctx, found, list(wanted), cause=service.cause(request))
     return Response(status=202)
 
 
