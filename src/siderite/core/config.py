@@ -98,6 +98,9 @@ class Config:
         True, "Switch hard what did not go off softly in time; false: that is an error."
     )
     power_timeout_s: float = _option(60.0, "How long a power change may take.")
+    power_wait_s: float = _option(
+        3.0, "How long a verb waits for its node's power to be changed, before a 409."
+    )
     enabled_hardware_types: str = _option(
         "fake-hardware,redfish,ipmi", "Drivers that nodes may have, with commas between."
     )

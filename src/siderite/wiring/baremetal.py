@@ -78,6 +78,7 @@ def settings(config: Config) -> Settings:
         soft_power_off_timeout_s=config.soft_power_off_timeout_s,
         soft_power_off_then_hard=config.soft_power_off_then_hard,
         power_timeout_s=config.power_timeout_s,
+        power_wait_s=config.power_wait_s,
         hardware_timeout_s=config.hardware_timeout_s,
         agent_require_tls=config.agent_require_tls,
         max_limit=config.max_limit,

@@ -110,9 +110,25 @@ def test_no_action_starts_while_the_power_cannot_be_read(tmp_path):
     asyncio.run(story())
 
 
-def test_a_second_request_meanwhile_is_told_to_come_back(tmp_path):
+def test_a_verb_waits_for_a_change_of_power_that_is_soon_over(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            script(app, f"node:{uuid}", latency_s={"power": 0.3})
+            await power(app, uuid, "power on")
+            await power(app, uuid, "power off")
+            await verb(app, uuid, "provide")
+            said = [(status, d["to_power"]) for status, d in await facts(app, uuid, "power_set")]
+            on, off = "power on", "power off"
+            assert said == [("start", on), ("end", on), ("start", off), ("end", off)]
+
+    asyncio.run(story())
+
+
+def test_a_request_during_a_long_change_of_power_is_told_to_come_back(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, power_wait_s=0.1) as app:
             uuid = await app.make_node()
             await lead(app, uuid, "manage")
             script(app, f"node:{uuid}", latency_s={"power": 0.5})

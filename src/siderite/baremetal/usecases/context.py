@@ -31,6 +31,7 @@ class Settings:
     soft_power_off_timeout_s: float
     soft_power_off_then_hard: bool
     power_timeout_s: float
+    power_wait_s: float
     hardware_timeout_s: float
     agent_require_tls: bool
     max_limit: int

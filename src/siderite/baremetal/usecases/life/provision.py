@@ -21,8 +21,9 @@ from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.usecases.beside import runbooks
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.life import abort
-from siderite.baremetal.usecases.life.refusals import busy
 from siderite.baremetal.usecases.life.refusals import check_own_master
+from siderite.baremetal.usecases.life.refusals import check_steady
+from siderite.baremetal.usecases.life.refusals import once_steady
 from siderite.baremetal.usecases.life.refusals import protected
 from siderite.baremetal.usecases.machine.hardware import card_of
 from siderite.baremetal.usecases.machine.hardware import lacking
@@ -99,7 +100,8 @@ async def ask(
             await _end_hold(ctx, change, node, after, wish.verb)
         return after
 
-    return await ctx.door.attempt(cause, ident, decide)
+    patience_s = ctx.settings.power_wait_s
+    return await once_steady(lambda: ctx.door.attempt(cause, ident, decide), patience_s)
 
 
 def _check(ctx: Context, node: Node, wish: Ask) -> None:
@@ -117,8 +119,7 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
         raise Invalid(
             f"Node {node.uuid} is retired and cannot be made available; clear `retired` first."
         )
-    if node.target_power_state is not None:
-        raise busy(node, f"is on its way to {node.target_power_state!r}")
+    check_steady(node)
     check_own_master(node)
     card = card_of(ctx.cards, node)
     kind = _NEEDS.get(event)

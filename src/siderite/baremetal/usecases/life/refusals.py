@@ -1,5 +1,10 @@
 """Why something is not done to a node now, where several verbs say so."""
 
+import asyncio
+from collections.abc import Awaitable
+from collections.abc import Callable
+from typing import TypeVar
+
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.steps import serves_its_parent
@@ -7,10 +12,42 @@ from siderite.core.errors import Busy
 from siderite.core.errors import Forbidden
 from siderite.core.machine import Kind
 
+T = TypeVar("T")
 
-def busy(node: Node, how: str) -> Busy:
+_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.2
+
+
+class Switching(Busy):
+    """The machine's power is being changed; try again in a moment."""
+
+    code = "machine.switching"
+
+
+def busy(node: Node, how: str, kind: type[Busy] = Busy) -> Busy:
     """It has something else to do, which ends."""
-    return Busy(f"Node {node.uuid} {how}; please retry after the current operation is completed.")
+    return kind(f"Node {node.uuid} {how}; please retry after the current operation is completed.")
+
+
+def check_steady(node: Node) -> None:
+    """Refuse to interfere with a change of its power."""
+    if node.target_power_state is not None:
+        raise busy(node, f"is already on its way to {node.target_power_state!r}", Switching)
+
+
+async def once_steady(ask: Callable[[], Awaitable[T]], patience_s: float) -> T:
+    """Ask; again, for so long, while the power is being changed: most changes end by then, and who
+    sends two verbs one after the other need not know that the first takes its time.
+    """
+    loop = asyncio.get_running_loop()
+    until, pause_s = loop.time() + patience_s, _PAUSE_S
+    while True:
+        try:
+            return await ask()
+        except Switching:
+            if loop.time() + pause_s > until:
+                raise
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 def protected(node: Node) -> Forbidden:

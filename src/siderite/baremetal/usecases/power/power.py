@@ -18,9 +18,10 @@ from siderite.baremetal.domain.power_truth import with_power
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.life.progress import remembered
-from siderite.baremetal.usecases.life.refusals import busy
 from siderite.baremetal.usecases.life.refusals import check_idle
 from siderite.baremetal.usecases.life.refusals import check_own_master
+from siderite.baremetal.usecases.life.refusals import check_steady
+from siderite.baremetal.usecases.life.refusals import once_steady
 from siderite.baremetal.usecases.machine.hardware import check_reach
 from siderite.baremetal.usecases.node import find
 from siderite.baremetal.usecases.node.find import Guard
@@ -68,7 +69,8 @@ async def ask(
         check_reach(ctx.cards, node)
         return begin(ctx, change, node, target, timeout_s)
 
-    return await ctx.door.attempt(cause, ident, decide)
+    patience_s = ctx.settings.power_wait_s
+    return await once_steady(lambda: ctx.door.attempt(cause, ident, decide), patience_s)
 
 
 def begin(
@@ -118,8 +120,7 @@ def _check(node: Node, target: PowerTarget) -> None:
             f" while it is"
             f' in state "{node.provision_state}"; wait until cleaning is done, or abort it.'
         )
-    if node.target_power_state is not None:
-        raise busy(node, f"is already on its way to {node.target_power_state!r}")
+    check_steady(node)
     check_idle(node)
     if node.disable_power_off and target.leads_to is PowerState.OFF:
         raise Conflict(
