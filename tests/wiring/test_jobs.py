@@ -41,6 +41,7 @@ EVERYWHERE = {
     "GlanceImages.run": "a cache of its own of images from elsewhere",
     "GlanceImages.tidy": "what another removed from a cache that they share is gone just so",
     "PostgresStore.listen": "hears the others",
+    "Clock.keep": "asks the database for the time",
 }
 """And why that does no harm."""
 
@@ -80,7 +81,7 @@ def test_every_job_runs_once_or_does_no_harm_in_each_process(role, tmp_path, pos
     expected = {
         Role.ALL: ONCE | set(EVERYWHERE),
         Role.WORKER: (ONCE | set(EVERYWHERE)) - serving,
-        Role.API: serving | {"_place_facts", "Keystone.run", "PostgresStore.listen"},
+        Role.API: serving | {"_place_facts", "Keystone.run", "PostgresStore.listen", "Clock.keep"},
     }
     assert _jobs(role, tmp_path, postgres_url, **BUS) == expected[role]
 

@@ -190,8 +190,8 @@ async def _postgres(url: str) -> tuple[Finding, _Known]:
                        f"upgrade it to {_OLDEST_POSTGRES} or newer."), known  # fmt: skip
     if abs(skew) > _SKEW_S:
         return Finding(
-            "database", "wrong", f"its clock is {skew:+.1f} s off ours",
-            "synchronise both machines (chrony): deadlines and leases are compared.",
+            "database", "caution", f"its clock is {skew:+.1f} s off ours",
+            "synchronise both machines (chrony): Siderite goes by the database's, logs by ours.",
         ), known  # fmt: skip
     return Finding("database", "well", f"PostgreSQL {major} answers"), known
 

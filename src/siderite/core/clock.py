@@ -1,5 +1,81 @@
-"""The clock. Domain and store never ask it: `now` comes in from whoever does."""
+"""The clock of this process: the computer's, or the database's where computers share one.
 
+What is due, a lease and a deadline are written by one process and compared by another: were each to
+go by its own computer's clock, one that is a minute ahead would take work from those that are at
+it. Domain and store never ask: `now` comes in from whoever does.
+"""
+
+import asyncio
 import time
 
-now = time.time
+from siderite.core.log import get_logger
+from siderite.core.store import Store
+
+log = get_logger("clock")
+
+LOOK_S = 3.0
+_AGAIN_S = 0.5
+_VAGUE_S = 1.0
+"""An answer that took this long tells too little of the time."""
+_STEADY_S = 0.05
+"""By so much a clock may be off and is not corrected: time that jumps to and fro is worse."""
+_TELL_S = 1.0
+_ASK = "SELECT extract(epoch FROM clock_timestamp())::float8"
+# It goes on while the computer sleeps, and nobody can set it.
+_TICKS = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+class Clock:
+    """Seconds since 1970, by the computer's clock until another is followed."""
+
+    def __init__(self) -> None:
+        self._epoch: float | None = None
+
+    def __call__(self) -> float:
+        if self._epoch is None:
+            return time.time()
+        return time.clock_gettime(_TICKS) + self._epoch
+
+    async def look(self, store: Store) -> None:
+        """Follow the clock of a database that others have, too."""
+        if store.dialect == "sqlite":
+            return
+        asked = time.clock_gettime(_TICKS)
+        theirs = float((await store.scan(_ASK))[0][0] or 0.0)
+        self.hear(theirs, asked, time.clock_gettime(_TICKS))
+
+    def hear(self, theirs: float, asked: float, answered: float) -> None:
+        """It was `theirs` at some moment between two ticks of our own."""
+        unsure_s = (answered - asked) / 2
+        epoch = theirs - asked - unsure_s
+        if self._epoch is None:
+            self._tell(epoch + answered - time.time())
+        elif unsure_s > _VAGUE_S / 2 or abs(epoch - self._epoch) <= max(unsure_s, _STEADY_S):
+            return
+        else:
+            self._tell(epoch - self._epoch)
+        self._epoch = epoch
+
+    async def keep(self, store: Store) -> None:
+        """Until cancelled: look again and again, as clocks drift, are set, and databases replaced
+        by others.
+        """
+        rest_s = LOOK_S
+        while store.dialect != "sqlite":
+            await asyncio.sleep(rest_s)
+            try:
+                await self.look(store)
+                rest_s = LOOK_S
+            except Exception as why:
+                log.warning("cannot ask the database for the time", error=repr(why))
+                rest_s = _AGAIN_S
+
+    def _tell(self, off_s: float) -> None:
+        if abs(off_s) > _TELL_S:
+            log.warning(
+                "the database's clock is followed: ours is off; synchronise them (chrony)",
+                off_s=round(off_s, 1),
+            )
+
+
+now = Clock()

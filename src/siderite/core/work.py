@@ -283,7 +283,7 @@ def done_unless_rung(work: Work) -> Op:
 
 GRACE_S = 2.0
 """How long a worker that cannot renew its lease stops before its end, and others wait after it: so
-much may their clocks differ before a machine has two drivers at once.
+much may what they know of the database's time differ before a machine has two drivers at once.
 """
 
 _CLAIM = f"""

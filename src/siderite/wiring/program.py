@@ -17,6 +17,7 @@ from siderite import clouds
 from siderite import openapi
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.usecases.context import Context
+from siderite.core import clock
 from siderite.core import work
 from siderite.core.config import Config
 from siderite.core.http import App
@@ -146,6 +147,7 @@ async def _base(config: Config, role: Role) -> Base:
         )
     if store.dialect == "sqlite":
         await work.forget_leases(store)
+    await clock.now.look(store)
     door = Door(store, host=config.host)
     hub = Hub(store)
     door.on_facts(hub.wake)
@@ -198,6 +200,7 @@ def _jobs(base: Base, worker: Worker, parts: tuple[Part, ...]) -> Iterator[Job]:
     if base.role.serves:
         yield from (job for part in parts for job in part.serving)
     yield partial(base.store.listen, heard)
+    yield partial(clock.now.keep, base.store)
 
 
 def _sockets(base: Base, parts: tuple[Part, ...]) -> dict[str, SocketHandler]:
