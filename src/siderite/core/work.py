@@ -286,8 +286,20 @@ GRACE_S = 2.0
 much may what they know of the database's time differ before a machine has two drivers at once.
 """
 
+LATE_S = 30.0
+"""A job that was left alone for longer was so because nobody could work: all were down, the
+database was away, the computer slept or its clock was set. That does not count against it.
+"""
+RESPITE_S = 120.0
+"""What such a job has left at least: so that whoever could not call us meanwhile still can."""
+
+_LEFT_ALONE = "COALESCE(lease_until, due)"
 _CLAIM = f"""
-UPDATE work SET owner = ?, lease_until = ?, fence = fence + ? WHERE id IN (
+UPDATE work SET owner = ?, lease_until = ?, fence = fence + ?, deadline = CASE
+  WHEN {_LEFT_ALONE} > ? OR deadline >= {FAR}%s THEN deadline
+  WHEN deadline - {_LEFT_ALONE} < {RESPITE_S} THEN ?
+  ELSE deadline - {_LEFT_ALONE} + ? END
+WHERE id IN (
   SELECT w.id FROM work w
   WHERE w.due <= ? AND (w.owner IS NULL OR w.lease_until < ?)%s
     AND NOT EXISTS (SELECT 1 FROM work x WHERE x.machine = w.machine AND x.id <> w.id
@@ -320,17 +332,20 @@ async def claim(
 
     A job whose worker died comes before all others of its machine, which wait until it has no lease
     any more. `pools` are the groups that the worker serves; none is all. A job past its deadline is
-    anybody's: somebody must say that it failed. `waited_s` is for how long jobs must have been due:
-    younger ones are left to others.
+    anybody's: somebody must say that it failed. One of ours that was left alone for long gets that
+    time back. `waited_s` is for how long jobs must have been due: younger ones are left to others.
     """
-    ours = ""
+    ours = foreign = ""
     if pools:
         marks = ", ".join("?" * len(pools))
         ours = f" AND (w.pool IS NULL OR w.pool IN ({marks}) OR w.deadline < ?)"
-    sql = _CLAIM % (ours, _LOCKED[store.dialect])
+        foreign = f" OR pool NOT IN ({marks})"
+    sql = _CLAIM % (foreign, ours, _LOCKED[store.dialect])
     mine: tuple[Value, ...] = (*pools, now) if pools else ()
     due_by = now - waited_s
-    args = (owner, now + lease_s, _step(), due_by, now - GRACE_S, *mine, due_by, limit)
+    args: list[Value] = [owner, now + lease_s, _step()]
+    args += [now - LATE_S, *pools, now + RESPITE_S, now]
+    args += [due_by, now - GRACE_S, *mine, due_by, limit]
     try:
         if store.dialect == "postgresql":
             rows = await store.write(_CLAIM_AND_NEXT % sql, args)
@@ -344,20 +359,27 @@ async def claim(
 
 
 async def renew(store: Store, owner: str, *, now: float, lease_s: float) -> dict[int, str]:
-    """Extend all leases of this worker; the fences of those it still has, with their machines."""
+    """Extend the leases of this worker; the fences of those it still has, with their machines. Any
+    that ended meanwhile is anybody's: it has to be claimed.
+    """
     rows = await store.write(
-        "UPDATE work SET lease_until = ? WHERE owner = ? RETURNING fence, machine",
-        (now + lease_s, owner),
+        "UPDATE work SET lease_until = ? WHERE owner = ? AND lease_until >= ?"
+        " RETURNING fence, machine",
+        (now + lease_s, owner, now - GRACE_S),
     )
     return {int(row[0]): str(row[1]) for row in rows}  # type: ignore[arg-type]
 
 
-def release(owner: str, machine: str) -> Op:
+_RELEASE = """
+UPDATE work SET due = CASE WHEN due > ? THEN due WHEN lease_until < ? THEN lease_until ELSE ? END,
+  owner = NULL, lease_until = NULL WHERE owner IS NOT NULL
+"""
+"""Somebody was at it till now, or till the lease ended."""
+
+
+def release(owner: str, machine: str, now: float) -> Op:
     """Let go of this worker's lease on a machine that it does not act on."""
-    return Op(
-        "UPDATE work SET owner = NULL, lease_until = NULL WHERE owner = ? AND machine = ?",
-        (owner, machine),
-    )
+    return Op(f"{_RELEASE} AND owner = ? AND machine = ?", (now, now, now, owner, machine))
 
 
 def is_lease_clash(why: Duplicate) -> bool:
@@ -365,13 +387,12 @@ def is_lease_clash(why: Duplicate) -> bool:
     return why.column in ("work.machine", "work.one_lease")
 
 
-async def forget_leases(store: Store, owner: str | None = None) -> None:
+async def forget_leases(store: Store, now: float, owner: str | None = None) -> None:
     """Let go of one worker's leases, or of all (an embedded database has one process only)."""
-    sql = "UPDATE work SET owner = NULL, lease_until = NULL WHERE owner IS NOT NULL"
     if owner is None:
-        await store.commit([Op(sql)])
+        await store.commit([Op(_RELEASE, (now, now, now))])
     else:
-        await store.commit([Op(sql + " AND owner = ?", (owner,))])
+        await store.commit([Op(f"{_RELEASE} AND owner = ?", (now, now, now, owner))])
 
 
 async def next_due(store: Store) -> float | None:

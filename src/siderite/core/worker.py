@@ -160,7 +160,7 @@ class Worker:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
             with contextlib.suppress(Exception):
-                await work.forget_leases(self._store, self._owner)
+                await work.forget_leases(self._store, self._clock(), self._owner)
 
     async def _drain(self) -> None:
         """Take no more, and give what is under way time to come to a place where it can rest."""
@@ -266,7 +266,7 @@ class Worker:
         """Our lease may be on a job that took the place of ours: let anyone have it."""
         self._handed_back.add(machine)
         with contextlib.suppress(Exception):
-            await self._store.commit([work.release(self._owner, machine)])
+            await self._store.commit([work.release(self._owner, machine, self._clock())])
             self.kick()
 
     async def _again(self, item: Work, why: Exception) -> None:

@@ -146,7 +146,7 @@ async def _base(config: Config, role: Role) -> Base:
             has=newer[0],
         )
     if store.dialect == "sqlite":
-        await work.forget_leases(store)
+        await work.forget_leases(store, clock.now())
     await clock.now.look(store)
     door = Door(store, host=config.host)
     hub = Hub(store)
