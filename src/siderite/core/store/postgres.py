@@ -7,6 +7,7 @@ twice.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ from siderite.core.store.postgres_batch import Args
 from siderite.core.store.postgres_batch import Batch
 from siderite.core.store.postgres_connect import Connector
 from siderite.core.store.postgres_connect import check
+from siderite.core.store.postgres_connect import check_sessions
 from siderite.core.store.postgres_pool import Pool
 
 log = get_logger("postgres")
@@ -95,6 +97,8 @@ class PostgresStore:
         try:
             async with connector.alone() as connection:
                 await connection.execute(_LOST)
+            with contextlib.suppress(asyncpg.TooManyConnectionsError):
+                await check_sessions(connector)
         except (*_GONE, asyncpg.PostgresError) as why:
             raise RuntimeError(
                 f"cannot use the PostgreSQL database: {why}; check --db and that it runs."

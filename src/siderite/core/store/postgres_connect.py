@@ -35,6 +35,7 @@ WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)
 documents are compressed in a fraction of the time that the default takes, where the server can.
 """
 
+_MARK = "siderite.session"
 _PATIENCE = """
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout',
   'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
@@ -123,6 +124,24 @@ class Connector:
             yield connection
         finally:
             connection.terminate()
+
+
+async def check_sessions(connector: Connector) -> None:
+    """Refuse a pool in between that gives each transaction another of its sessions: statements that
+    were prepared, and signals that are listened for, would be a stranger's.
+    """
+    async with connector.alone() as one, connector.alone() as two:
+        await one.execute(f"SET {_MARK} = 'ours'")
+        async with two.transaction():  # which has the session that was just used, if it is shared
+            await two.execute(f"SELECT set_config('{_MARK}', 'theirs', false)")
+            with contextlib.suppress(asyncpg.InvalidSQLStatementNameError):
+                if await one.fetchval(f"SELECT current_setting('{_MARK}', true)") == "ours":
+                    return
+    raise RuntimeError(
+        "the database is reached through a pool that gives each transaction another session"
+        " (PgBouncer: pool_mode = transaction), and Siderite needs sessions that stay: name"
+        " PostgreSQL itself in --db, or a pool with pool_mode = session."
+    )
 
 
 async def _connect(url: str, options: dict[str, Any]) -> Any:
