@@ -6,7 +6,6 @@ import sqlite3
 import pytest
 
 from tests.crash.cluster import two_at_once
-from tests.crash.test_takeover import SCRIPT
 from tests.crash.test_takeover import Story
 from tests.support.server import running_server
 from tests.wiring.test_jobs import ONCE
@@ -41,7 +40,7 @@ def test_a_process_whose_clock_is_an_hour_ahead_takes_nothing_from_another(
         ) as two:
             story.two = two
             assert "database's clock is followed" in two.log.read_text()
-            one.script("all", **SCRIPT)
+            one.script("all", latency_s={"deploy.write_image": 1.0}, audit=True)
             nodes = [story.deploying(server) for server in (one, two)]
             for node in nodes:
                 story.until(lambda node=node: story.state(node) == "active")
