@@ -14,7 +14,7 @@ from siderite.baremetal.domain.hardware import ConsoleInfo
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.drivers.contract import Console
 from siderite.baremetal.drivers.contract import Endpoint
-from siderite.baremetal.drivers.redfish.lines import Address
+from siderite.baremetal.drivers.redfish.address import Address
 from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.redfish.update_service import linked
 
