@@ -27,6 +27,9 @@ class MoodyBmc:
     def __init__(self, url: str, offered: list[str]) -> None:
         self.url = url
         self.mood = _FINE
+        self.adds: dict[str, str] = {}
+        """Headers of its answers in a mood, such as Retry-After."""
+        self.asked = 0
         self.answers = threading.Event()
         """It does not answer before that."""
         self.answers.set()
@@ -93,11 +96,13 @@ def moody_bmc(*, offered: tuple[str, ...] = ("None", "Pxe", "Hdd", "Cd")) -> Ite
             path = self.path.rstrip("/")
             size = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(size)) if size else None
+            bmc.asked += 1
             bmc.answers.wait(_PATIENCE_S)
             if bmc.mood == HANGS_UP:
                 self.close_connection = True
             elif bmc.mood != _FINE:
-                self._send(bmc.mood, {"error": {"code": "Base.1.0.Error", "message": "not now"}})
+                error = {"code": "Base.1.0.Error", "message": "not now"}
+                self._send(bmc.mood, {"error": error}, bmc.adds)
             elif (self.command, path) == ("POST", SESSIONS):
                 bmc.logins += 1
                 key = f"key-{bmc.logins}"

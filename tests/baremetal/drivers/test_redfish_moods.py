@@ -5,6 +5,7 @@ import gc
 import threading
 
 import pytest
+import requests
 
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import Refused
@@ -21,6 +22,7 @@ from siderite.baremetal.drivers.agent import RamdiskSettings
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import lines as lines_module
+from siderite.baremetal.drivers.redfish.answers import patience
 from siderite.baremetal.drivers.redfish.board import RedfishBoard
 from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.switch import Switch
@@ -65,10 +67,54 @@ def test_a_session_is_kept_through_failures_and_ended_with_the_line(bmc, lines):
     assert not bmc.sessions
 
 
+@pytest.mark.parametrize("mood", [503, 429])
+def test_a_busy_bmc_is_left_alone_for_as_long_as_it_asks(bmc, lines, monkeypatch, mood):
+    now = [0.0]
+    monkeypatch.setattr(lines_module, "monotonic", lambda: now[0])
+
+    async def story():
+        button = RedfishButton(lines)
+        assert await button.power(node(bmc)) is PowerState.OFF
+        bmc.mood, bmc.adds = mood, {"Retry-After": "20"}
+        outcome = await Switch(button).set(node(bmc), PowerTarget.ON, "t")
+        assert isinstance(outcome, Wait)
+        assert outcome.again_in == 20
+        assert f"it is busy (HTTP {mood}, not now)" in outcome.reason
+        asked, bmc.mood = bmc.asked, 200
+        now[0] += 19.9
+        with pytest.raises(Unreachable, match=r"busy, and asked to be left alone for 20 s") as why:
+            await button.power(node(bmc))
+        assert (why.value.is_busy, bmc.asked) == (True, asked)
+        now[0] += 0.2
+        assert await button.power(node(bmc)) is PowerState.OFF
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("said", "clock", "seconds"),
+    [
+        ("5", None, 5.0),
+        ("0", None, 1.0),
+        ("86400", None, 30.0),
+        ("Thu, 01 Jan 1970 00:10:07 GMT", "Thu, 01 Jan 1970 00:10:00 GMT", 7.0),
+        ("Thu, 01 Jan 1970 00:10:07 GMT", None, 1.0),
+        ("Fri, 01 Jan 9999 00:00:00 GMT", "never", 30.0),
+        ("soon", None, None),
+        ("-3", None, None),
+        ("\u00b2", None, None),
+        (None, None, None),
+    ],
+)
+def test_how_long_a_bmc_wants_to_be_left_alone_is_told_by_its_own_clock(said, clock, seconds):
+    answer = requests.Response()
+    told = {"Retry-After": said, "Date": clock}
+    answer.headers.update({name: text for name, text in told.items() if text is not None})
+    assert patience(answer) == seconds
+
+
 def test_no_garbage_of_a_lost_bmc_holds_up_the_event_loop(bmc, lines, monkeypatch):
     """sushy logs out when it is thrown away, wherever that happens."""
-    import requests
-
     asked = []
     request = requests.Session.request
 

@@ -32,7 +32,10 @@ class Unreachable(HardwareError):
         remedy: str = "",
         *,
         is_busy: bool = False,
+        again_in: float | None = None,
     ) -> None:
+        self.again_in = again_in
+        """In how many seconds it wants to be asked again, if it says so."""
         self.is_busy = is_busy
         """It answered, with: not now. So it has not begun what it was told."""
         what = remedy or (

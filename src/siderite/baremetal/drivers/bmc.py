@@ -17,7 +17,7 @@ ASK_AGAIN_S = 5.0
 def outcome_of(error: HardwareError) -> Wait | Failed:
     """What a driver answers after this error: what is out of reach may come back."""
     if isinstance(error, Unreachable):
-        return Wait(error.sentence, ASK_AGAIN_S)
+        return Wait(error.sentence, error.again_in or ASK_AGAIN_S)
     return Failed(error.sentence)
 
 

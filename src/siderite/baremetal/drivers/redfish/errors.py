@@ -15,8 +15,9 @@ _SHORTEST_SECRET = 3
 """Shorter ones are parts of too many words."""
 _TRUST = "Give the file of its CA as redfish_verify_ca in driver_info, or false to trust any."
 _SEE_OTHER = 303
-_BUSY = frozenset({408, 423, 425, 429, 503})
+BUSY = frozenset({408, 423, 425, 429, 503})
 """HTTP's words for: not now."""
+_PASSES = "That passes; if it lasts, look at the BMC's own log."
 
 
 class SentElsewhere(Exception):
@@ -72,8 +73,9 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
                 bmc, doing, "it has not exactly one system",
                 "Set redfish_system_id in driver_info.",
             )  # fmt: skip
-        case exceptions.HTTPError() if why.status_code in _BUSY:
-            return Unreachable(bmc, doing, f"it is busy ({_detail(at, why)})", is_busy=True)
+        case exceptions.HTTPError() if why.status_code in BUSY:
+            reason = f"it is busy ({_detail(at, why)})"
+            return Unreachable(bmc, doing, reason, _PASSES, is_busy=True)
         case exceptions.ServerSideError():
             return Unreachable(bmc, doing, f"it has trouble of its own ({_detail(at, why)})")
         case exceptions.ConnectionError():
@@ -83,6 +85,12 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
         case exceptions.SushyError():
             return Refused(bmc, doing, _short(at, why))
     return _odd(at, doing, why)
+
+
+def not_yet(at: Endpoint, doing: str, wanted: float | None, left: float) -> Unreachable:
+    """The BMC was busy, and said how many seconds it wants: it is not asked before."""
+    reason = f"it is busy, and asked to be left alone for {wanted or left:.0f} s"
+    return Unreachable(at.bmc, doing, reason, _PASSES, is_busy=True, again_in=left)
 
 
 def _odd(at: Endpoint, doing: str, why: Exception) -> HardwareError:

@@ -7,7 +7,8 @@ a rack of BMCs that take calls and never answer, does not keep others from being
 answer, but took long the last time, have a pool of their own for the same reason.
 
 A BMC has room for few sessions: a line keeps its own through failures, and is logged out when it is
-given up. Orders that a BMC answers with the address of a task give that back (`tasks` asks for it).
+given up. One that says when it wants to be asked again is left alone until then. Orders that a BMC
+answers with the address of a task give that back (`tasks` asks for it).
 """
 
 import asyncio
@@ -29,7 +30,10 @@ from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.redfish.address import Address
+from siderite.baremetal.drivers.redfish.answers import patience
+from siderite.baremetal.drivers.redfish.errors import BUSY
 from siderite.baremetal.drivers.redfish.errors import SentElsewhere
+from siderite.baremetal.drivers.redfish.errors import not_yet
 from siderite.baremetal.drivers.redfish.errors import spoils
 from siderite.baremetal.drivers.redfish.errors import told
 
@@ -61,6 +65,10 @@ class Line:
         """Where the BMC tells how it goes with the last order, if it follows that later."""
         self.refusal: Any = None
         """What the BMC answered to the last order, if it did not take it."""
+        self.patience_s: float | None = None
+        """How long the BMC wants to be left alone for, if its last answer said so."""
+        self.not_before = 0.0
+        """When it wants to be asked again."""
         self._astray: SentElsewhere | None = None
         """Where its login was sent, if that was lost on the way."""
         self._root: Any = None
@@ -94,6 +102,7 @@ class Line:
             return None
 
     def _noted(self, answer: Any) -> None:
+        self.patience_s = patience(answer) if answer.status_code in BUSY else None
         for before in answer.history:
             # All but these two lose the order on the way, or what it says.
             if before.request.method != "GET" and before.status_code not in _PASSED_ON:
@@ -243,6 +252,9 @@ class Lines:
         line = self._line(address)
         await line.turn.acquire()
         try:
+            left = line.not_before - monotonic()
+            if left > 0:
+                raise not_yet(at, doing, line.patience_s, left)
             if line.suspect:
                 await _probe(at, address, doing)
             pool = self._pool_for(line)
@@ -258,6 +270,9 @@ class Lines:
         except Exception as why:
             error = told(at, doing, why, worked=line.worked)
             line.suspect = isinstance(error, Unreachable)
+            if isinstance(error, Unreachable) and error.is_busy and line.patience_s is not None:
+                error.again_in = line.patience_s
+                line.not_before = monotonic() + line.patience_s
             if spoils(why):
                 self._give_up(line)
             raise error from why

@@ -13,13 +13,14 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import TaskEnd
 from siderite.baremetal.drivers.contract import UnderWay
+from siderite.baremetal.drivers.redfish.answers import SOONEST_S
+from siderite.baremetal.drivers.redfish.answers import patience
 from siderite.baremetal.drivers.redfish.errors import quoted
 from siderite.baremetal.drivers.redfish.lines import Lines
 
 _ACCEPTED = 202
 _FAILED = frozenset({"Exception", "Killed", "Cancelled", "Interrupted"})
 _ENDED = _FAILED | {"Completed"}
-_SOON_S, _SELDOM_S = 1.0, 30.0
 _LONGEST = 300
 
 
@@ -43,7 +44,7 @@ class RedfishTasks:
         shown = f" ({state[:_LONGEST]})" if isinstance(state, str) else ""
         return UnderWay(
             f"the BMC has a task for {task.doing}, which has not ended{shown}",
-            _again_in(answer),
+            patience(answer) or SOONEST_S,
             is_running=state in (None, "Running"),
         )
 
@@ -65,8 +66,3 @@ def _words(at: Endpoint, told: Mapping[str, Any]) -> str:
         if isinstance(one, dict) and one.get("Message")
     ]
     return f": {quoted(at, ' '.join(said))}" if said else ""
-
-
-def _again_in(answer: Any) -> float:
-    after = str(answer.headers.get("Retry-After") or "")
-    return min(max(float(after), _SOON_S), _SELDOM_S) if after.isdigit() else _SOON_S

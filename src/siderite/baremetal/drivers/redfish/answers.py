@@ -1,0 +1,29 @@
+"""What BMCs say with their answers, beside the page that was asked for."""
+
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from siderite.core.clock import now as wall_clock
+
+SOONEST_S, LATEST_S = 1.0, 30.0
+"""A BMC that asks for less, or for more, than this is asked again after this."""
+
+
+def patience(answer: Any) -> float | None:
+    """How many seconds a BMC wants to be left alone for, if it says so; within reason, for one that
+    wants an hour would outlast whatever waits for it.
+    """
+    said = str(answer.headers.get("Retry-After") or "").strip()
+    seconds: float | None = float(said) if said.isdecimal() and said.isascii() else None
+    if seconds is None and said:
+        until, now = _time(said), _time(answer.headers.get("Date"))
+        # By its own clock, which may be years off.
+        seconds = None if until is None else until - (wall_clock() if now is None else now)
+    return None if seconds is None else min(max(seconds, SOONEST_S), LATEST_S)
+
+
+def _time(said: str | None) -> float | None:
+    try:
+        return parsedate_to_datetime(said or "").timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
