@@ -66,6 +66,8 @@ class Front:
         """How many of them it does not answer at all."""
         self.is_busy: Callable[[str, str], int] = lambda method, path: 0
         """With which status it says that it will not now, if it does."""
+        self.says_with = b'{"error": {"message": "not now"}}'
+        """What it says then."""
         self.refuses = ""
         """What it says to a change of settings that it does not take; it does if that is empty."""
         self.lists_tasks = True
@@ -171,7 +173,7 @@ class Front:
         if path in _PAGES:
             return _send(to, 200, json.dumps({"@odata.id": path, **_PAGES[path]}).encode())
         if busy := self.is_busy(to.command, path):
-            return _send(to, busy, b'{"error": {"message": "not now"}}')
+            return _send(to, busy, self.says_with)
         return self._pass_on(to, path, body)
 
     def _pass_on(self, to: BaseHTTPRequestHandler, path: str, body: bytes) -> None:

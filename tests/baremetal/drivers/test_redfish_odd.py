@@ -10,10 +10,15 @@ from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.drivers.contract import Task
+from siderite.baremetal.drivers.contract import TaskEnd
 from tests.baremetal.drivers.machine import Machine
 from tests.baremetal.drivers.test_redfish_tasks import process
 from tests.lab.bmc import PASSWORD
@@ -86,6 +91,51 @@ def test_links_that_are_null_leave_out_only_what_they_would_lead_to(front, tmp_p
             assert isinstance(done, Done), done
             with pytest.raises(Refused, match="no serial console"):
                 await driver.console.start(machine.at)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"[]", b"null", b'"no"', b"3", b'{"error": "no"}', b'{"error": null}', b"<html>", b"",
+        b"\xff{", b'{"error": {"@Message.ExtendedInfo": ["no"]}}',
+        b'{"error": {"@Message.ExtendedInfo": "no"}}', b'{"error": {"message": {"no": 1}}}',
+    ],
+)  # fmt: skip
+def test_an_error_counts_whatever_is_said_with_it(front, tmp_path, said):
+    """What is not there is not, what is refused is, and a busy BMC is busy."""
+    at = Machine({**front.driver_info, "redfish_system_id": SYSTEM}, inspect="redfish").at
+    secure = f"{SYSTEM}/SecureBoot"
+    front.page = lambda path, page: (
+        page | ({"SecureBoot": {"@odata.id": secure}} if path == SYSTEM else {})
+    )
+    front.says_with = said
+
+    async def story():
+        with process(tmp_path) as driver:
+            front.is_busy = lambda method, path: 404 if path == secure else 0
+            assert await driver.secure_boot.secure_boot(at) is None
+            front.is_busy = lambda method, path: 400 if path.endswith("Reset") else 0
+            failed = await driver.power.set(at, PowerTarget.ON, "t")
+            assert isinstance(failed, Failed)
+            assert "refused power on: HTTP 400" in failed.reason
+            front.is_busy = lambda method, path: 503
+            with pytest.raises(Unreachable, match="HTTP 503") as why:
+                await driver.power.read(at)
+            assert why.value.is_busy
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("state", [["Running"], {"a": 1}, 3, None])
+def test_a_task_whose_state_is_no_word_has_none(front, tmp_path, state):
+    at = Machine({**front.driver_info, "redfish_system_id": SYSTEM}).at
+    front.page = lambda path, page: page | {"TaskState": state}
+
+    async def story():
+        with process(tmp_path) as driver:
+            assert await driver.tasks.ask(at, Task(SYSTEM, "a test")) is TaskEnd.DONE
 
     asyncio.run(story())
 

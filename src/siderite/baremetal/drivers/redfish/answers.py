@@ -1,5 +1,6 @@
 """What BMCs say with their answers, beside the page that was asked for."""
 
+import json
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -20,6 +21,28 @@ def patience(answer: Any) -> float | None:
         # By its own clock, which may be years off.
         seconds = None if until is None else until - (wall_clock() if now is None else now)
     return None if seconds is None else min(max(seconds, SOONEST_S), LATEST_S)
+
+
+def put_in_form(answer: Any) -> None:
+    """Have an error that is JSON of another form than Redfish's in that: sushy falls over others,
+    and what was refused, or is not there, would seem to make no sense.
+    """
+    try:
+        said = answer.json()
+    except ValueError:
+        return  # no JSON at all: that it knows
+    if not _is_formed(said):
+        text = said if isinstance(said, str) else json.dumps(said)
+        answer._content = json.dumps({"error": {"message": text}}).encode()
+
+
+def _is_formed(said: Any) -> bool:
+    error = said.get("error", {}) if isinstance(said, dict) else None
+    if not isinstance(error, dict):
+        return False
+    details = error.get("@Message.ExtendedInfo") or {}
+    each = details if isinstance(details, list) else [details]
+    return all(isinstance(one, dict) for one in each)
 
 
 def _time(said: str | None) -> float | None:

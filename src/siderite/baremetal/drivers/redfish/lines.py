@@ -31,6 +31,7 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.redfish.address import Address
 from siderite.baremetal.drivers.redfish.answers import patience
+from siderite.baremetal.drivers.redfish.answers import put_in_form
 from siderite.baremetal.drivers.redfish.errors import BUSY
 from siderite.baremetal.drivers.redfish.errors import SentElsewhere
 from siderite.baremetal.drivers.redfish.errors import not_yet
@@ -103,6 +104,8 @@ class Line:
 
     def _noted(self, answer: Any) -> None:
         self.patience_s = patience(answer) if answer.status_code in BUSY else None
+        if answer.status_code >= _WRONG:
+            put_in_form(answer)
         for before in answer.history:
             # All but these two lose the order on the way, or what it says.
             if before.request.method != "GET" and before.status_code not in _PASSED_ON:

@@ -36,12 +36,13 @@ class RedfishTasks:
         if answer is None:
             return TaskEnd.LOST
         told = _body(answer)
-        state = told.get("TaskState")
+        said = told.get("TaskState")
+        state = said if isinstance(said, str) else None
         if state in _FAILED or (state == "Completed" and told.get("TaskStatus") == "Critical"):
             raise Refused(at.bmc, task.doing, f"its task ended as {state}{_words(at, told)}")
         if state in _ENDED or (state is None and answer.status_code != _ACCEPTED):
             return TaskEnd.DONE
-        shown = f" ({state[:_LONGEST]})" if isinstance(state, str) else ""
+        shown = f" ({state[:_LONGEST]})" if state else ""
         return UnderWay(
             f"the BMC has a task for {task.doing}, which has not ended{shown}",
             patience(answer) or SOONEST_S,
