@@ -64,6 +64,8 @@ class Front:
         """What it says when it has made a task of an order."""
         self.hangs_up = 0
         """How many of them it does not answer at all."""
+        self.is_mute: Callable[[str, str], bool] = lambda method, path: False
+        """What it does not answer at all."""
         self.is_busy: Callable[[str, str], int] = lambda method, path: 0
         """With which status it says that it will not now, if it does."""
         self.says_with = b'{"error": {"message": "not now"}}'
@@ -172,6 +174,9 @@ class Front:
             return _send(to, 200, json.dumps(page).encode())
         if path in _PAGES:
             return _send(to, 200, json.dumps({"@odata.id": path, **_PAGES[path]}).encode())
+        if self.is_mute(to.command, path):
+            to.close_connection = True
+            return None
         if busy := self.is_busy(to.command, path):
             return _send(to, busy, self.says_with)
         return self._pass_on(to, path, body)

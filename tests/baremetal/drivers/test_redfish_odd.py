@@ -7,12 +7,14 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import BootMode
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
@@ -23,6 +25,10 @@ from tests.baremetal.drivers.machine import Machine
 from tests.baremetal.drivers.test_redfish_tasks import process
 from tests.lab.bmc import PASSWORD
 from tests.lab.redfish_moody import moody_bmc
+from tests.lab.redfish_paper import ADAPTER
+from tests.lab.redfish_paper import BIOS
+from tests.lab.redfish_paper import CHASSIS
+from tests.lab.redfish_paper import MANAGER
 from tests.lab.redfish_paper import SYSTEM
 from tests.support.serving import serving
 
@@ -128,6 +134,68 @@ def test_an_error_counts_whatever_is_said_with_it(front, tmp_path, said):
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        (f"{CHASSIS}/NetworkAdapters", {"Members": None}), (ADAPTER, {"Controllers": [None, 3]}),
+        (CHASSIS, []), (MANAGER, []), (BIOS, []), (BIOS, {"Attributes": [1]}),
+        (SYSTEM, {"Boot": None, "MemorySummary": None, "BiosVersion": 3, "Model": {"a": 1}}),
+        (SYSTEM, {"EthernetInterfaces": {"@odata.id": BIOS}, "Manufacturer": ["x"]}),
+        (SYSTEM, {"Storage": {"@odata.id": ADAPTER}, "Processors": {"@odata.id": ADAPTER}}),
+        (SYSTEM, {"Processors": {"@odata.id": f"{CHASSIS}/NetworkAdapters"}}),
+    ],
+)  # fmt: skip
+def test_a_page_that_makes_no_sense_leaves_out_only_what_it_would_tell(
+    front, tmp_path, where, says
+):
+    def page(path, said):
+        if path != where:
+            return said
+        return says if isinstance(says, list) else said | says
+
+    front.page = page
+    at = Machine({**front.driver_info, "redfish_system_id": SYSTEM}, inspect="redfish").at
+
+    async def story():
+        with process(tmp_path) as driver:
+            step = Step("inspect", "inspect")
+            done = await driver.steps.run(at, Family.INSPECT, step, "work/0")
+            assert isinstance(done, Done), done
+            assert done.found.inventory["cpu"]["count"] == 0
+            assert "bios" in [one.component for one in done.found.firmware]
+            for part in await driver.firmware.components(at):
+                told = (part.current_version, part.vendor, part.model, part.serial_number)
+                assert all(one is None or isinstance(one, str) for one in told)
+            assert (await driver.boot_devices.boot_device(at)).boot_device is None
+            assert await driver.boot_modes.boot_mode(at) in (BootMode.BIOS, None)
+            assert await driver.sensors.sensors(at) == []
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("part", ["EthernetInterfaces", "Storage", "Processors", "Bios"])
+def test_a_bmc_that_falls_silent_in_an_inspection_has_not_told_that_there_is_nothing(
+    front, tmp_path, part
+):
+    """Or the node would lose what is known of it."""
+    path = f"{SYSTEM}/{part}"
+    front.page = lambda at, said: said | ({part: {"@odata.id": path}} if at == SYSTEM else {})
+    front.is_mute = lambda method, at: at == path
+    machine = Machine({**front.driver_info, "redfish_system_id": SYSTEM}, inspect="redfish")
+
+    async def story():
+        with process(tmp_path) as driver:
+            step = Step("inspect", "inspect")
+            waiting = await driver.steps.run(machine.at, Family.INSPECT, step, "work/0")
+            assert isinstance(waiting, Wait), waiting
+            front.is_mute = lambda method, at: False
+            assert isinstance(
+                await driver.steps.run(machine.at, Family.INSPECT, step, "work/0"), Done
+            )
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("state", [["Running"], {"a": 1}, 3, None])
 def test_a_task_whose_state_is_no_word_has_none(front, tmp_path, state):
     at = Machine({**front.driver_info, "redfish_system_id": SYSTEM}).at
@@ -136,6 +204,37 @@ def test_a_task_whose_state_is_no_word_has_none(front, tmp_path, state):
     async def story():
         with process(tmp_path) as driver:
             assert await driver.tasks.ask(at, Task(SYSTEM, "a test")) is TaskEnd.DONE
+
+    asyncio.run(story())
+
+
+NOWHERE = {"@odata.id": "/redfish/v1/Nowhere/1"}
+MANAGERS, CHASSIS_ = ([NOWHERE, {"@odata.id": path}] for path in (MANAGER, CHASSIS))
+
+
+@pytest.mark.parametrize(
+    ("links", "parts"),
+    [
+        ({"ManagedBy": MANAGERS, "Chassis": CHASSIS_}, ["bios", "bmc", "nic:Slot1"]),
+        ({"Managers": MANAGERS, "ManagedBy": [], "Chassis": [NOWHERE]}, ["bios", "bmc"]),
+        ({"ManagedBy": [None, 3, "x", {}, {"@odata.id": 3}], "Chassis": {}}, ["bios"]),
+        ({"ManagedBy": None, "Chassis": None}, ["bios"]),
+        ({}, ["bios"]),
+    ],
+)
+def test_links_that_lead_nowhere_leave_out_only_that(front, tmp_path, links, parts):
+    front.page = lambda path, page: page | ({"Links": links} if path == SYSTEM else {})
+    at = Machine({**front.driver_info, "redfish_system_id": SYSTEM}, inspect="redfish").at
+
+    async def story():
+        with process(tmp_path) as driver:
+            assert [one.component for one in await driver.firmware.components(at)] == parts
+            assert await driver.sensors.sensors(at) == []
+            step = Step("inspect", "inspect")
+            done = await driver.steps.run(at, Family.INSPECT, step, "work/0")
+            assert [one.component for one in done.found.firmware] == parts
+            with pytest.raises(Refused, match="no serial console"):
+                await driver.console.start(at)
 
     asyncio.run(story())
 

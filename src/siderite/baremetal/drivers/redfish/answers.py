@@ -1,6 +1,7 @@
 """What BMCs say with their answers, beside the page that was asked for."""
 
 import json
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -21,6 +22,20 @@ def patience(answer: Any) -> float | None:
         # By its own clock, which may be years off.
         seconds = None if until is None else until - (wall_clock() if now is None else now)
     return None if seconds is None else min(max(seconds, SOONEST_S), LATEST_S)
+
+
+def or_else(read: Callable[[], Any], otherwise: Any) -> Any:
+    """What is read with sushy; if it is not there, or makes no sense, `otherwise`. A BMC that does
+    not answer any more has said nothing about it.
+    """
+    from sushy import exceptions  # noqa: PLC0415
+
+    try:
+        return read()
+    except exceptions.ConnectionError:
+        raise
+    except (exceptions.SushyError, AttributeError, LookupError, TypeError, ValueError):
+        return otherwise
 
 
 def put_in_form(answer: Any) -> None:

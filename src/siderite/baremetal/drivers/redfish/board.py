@@ -50,7 +50,7 @@ class RedfishBoard:
 
         def read(system: Any) -> tuple[str | None, str | None]:
             boot = system.boot
-            return _value(boot.target), _value(boot.enabled)
+            return (None, None) if boot is None else (_value(boot.target), _value(boot.enabled))
 
         target, enabled = await self._lines.system(at, "its boot device", read)
         persistent = None if enabled is None else enabled == "Continuous"
@@ -84,7 +84,11 @@ class RedfishBoard:
 
     async def boot_mode(self, at: Endpoint) -> BootMode | None:
         """The mode; None if the BMC does not tell."""
-        mode = await self._lines.system(at, "its boot mode", lambda s: _value(s.boot.mode))
+
+        def read(system: Any) -> str | None:
+            return None if system.boot is None else _value(system.boot.mode)
+
+        mode = await self._lines.system(at, "its boot mode", read)
         return {"UEFI": BootMode.UEFI, "Legacy": BootMode.BIOS}.get(mode or "")
 
     async def set_boot_mode(self, at: Endpoint, mode: BootMode) -> Task | None:

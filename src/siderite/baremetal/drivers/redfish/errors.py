@@ -14,6 +14,10 @@ _LONGEST = 300
 _SHORTEST_SECRET = 3
 """Shorter ones are parts of too many words."""
 _TRUST = "Give the file of its CA as redfish_verify_ca in driver_info, or false to trust any."
+_NO_REDFISH = (
+    "See whether redfish_address in driver_info leads to a Redfish service; a BMC that answers so"
+    " may need a restart, or newer firmware."
+)
 _SEE_OTHER = 303
 BUSY = frozenset({408, 423, 425, 429, 503})
 """HTTP's words for: not now."""
@@ -109,7 +113,7 @@ def _odd(at: Endpoint, doing: str, why: Exception) -> HardwareError:
             )  # fmt: skip
         case OSError() if "CA certificate" in str(why):
             return Refused(bmc, doing, _short(at, why), _TRUST)
-    return Unreachable(bmc, doing, f"its answer makes no sense ({_short(at, why)})")
+    return Unreachable(bmc, doing, f"its answer makes no sense ({_short(at, why)})", _NO_REDFISH)
 
 
 def _silent(bmc: str, doing: str, text: str) -> HardwareError:

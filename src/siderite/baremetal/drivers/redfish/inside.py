@@ -1,8 +1,7 @@
 """What a Redfish BMC knows of the inside of its machine: parts, firmware, settings, readings."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from siderite.baremetal.domain.hardware import BiosSetting
@@ -11,6 +10,7 @@ from siderite.baremetal.domain.hardware import Found
 from siderite.baremetal.domain.hardware import Json
 from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.redfish.answers import or_else
 from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.redfish.update_service import adapters
 from siderite.baremetal.drivers.redfish.update_service import linked
@@ -46,23 +46,13 @@ class RedfishInside:
             found = Found(
                 inventory=inventory,
                 plugin_data={},
-                bios=_quietly(_settings, system),
-                firmware=_quietly(_components, system),
+                bios=or_else(lambda: _settings(system), []),
+                firmware=or_else(lambda: _components(system), []),
                 ports=macs,
             )
             return _properties(inventory), found
 
         return await self._lines.system(at, "inspection", read)
-
-
-def _quietly(read: Callable[[Any], list[Any]], system: Any) -> list[Any]:
-    """What cannot be read here is not there."""
-    from sushy import exceptions  # noqa: PLC0415
-
-    try:
-        return read(system)
-    except exceptions.SushyError:
-        return []
 
 
 def _settings(system: Any) -> list[BiosSetting]:
@@ -76,51 +66,51 @@ def _settings(system: Any) -> list[BiosSetting]:
 def _components(system: Any) -> list[FirmwareComponent]:
     found = []
     if system.bios_version:
-        found.append(
-            FirmwareComponent("bios", system.bios_version, vendor=system.manufacturer or None)
-        )
+        bios, vendor = _word(system.bios_version), _word(system.manufacturer)
+        found.append(FirmwareComponent("bios", bios, vendor=vendor))
     for manager in linked(system, "managers"):
         if manager.firmware_version:
-            found.append(
-                FirmwareComponent("bmc", manager.firmware_version, model=manager.model or None)
-            )
+            version, model = _word(manager.firmware_version), _word(manager.model)
+            found.append(FirmwareComponent("bmc", version, model=model))
             break
     for adapter in adapters(system):
         version = next((one.firmware_package_version for one in adapter.controllers or ()), None)
         if version:
             found.append(
                 FirmwareComponent(
-                    f"nic:{adapter.identity}", version, vendor=adapter.manufacturer or None,
-                    model=adapter.model or None, serial_number=adapter.serial_number or None,
+                    f"nic:{adapter.identity}", _word(version), vendor=_word(adapter.manufacturer),
+                    model=_word(adapter.model), serial_number=_word(adapter.serial_number),
                 )
             )  # fmt: skip
     return found
 
 
 def _sensors(system: Any) -> list[Sensor]:
-    from sushy import exceptions  # noqa: PLC0415
-
     found: list[Sensor] = []
     for chassis in linked(system, "chassis"):
-        for part, read in (("thermal", _thermal), ("power", _supplies)):
-            try:
-                found += read(getattr(chassis, part))
-            except exceptions.SushyError:
-                continue  # this chassis has no such readings
+        found += or_else(partial(_thermal, chassis), [])
+        found += or_else(partial(_supplies, chassis), [])
     return found
 
 
-def _thermal(thermal: Any) -> Iterator[Sensor]:
-    for one in thermal.temperatures or ():
-        yield Sensor("Temperature", one.name, _number(one.reading_celsius), "C", _health(one))
-    for one in thermal.fans or ():
-        yield Sensor("Fan", one.name, _number(one.reading), _text(one.reading_units), _health(one))
+def _thermal(chassis: Any) -> list[Sensor]:
+    thermal = chassis.thermal
+    warm = [
+        Sensor("Temperature", one.name, _number(one.reading_celsius), "C", _health(one))
+        for one in thermal.temperatures or ()
+    ]
+    turning = [
+        Sensor("Fan", one.name, _number(one.reading), _text(one.reading_units), _health(one))
+        for one in thermal.fans or ()
+    ]
+    return warm + turning
 
 
-def _supplies(power: Any) -> Iterator[Sensor]:
-    for one in power.power_supplies or ():
-        watts = _number(one.last_power_output_watts)
-        yield Sensor("Power", one.name, watts, "W", _health(one))
+def _supplies(chassis: Any) -> list[Sensor]:
+    return [
+        Sensor("Power", one.name, _number(one.last_power_output_watts), "W", _health(one))
+        for one in chassis.power.power_supplies or ()
+    ]
 
 
 def _inventory(system: Any, at: Endpoint) -> Json:
@@ -142,29 +132,24 @@ def _inventory(system: Any, at: Endpoint) -> Json:
 
 
 def _interfaces(system: Any) -> list[Json]:
-    from sushy import exceptions  # noqa: PLC0415
-
-    try:
-        nics = system.ethernet_interfaces.get_members()
-    except exceptions.SushyError:
-        return []
     found = []
-    for nic in nics:
+    for nic in or_else(lambda: list(system.ethernet_interfaces.get_members()), []):
         mac = nic.permanent_mac_address or nic.mac_address
-        if mac:
+        if mac and isinstance(mac, str):
             known = {"name": nic.identity, "mac_address": mac.lower(), "speed_mbps": nic.speed_mbps}
             found.append(known)
     return found
 
 
 def _cpu(system: Any) -> Json:
-    from sushy import exceptions  # noqa: PLC0415
+    unknown = {"count": 0, "architecture": None, "model_name": None}
+    found: Json = or_else(lambda: _processors(system), unknown)
+    return found
 
-    try:
-        summary = system.processors.summary
-        members = system.processors.get_members()
-    except exceptions.SushyError:
-        return {"count": 0, "architecture": None, "model_name": None}
+
+def _processors(system: Any) -> Json:
+    summary = system.processors.summary
+    members = system.processors.get_members()
     kind = _text(summary.architecture)
     first = members[0] if members else None
     return {
@@ -176,26 +161,26 @@ def _cpu(system: Any) -> Json:
 
 def _disks(system: Any) -> list[Json]:
     """From the storage controllers, or else as the BMC simply lists them."""
-    from sushy import exceptions  # noqa: PLC0415
+    found: list[Json] = or_else(lambda: _drives(system), [])
+    return found or list(or_else(lambda: _devices(system), []))
 
-    found: list[Json] = []
-    try:
-        for storage in system.storage.get_members():
-            for drive in storage.drives:
-                if drive.capacity_bytes:
-                    found.append(_disk(drive.name or drive.identity, drive.capacity_bytes, drive))
-    except exceptions.SushyError:
-        found = []
-    if found:
-        return found
-    try:
-        for storage in system.simple_storage.get_members():
-            for disk in storage.devices or ():
-                if disk.capacity_bytes:
-                    found.append(_disk(disk.name, disk.capacity_bytes, disk))
-    except exceptions.SushyError:
-        return []
-    return found
+
+def _drives(system: Any) -> list[Json]:
+    return [
+        _disk(drive.name or drive.identity, drive.capacity_bytes, drive)
+        for storage in system.storage.get_members()
+        for drive in storage.drives
+        if drive.capacity_bytes
+    ]
+
+
+def _devices(system: Any) -> list[Json]:
+    return [
+        _disk(disk.name, disk.capacity_bytes, disk)
+        for storage in system.simple_storage.get_members()
+        for disk in storage.devices or ()
+        if disk.capacity_bytes
+    ]
 
 
 def _disk(name: str, size: int, part: Any) -> Json:
@@ -230,6 +215,11 @@ def _boot_mode(system: Any) -> str | None:
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(getattr(value, "value", value))
+
+
+def _word(value: Any) -> str | None:
+    """A text, or a number in its place; what is neither is nothing."""
+    return str(value) if isinstance(value, str | int | float) and value != "" else None
 
 
 def _number(value: Any) -> float | None:

@@ -2,7 +2,12 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+from siderite.baremetal.drivers.redfish.answers import or_else
+
+_MANAGERS = ("ManagedBy", "Managers")
 
 
 def tasks(system: Any) -> list[str] | None:
@@ -42,7 +47,7 @@ def _target(system: Any, component: str) -> str:
     if component == "bios":
         return str(system.path)
     if component == "bmc":
-        return str(system.managers[0].path)
+        return str(next((one.path for one in linked(system, "managers")), system.path))
     for adapter in adapters(system):
         if component == f"nic:{adapter.identity}":
             return str(adapter.path)
@@ -51,28 +56,39 @@ def _target(system: Any, component: str) -> str:
 
 def adapters(system: Any) -> list[Any]:
     """The network adapters in the system's chassis, as far as the BMC tells of them."""
-    from sushy import exceptions  # noqa: PLC0415
-
-    absent = (exceptions.MissingAttributeError, exceptions.HTTPError)
     found: list[Any] = []
-    try:
-        for chassis in linked(system, "chassis"):
-            try:
-                found += chassis.network_adapters.get_members()
-            except absent:
-                continue  # this one has none, or none that it can tell of
-    except absent:
-        return found
+    for chassis in linked(system, "chassis"):
+        found += or_else(partial(_adapters, chassis), [])
     return found
 
 
+def _adapters(chassis: Any) -> list[Any]:
+    return list(chassis.network_adapters.get_members())
+
+
 def linked(system: Any, kind: str) -> list[Any]:
-    """The `managers` or `chassis` of a system; none if its BMC says null where their links would
-    be, which sushy falls over.
+    """The `managers` or `chassis` of a system, as far as there are any. Links that are absent, null
+    or of another form, and those that lead nowhere, are passed over: sushy falls over them.
     """
-    if "Links" in system.json and system.json["Links"] is None:
-        return []
-    return list(getattr(system, kind))
+    from sushy.resources.chassis.chassis import Chassis  # noqa: PLC0415
+    from sushy.resources.manager.manager import Manager  # noqa: PLC0415
+
+    resource, names = (Chassis, ("Chassis",)) if kind == "chassis" else (Manager, _MANAGERS)
+    links = system.json.get("Links")
+    lists = (links.get(name) for name in names if isinstance(links, dict))
+    found = []
+    for link in next((each for each in lists if each and isinstance(each, list)), []):
+        path = link.get("@odata.id") if isinstance(link, dict) else None
+        if not isinstance(path, str) or not path.startswith("/"):
+            continue
+        one = or_else(partial(_at, system, resource, path), None)
+        found += [] if one is None else [one]
+    return found
+
+
+def _at(system: Any, resource: Any, path: str) -> Any:
+    known = {"redfish_version": system.redfish_version, "registries": system.registries}
+    return resource(system._conn, path, root=system.root, **known)
 
 
 def is_update(answer: Any, url: str) -> bool:
