@@ -66,6 +66,8 @@ class Front:
         """How many of them it does not answer at all."""
         self.is_mute: Callable[[str, str], bool] = lambda method, path: False
         """What it does not answer at all."""
+        self.loses: Callable[[str, str], bool] = lambda method, path: False
+        """Which orders it follows, and does not answer."""
         self.is_busy: Callable[[str, str], int] = lambda method, path: 0
         """With which status it says that it will not now, if it does."""
         self.says_with = b'{"error": {"message": "not now"}}'
@@ -197,6 +199,9 @@ class Front:
                     to, 202, self.accepts_with, {"Location": f"http://elsewhere.invalid{where}"}
                 )
         found = self._ask(to.command, to.path, body)
+        if to.command != "GET" and self.loses(to.command, path):
+            to.close_connection = True
+            return None
         content = found.content
         if path == _ROOT:
             page = found.json()

@@ -45,6 +45,8 @@ class Paper:
         self.refuses_more = 0
         """With which status it refuses settings while it has others to take, if it does."""
         self.shows_image = True
+        self.tells_resets = True
+        """It says when it was last reset."""
         self.deaf = 0
         """How many orders of power it takes and does not follow."""
         self.starts: list[str] = []
@@ -118,6 +120,10 @@ class Paper:
             medium = self.image if self.starts_from == "Cd" else None
             self.starts.append(medium or "disk")
 
+    def _last_reset(self) -> str:
+        """By a clock that stands still but for resets."""
+        return f"1970-01-01T00:00:{len(self.starts):02}Z"
+
     def _take_settings(self) -> None:
         if not self.is_on:
             return
@@ -155,6 +161,7 @@ class Paper:
             },
             SYSTEM: {
                 "Id": "1", "Name": "System", "PowerState": "On" if self.is_on else "Off",
+                **({"LastResetTime": self._last_reset()} if self.tells_resets else {}),
                 "Boot": {
                     "BootSourceOverrideTarget": self.starts_from,
                     "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": self.mode,

@@ -142,6 +142,31 @@ def test_a_machine_that_must_stay_on_has_been_reset_when_the_work_goes_on(paper,
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_reset_whose_answer_got_lost_is_not_done_twice_if_the_bmc_tells_of_it(
+    paper, front, tmp_path, tells
+):
+    paper.is_on, paper.tells_resets = True, tells
+    machine = made(front)
+    machine.stays_on = True
+    lost = []
+
+    def only_the_first(method, path):
+        lost.append(path)
+        return len(lost) == 1
+
+    async def another(at):
+        with process(tmp_path) as driver:
+            return await driver.power.set(at, PowerTarget.REBOOT, "t")
+
+    front.loses = only_the_first
+    assert isinstance(asyncio.run(machine.until_done(another)), Done)
+    assert front.told("Reset") == len(paper.starts) == (1 if tells else 2)
+    assert any("could not be reached" in reason for reason in machine.waits)
+    asyncio.run(machine.until_done(another))
+    assert len(paper.starts) == (2 if tells else 3), "another reboot is another reset"
+
+
 def test_settings_that_a_task_applies_at_the_start_are_awaited_after_it(paper, front, tmp_path):
     front.by_task = lambda method, path: "Bios" in path
     front.plain_task = True

@@ -37,6 +37,9 @@ class Board:
     async def power(self, at):
         return self.state
 
+    async def last_reset(self, at):
+        return None
+
     async def press(self, at, order):
         self.told.append(order)
         self.state = PowerState.OFF if "off" in order else PowerState.ON

@@ -38,6 +38,12 @@ class PowerButton(Protocol):
         """What the BMC says."""
         ...
 
+    async def last_reset(self, at: Endpoint) -> str | None:
+        """When the machine was last reset, by the BMC's clock and in its words; None if it does not
+        tell.
+        """
+        ...
+
     async def press(self, at: Endpoint, order: PowerOrder) -> Task | None:
         """Give an order; the machine follows in its own time."""
         ...

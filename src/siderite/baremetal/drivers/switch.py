@@ -3,13 +3,16 @@ read until the machine has followed.
 
 A reboot is off and then on, with the half it has come to recorded on the node: a crash at any
 point neither skips a half nor does one twice. A machine that must stay on is never told to go off:
-it is reset, which nobody can see afterwards, so that is recorded as soon as the BMC was told.
+it is reset, which nobody can see afterwards, so that is recorded as soon as the BMC was told. When
+it was reset before is recorded first: if the answer gets lost, or we do, a BMC that tells another
+time by then was told.
 
 Where a BMC follows by a task, that is asked for too: an order is not repeated while its task runs,
 and one whose task failed is told as such. The task of a reset is part of what is recorded.
 """
 
 from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -37,7 +40,9 @@ RESEND_S = {PowerOrder.ON: 15.0, PowerOrder.OFF: 15.0, PowerOrder.SOFT_OFF: 5.0}
 """A guest that still boots does not hear a soft off, so that is repeated soonest."""
 UNTOLD = "the BMC does not say whether the machine is on or off; nothing is done until it does"
 MEMORY = "power_change"
+_TO_RESET = "to reset"
 _REMEMBERED_ORDERS = 10_000
+Json = Mapping[str, Any]
 
 
 class Switch:
@@ -137,19 +142,29 @@ class Switch:
     async def start(self, at: Endpoint, token: str, *, soft: bool = False) -> Wait | None:
         """Have a machine that was brought `toward` off start; None once it has."""
         known = at.driver_internal_info.get(MEMORY) or {}
-        if at.stays_on and known.get("token") != token:
-            power = await self._button.power(at)
-            if power is PowerState.UNKNOWN:
-                return Wait(UNTOLD, POLL_S)
-            task = None
-            if power is PowerState.ON:
-                order = PowerOrder.SOFT_RESET if soft else PowerOrder.RESET
-                task = await self._button.press(at, order)
-            return Wait("the machine was reset", SOON_S, remember=_memory(token, "reset", task))
+        if at.stays_on and (known.get("token") != token or known.get("half") == _TO_RESET):
+            return await self._reset(at, token, known, soft=soft)
         if at.stays_on and known.get("task"):
             waiting = await self._ask(at, msgspec.convert(known["task"], Task))
             return waiting or Wait("it was reset", 0.0, remember=_memory(token, "reset"))
         return await self.toward(at, PowerOrder.ON, token)
+
+    async def _reset(self, at: Endpoint, token: str, known: Json, *, soft: bool) -> Wait:
+        """Have a machine that must stay on start anew, unless it has since that was noted."""
+        power = await self._button.power(at)
+        if power is PowerState.UNKNOWN:
+            return Wait(UNTOLD, POLL_S)
+        done = Wait("the machine was reset", SOON_S, remember=_memory(token, "reset"))
+        if power is not PowerState.ON:
+            return done
+        last = await self._button.last_reset(at)
+        if known.get("token") != token:
+            noted = _memory(token, _TO_RESET, last=last)
+            return Wait("the machine is to be reset", 0.0, remember=noted)
+        if last not in (None, known.get("last")):
+            return done
+        task = await self._button.press(at, PowerOrder.SOFT_RESET if soft else PowerOrder.RESET)
+        return Wait("the machine was reset", SOON_S, remember=_memory(token, "reset", task))
 
     async def _reboot(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
         if at.stays_on:
@@ -168,6 +183,9 @@ class Switch:
         return await self.toward(at, PowerOrder.ON, token) or Done(remember={MEMORY: None})
 
 
-def _memory(token: str, half: str, task: Task | None = None) -> dict[str, Any]:
+def _memory(
+    token: str, half: str, task: Task | None = None, *, last: str | None = None
+) -> dict[str, Any]:
     begun = {} if task is None else {"task": msgspec.to_builtins(task)}
-    return {MEMORY: {"token": token, "half": half, **begun}}
+    before = {} if last is None else {"last": last}
+    return {MEMORY: {"token": token, "half": half, **begun, **before}}

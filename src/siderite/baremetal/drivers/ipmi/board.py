@@ -55,6 +55,10 @@ class IpmiBoard:
         last = said.strip().lower().rpartition(" ")[2]
         return {"on": PowerState.ON, "off": PowerState.OFF}.get(last, PowerState.UNKNOWN)
 
+    async def last_reset(self, at: Endpoint) -> str | None:
+        """IPMI does not tell."""
+        return None
+
     async def press(self, at: Endpoint, order: PowerOrder) -> None:
         """Give an order."""
         if order not in _ORDERS:

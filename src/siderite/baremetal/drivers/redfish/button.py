@@ -17,6 +17,7 @@ _SAID = {
     "Off": PowerState.OFF,
     "PoweringOff": PowerState.ON,  # not off yet
 }
+_LONGEST_TIME = 64
 # The first that the BMC offers.
 _RESETS = {
     PowerOrder.ON: ("On", "ForceOn"),
@@ -47,6 +48,13 @@ class RedfishButton:
                 at.bmc, _READING, why, "It may be starting; look at it if that lasts."
             )
         return _SAID[said]
+
+    async def last_reset(self, at: Endpoint) -> str | None:
+        """When the machine was last reset, if the BMC tells."""
+        said = await self._lines.system(
+            at, "the time of its last reset", lambda system: system.json.get("LastResetTime")
+        )
+        return said[:_LONGEST_TIME] if isinstance(said, str) and said else None
 
     async def press(self, at: Endpoint, order: PowerOrder) -> Task | None:
         """Give an order."""
