@@ -169,6 +169,28 @@ def test_power_that_is_neither_on_nor_off_is_told_as_such(bmc, lines, said):
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("status", [400, 409])
+def test_a_machine_that_is_there_by_itself_when_its_bmc_refuses_the_order_is_there(
+    bmc, lines, status
+):
+    """One that flaps may have moved between the reading and the order."""
+
+    def moved(method, body):
+        bmc.orders.append(body)
+        bmc.system["PowerState"] = "On"
+        return status
+
+    bmc.told = moved
+
+    async def story():
+        power = Switch(RedfishButton(lines))
+        assert isinstance(await power.set(node(bmc), PowerTarget.ON, "t"), Wait)
+        assert isinstance(await power.set(node(bmc), PowerTarget.ON, "t"), Done)
+        assert len(bmc.orders) == 1
+
+    asyncio.run(story())
+
+
 def test_a_machine_on_its_way_off_is_not_off_yet_and_may_be_told_twice(bmc, lines, monkeypatch):
     monkeypatch.setitem(switch.RESEND_S, switch.PowerOrder.SOFT_OFF, 0.0)
 

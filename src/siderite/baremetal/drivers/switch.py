@@ -98,17 +98,21 @@ class Switch:
             return busy
         last = self._ordered.get(key)
         if last is None or now - last >= RESEND_S[order]:
-            await self._press(at, key, is_first=last is None)
+            await self._press(at, key, goal, is_first=last is None)
             self._ordered[key] = last = now
         again_in = min(max((now - last) / 2, SOON_S), POLL_S)
         return Wait(f"the machine was told to go {order}, and has not yet", again_in)
 
-    async def _press(self, at: Endpoint, key: tuple[str, PowerOrder], *, is_first: bool) -> None:
+    async def _press(
+        self, at: Endpoint, key: tuple[str, PowerOrder], goal: PowerState, *, is_first: bool
+    ) -> None:
         try:
             task = await self._button.press(at, key[1])
         except Refused:
-            if is_first:
-                raise  # else it is under way: BMCs differ in what they say to being told twice
+            # What was told before is under way, and what has moved by itself since it was read may
+            # be there: BMCs differ in what they say to both.
+            if is_first and await self._button.power(at) is not goal:
+                raise
             return
         if len(self._ordered) >= _REMEMBERED_ORDERS:
             self._ordered.clear()  # at worst an order is given twice, which is harmless
