@@ -8,6 +8,7 @@ from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.usecases.power import power_schedule
 from siderite.baremetal.usecases.power import power_watch
+from siderite.baremetal.workers.power_watch import PowerWatch
 from siderite.core import eventlog
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
@@ -221,6 +222,32 @@ def test_a_node_in_maintenance_is_not_read_until_it_is_given_back(tmp_path):
             assert (await app.node(uuid)).power_state == "power on"
             assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
             await seen(app, uuid, power_state="power off")
+
+    asyncio.run(story())
+
+
+def test_a_machine_that_flaps_is_told_of_less_and_less_often(tmp_path, monkeypatch):
+    """It is on or off, whenever it is looked at, as it was not the last time."""
+    pauses = []
+
+    async def other(self, node):
+        return (PowerState.OFF if node.power_state == "power on" else PowerState.ON), ""
+
+    async def noted(ctx, node, verdict, plan, record=power_watch.record):
+        pauses.append(plan.pause)
+        return await record(ctx, node, verdict, plan)
+
+    async def story():
+        monkeypatch.setattr(PowerWatch, "_ask", other)
+        monkeypatch.setattr(power_watch, "record", noted)
+        async with running(tmp_path, work=True, power_watch_interval_s=0.32) as app:
+            uuid = await app.plant("active", power_state="power on")
+            async with asyncio.timeout(30):
+                while len(pauses) < 6:
+                    await asyncio.sleep(0.01)
+            facts_ = await told(app, uuid)
+        assert set(facts_) == {"power_state_corrected.success"}
+        assert pauses[:6] == pytest.approx([0.02, 0.04, 0.08, 0.16, 0.32, 0.02])
 
     asyncio.run(story())
 

@@ -1,6 +1,7 @@
 """The power watch: one sweep over all nodes, for ever, that finds out what their machines do.
 
-Nodes whose power changed are read again soon, quiet ones less and less often, up to the interval;
+Nodes whose power changed are read again soon, quiet ones less and less often, up to the interval,
+and so are those that change each time they are read;
 each reading is a little early by chance, so that a rack does not answer all at once. A few readings
 are under way at a time, each a task of its own; a node that waits for its turn is a row. Readings
 that found nothing new are written down many at a time. Nothing is
@@ -16,6 +17,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power_truth import Limits
 from siderite.baremetal.domain.power_truth import Policy
+from siderite.baremetal.domain.power_truth import Verdict
 from siderite.baremetal.domain.power_truth import is_left_alone
 from siderite.baremetal.domain.power_truth import judge
 from siderite.baremetal.domain.power_truth import judge_failure
@@ -151,9 +153,8 @@ class PowerWatch:
         if verdict.is_quiet:
             first = failures == 1 and item.failures == 0
             return self._soon(item, failures) if first else self._later(item, failures=failures)
-        # A machine that will not stay as the record says is put back less and less often.
-        backing_off = verdict.put_back is not None
-        plan = self._later(item, failures=0) if backing_off else self._soon(item, failures)
+        is_restless = observed is not PowerState.UNKNOWN and self._is_restless(item, verdict)
+        plan = self._later(item, failures=0) if is_restless else self._soon(item, failures)
         await self._turn()
         if not await power_watch.record(self._ctx, item.node, verdict, plan):
             return self._soon(item, item.failures)  # the reading was of a node that is no more
@@ -162,6 +163,12 @@ class PowerWatch:
             failures=failures, changes=verdict.changes,
         )  # fmt: skip
         return None
+
+    def _is_restless(self, item: Watched, verdict: Verdict) -> bool:
+        """Whether the machine will not stay as the record says, or has moved once more when it was
+        just read for that: it is put back, and told of, less and less often.
+        """
+        return verdict.put_back is not None or 0 < item.pause < self._rhythm.interval_s
 
     async def _turn(self) -> None:
         """Wait until a change may be recorded."""
