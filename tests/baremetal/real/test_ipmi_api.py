@@ -12,6 +12,7 @@ from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import until_power
 from tests.baremetal.workers.lives import verb
 from tests.lab.ipmi_sim import greeted
+from tests.lab.udp_front import udp_front
 from tests.support.app import running
 
 MAC = "52:54:00:aa:bb:01"
@@ -105,6 +106,37 @@ def test_a_bmc_is_asked_lit_switched_and_listened_to(ipmi_board, tmp_path):
             ]
 
     asyncio.run(story())
+
+
+def test_an_open_console_follows_its_bmc_to_another_address(ipmi_board, tmp_path):
+    info = ipmi_board.driver_info
+
+    async def on(app, uuid):
+        states = f"/v1/nodes/{uuid}/states/console"
+        async with asyncio.timeout(60):
+            while not (shown := (await app.ask("GET", states)).json)["console_info"]:
+                await asyncio.sleep(0.02)
+        return shown["console_info"]["url"].removeprefix("tcp://").split(":")
+
+    async def story(front):
+        async with running(tmp_path / "data", work=True) as app:
+            old = {**info, "ipmi_port": front.port}
+            uuid = await app.make_node(driver="ipmi", driver_info=old)
+            assert (await lead(app, uuid, "manage")).power_state == "power off"
+            states = f"/v1/nodes/{uuid}/states/console"
+            assert (await app.ask("PUT", states, {"enabled": True})).status == 202
+            await on(app, uuid)
+            front.passes = lambda packet: None  # nobody is there any more
+            patch = [
+                {"op": "replace", "path": "/driver_info/ipmi_port", "value": info["ipmi_port"]}
+            ]
+            assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
+            reader, writer = await asyncio.open_connection(*await on(app, uuid))
+            await greeted(reader, writer)
+            writer.close()
+
+    with udp_front(info["ipmi_port"]) as front:
+        asyncio.run(story(front))
 
 
 def test_a_machine_is_inspected_by_its_ramdisk_and_rules_judge_what_it_found(ipmi_board, tmp_path):

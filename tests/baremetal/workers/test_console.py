@@ -119,6 +119,45 @@ async def patched(app, uuid, field, value):
     assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
 
 
+def test_a_console_is_opened_anew_when_the_way_to_its_machine_changes(database_url, tmp_path):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.plant("active")
+            await switch(app, uuid, True)
+            url = await until_on(app, uuid)
+            await patched(app, uuid, "extra/a", "b")
+            assert (await shown(app, uuid))["console_info"]["url"] == url
+            await patched(app, uuid, "driver_info", {"rack": "r2"})
+            assert await shown(app, uuid) == {"console_enabled": True, "console_info": None}
+            assert uuid in await greeting(await until_on(app, uuid))
+            switched = ["console_set.start", "console_set.end"]
+            restored = ["console_restore.start", "console_restore.end"]
+            assert await told(app, uuid) == [*switched, *restored]
+
+    asyncio.run(story())
+
+
+def test_a_console_that_was_just_being_opened_in_the_old_way_is_opened_anew_too(
+    tmp_path, monkeypatch
+):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("active")
+            ended = console.ended
+
+            async def late(*args, **more):
+                monkeypatch.setattr(console, "ended", ended)
+                await patched(app, uuid, "driver_info", {"rack": "r2"})
+                await ended(*args, **more)
+
+            monkeypatch.setattr(console, "ended", late)
+            await switch(app, uuid, True)
+            assert uuid in await greeting(await until_on(app, uuid))
+            assert (await told(app, uuid))[2:] == ["console_restore.start", "console_restore.end"]
+
+    asyncio.run(story())
+
+
 def test_a_console_that_is_being_switched_on_is_not_for_who_is_gone(database_url, tmp_path):
     async def story():
         async with running(tmp_path, database_url, work=True) as app:

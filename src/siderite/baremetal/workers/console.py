@@ -63,7 +63,7 @@ class Consoles:
             if job.enabled:
                 place = await bounded(at, "console start", able.start(at), limit)
                 self._open[node.uuid] = (able, at)
-                await console.ended(self._ctx, held, job, home=home, at=place)
+                await console.ended(self._ctx, held, job, home=home, at=place, by=node)
             else:
                 await bounded(at, "console stop", able.stop(at), limit)
                 self._open.pop(node.uuid, None)
@@ -112,11 +112,14 @@ class Consoles:
         ]
         if gone:
             await console.leave(self._ctx, gone)
-        await console.restore(self._ctx, self.home)
         if self._open:
             ours = await console.carried_by(self._ctx, self.home)
-            strays = [u for u in self._open if u not in ours and u not in self._busy]
+            strays = [u for u in self._open if ours.get(u, True) and u not in self._busy]
             await asyncio.gather(*(self._stop(uuid) for uuid in strays))
+            for uuid in strays:
+                if uuid in ours:
+                    await console.let_go(self._ctx, self.home, uuid)
+        await console.restore(self._ctx, self.home)
 
     def _is_gone(self, host: str, pid: int, silent_s: float) -> bool:
         if silent_s > SILENT_S:

@@ -2,7 +2,8 @@
 
 A console that is on has a row which names its home: the process that carries it. Homes tell that
 they live; a console whose home does not any more is given a new one, once, whichever process sees
-it first.
+it first. One whose node gets another `driver_info` has no place any more: its home lets go of it,
+and it is given a new one in the same way.
 """
 
 import os
@@ -49,6 +50,16 @@ _PLACE = (
 )
 _TAKE = (
     "UPDATE consoles SET home = ?, type = NULL, url = NULL WHERE node_uuid = ? AND home = ?"
+    " AND NOT EXISTS (SELECT 1 FROM work WHERE work.machine = consoles.node_uuid"
+    " AND work.lane = 'console')"
+)
+_CARRIED = (
+    "SELECT node_uuid, url IS NULL AND NOT EXISTS (SELECT 1 FROM work"
+    " WHERE work.machine = consoles.node_uuid AND work.lane = 'console')"
+    " FROM consoles WHERE home = ?"
+)
+_LET_GO = (
+    "UPDATE consoles SET home = '' WHERE node_uuid = ? AND home = ? AND url IS NULL"
     " AND NOT EXISTS (SELECT 1 FROM work WHERE work.machine = consoles.node_uuid"
     " AND work.lane = 'console')"
 )
@@ -147,6 +158,11 @@ def wanted(uuid: str) -> Op:
     return Op(_PUT, (uuid, "", None, None), 1)
 
 
+def anew(uuid: str) -> Op:
+    """What the console was opened with is no more: it is opened anew by what there is now."""
+    return Op("UPDATE consoles SET type = NULL, url = NULL WHERE node_uuid = ?", (uuid,))
+
+
 def forget(uuid: str) -> Op:
     """The console has no reader any more; its home notices and lets go of it."""
     return Op("DELETE FROM consoles WHERE node_uuid = ?", (uuid,))
@@ -166,9 +182,12 @@ async def ended(
     *,
     home: str,
     at: ConsoleInfo | None = None,
+    by: Node | None = None,
     error: str | None = None,
 ) -> None:
-    """The console is on at this place, off, or cannot be changed."""
+    """The console is on at this place, off, or cannot be changed. `by` is the node as it was when
+    that was tried: if it is reached in another way by now, the console has no place yet.
+    """
 
     async def decide(change: Change) -> None:
         change.put(work.done(held))
@@ -185,7 +204,9 @@ async def ended(
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
         if at is not None and error is None:
-            change.put(Op(_PUT, (node.uuid, home, at.type, at.url), 1))
+            is_old = by is not None and by.driver_info != node.driver_info
+            place = (None, None) if is_old else (at.type, at.url)
+            change.put(Op(_PUT, (node.uuid, home, *place), 1))
         elif not after.console_enabled:
             change.put(forget(node.uuid))
         change.tell(facts.console(job.action, "error" if error else "end", after))
@@ -214,10 +235,17 @@ async def leave(ctx: Context, gone: Sequence[str]) -> None:
     await ctx.door.commit(change)
 
 
-async def carried_by(ctx: Context, home: str) -> set[str]:
-    """The nodes whose consoles a home shall carry."""
-    rows = await ctx.door.store.fetch("SELECT node_uuid FROM consoles WHERE home = ?", (home,))
-    return {str(row[0]) for row in rows}
+async def carried_by(ctx: Context, home: str) -> dict[str, bool]:
+    """The nodes whose consoles a home shall carry, and which of them are to be opened anew."""
+    rows = await ctx.door.store.fetch(_CARRIED, (home,))
+    return {str(uuid): bool(is_old) for uuid, is_old in rows}
+
+
+async def let_go(ctx: Context, home: str, uuid: str) -> None:
+    """A home does not carry this console any more: it is opened anew."""
+    change = ctx.door.change(Cause())
+    change.put(Op(_LET_GO, (uuid, home)))
+    await ctx.door.commit(change)
 
 
 async def restore(ctx: Context, home: str) -> int:

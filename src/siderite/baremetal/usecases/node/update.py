@@ -76,6 +76,8 @@ async def update(
             return node
         if any(field in changes and getattr(node, field) is not None for field in _WHOSE):
             changes |= await _shut(ctx, change, node)
+        if "driver_info" in changes and node.console_enabled:
+            change.put(console.anew(node.uuid))
         after = node.changed(change.now, changes)
         change.tell(facts.node_crud("update", "start", node))
         change.put(NODES.swap(node, after))
