@@ -88,6 +88,7 @@ class Front:
         """What tasks say when they fail; they succeed if it is empty."""
         self.waits_for: Callable[[], bool] = lambda: True
         """What tasks need in order to end, such as the machine's start."""
+        self.password = PASSWORD
         self.sessions: set[str] = set()
         self.logins = 0
         self.tasks: list[Task] = []
@@ -155,6 +156,8 @@ class Front:
             error = {"code": "Base.1.0.GeneralError", "message": message}
             return _send(to, 400, json.dumps({"error": error}).encode())
         if (to.command, path) == ("POST", _SESSIONS):
+            if json.loads(body).get("Password") != self.password:
+                return _send(to, 401, b'{"error": {"message": "that is not the password"}}')
             with self._lock:
                 self.logins += 1
                 key = f"key-{self.logins}-{self.port}"

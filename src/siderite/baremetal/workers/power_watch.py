@@ -1,11 +1,11 @@
 """The power watch: one sweep over all nodes, for ever, that finds out what their machines do.
 
 Nodes whose power changed are read again soon, quiet ones less and less often, up to the interval,
-and so are those that change each time they are read;
-each reading is a little early by chance, so that a rack does not answer all at once. A few readings
-are under way at a time, each a task of its own; a node that waits for its turn is a row. Readings
-that found nothing new are written down many at a time. Nothing is
-locked and no transaction is open during a reading: see `usecases.power.power_watch`.
+and so are those that have changed again each time; each reading is a little early by chance, so
+that a rack does not answer all at once. A few readings are under way at a time, each a task of its
+own; a node that waits for its turn is a row. Readings that found nothing new are written down many
+at a time. Nothing is locked and no transaction is open during a reading: see
+`usecases.power.power_watch`.
 """
 
 import asyncio

@@ -202,6 +202,26 @@ def test_a_node_on_its_way_is_left_alone(app: Standing, state: str) -> None:
 
 
 @pytest.mark.parametrize("state", NODE.states)
+def test_how_one_gets_into_a_bmc_can_be_mended_while_work_is_on_its_way(
+    app: Standing, state: str
+) -> None:
+    old = {"redfish_address": "https://bmc", "redfish_password": "old", "redfish_verify_ca": True}
+    uuid = app.plant(state, driver_info=old)
+    new = old | {"redfish_password": "new", "redfish_username": "me"}
+    del new["redfish_verify_ca"]
+    password = ("replace", "/driver_info/redfish_password", "new")
+    assert patch(app, uuid, password, ("add", "/extra/a", 1)).status == 200
+    assert patch(app, uuid, ("replace", "/driver_info", new)).status == 200
+    assert app.node(uuid).driver_info == new
+    if NODE.states[state].target is None or state in WHILE_MOVING:
+        return
+    for more in (("replace", "/driver_info/redfish_address", "x"), ("add", "/properties/a", 1)):
+        answer = patch(app, uuid, ("replace", "/driver_info/redfish_password", "newest"), more)
+        refused(answer, 409, "while a state transition is in progress")
+    assert app.node(uuid).driver_info == new
+
+
+@pytest.mark.parametrize("state", NODE.states)
 def test_a_lost_instance_can_be_taken_off_in_maintenance(app: Standing, state: str) -> None:
     uuid = app.plant(state, maintenance=True)
     assert patch(app, uuid, ("replace", "/instance_uuid", uuid)).status in (200, 409)

@@ -40,6 +40,13 @@ LONGEST_NAME = 255
 HARMLESS = frozenset({"extra", "description", "name"})
 """Fields that no work reads: they may be changed in any state."""
 
+_ACCESS = (
+    "_username", "_password", "_verify_ca", "_auth_type", "_priv_level", "_cipher_suite",
+)  # fmt: skip
+"""How keys of `driver_info` end that say how one gets into a BMC, not which machine that is: they
+may be changed in any state, lest work that is no longer let in waits in vain.
+"""
+
 _READ_AGAIN = frozenset({"maintenance", "power_policy", "driver_info", "driver"})
 """Fields after whose change the power may well be read otherwise than before."""
 
@@ -153,7 +160,7 @@ async def _check_allocated(
 
 def _check(node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
     state = node.provision_state
-    harmless = set(changes) <= HARMLESS
+    harmless = set(changes) <= HARMLESS or _lets_in(node, changes)
     freed = ask.only_removes_instance and node.maintenance
     if node.target_provision_state is not None and not harmless and not freed:
         inspecting = state == P.INSPECTING and ask.refuse_inspecting
@@ -194,6 +201,15 @@ def _check(node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
     if "chassis_uuid" in changes and not who.sees_all:
         raise Forbidden("Only those who see all projects change the chassis of a node.")
     _check_reasons(node, changes)
+
+
+def _lets_in(node: Node, changes: dict[str, Any]) -> bool:
+    """Whether all that changes, beside what is harmless, is how one gets into the BMC."""
+    if not set(changes) <= HARMLESS | {"driver_info"}:
+        return False
+    before, after = node.driver_info, changes["driver_info"]
+    keys = (key for key in {*before, *after} if before.get(key) != after.get(key))
+    return all(key.endswith(_ACCESS) for key in keys)
 
 
 def _check_reasons(node: Node, changes: dict[str, Any]) -> None:

@@ -1,0 +1,44 @@
+"""A Redfish BMC through the API, when something happens to it while work is on its way."""
+
+import asyncio
+
+from siderite.baremetal.drivers import bmc
+from siderite.baremetal.drivers.redfish import settings
+from tests.baremetal.workers.lives import lead
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import verb
+from tests.lab.redfish_paper import SYSTEM
+from tests.support.app import running
+
+APPLY = {
+    "interface": "bios", "step": "apply_configuration",
+    "args": {"settings": [{"name": "Speed", "value": "Fast"}]},
+}  # fmt: skip
+
+
+def test_work_goes_on_once_a_password_that_was_changed_at_the_bmc_is_mended(
+    front, paper, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(bmc, "ASK_AGAIN_S", 0.05)
+    monkeypatch.setattr(settings, "LOOK_S", 0.05)
+    info = {**front.driver_info, "redfish_system_id": SYSTEM}
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(driver="redfish", driver_info=info)
+            await lead(app, uuid, "manage")
+            front.password = "another one"
+            front.sessions.clear()
+            await verb(app, uuid, "clean", clean_steps=[APPLY])
+            async with asyncio.timeout(30):
+                while "HTTP 401" not in ((await app.node(uuid)).wait_reason or ""):
+                    await asyncio.sleep(0.01)
+            path = "/driver_info/redfish_password"
+            patch = [{"op": "replace", "path": path, "value": front.password}]
+            answer = await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)
+            assert answer.status == 200, answer
+            node = await until(app, uuid, "manageable", "clean failed")
+            assert (node.provision_state, node.last_error) == ("manageable", None)
+            assert paper.settings == {"Speed": "Fast"}
+
+    asyncio.run(story())
