@@ -5,6 +5,7 @@ with moody_bmc() as bmc:
 """
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,7 +89,9 @@ class MoodyBmc:
 
 
 @contextmanager
-def moody_bmc(*, offered: tuple[str, ...] = ("None", "Pxe", "Hdd", "Cd")) -> Iterator[MoodyBmc]:
+def moody_bmc(
+    *, offered: tuple[str, ...] = ("None", "Pxe", "Hdd", "Cd"), tls: ssl.SSLContext | None = None
+) -> Iterator[MoodyBmc]:
     """One system, which offers to start from these."""
 
     class Answers(BaseHTTPRequestHandler):
@@ -136,6 +139,6 @@ def moody_bmc(*, offered: tuple[str, ...] = ("None", "Pxe", "Hdd", "Cd")) -> Ite
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    with serving(Answers) as url:
+    with serving(Answers, tls) as url:
         bmc = MoodyBmc(url, list(offered))
         yield bmc

@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import ssl
 import threading
+from subprocess import run
 
 import pytest
 import requests
@@ -248,6 +250,38 @@ def test_a_missing_file_of_a_ca_is_told_and_an_empty_word_trusts_nobody_more(bmc
         assert {key.verify for key in lines._lines} - known == {True}
 
     asyncio.run(story())
+
+
+def certificate(path):
+    """One that a BMC makes for itself, with its key."""
+    words = ["-keyout", path, "-out", path, "-subj", "/CN=bmc", "-nodes", "-days", "1"]
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    name = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    run(["openssl", "req", "-x509", *kind, *name, *words], check=True, capture_output=True)
+    return path
+
+
+def test_a_certificate_that_becomes_another_in_the_middle_is_waited_for(lines, tmp_path):
+    """As when it ends, or a BMC makes itself a new one; it may be mended at either side."""
+    first, second = (certificate(tmp_path / name) for name in ("first.pem", "second.pem"))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(first)
+
+    async def story(bmc):
+        button = RedfishButton(lines)
+        known = node(bmc, redfish_verify_ca=str(first))
+        assert await button.power(known) is PowerState.OFF
+        tls.load_cert_chain(second)
+        with pytest.raises(Unreachable, match=r"not one that is trusted here \(self.signed.*redf"):
+            await button.power(known)
+        with pytest.raises(Refused, match="not one that is trusted here"):
+            await button.power(node(bmc, redfish_username="new", redfish_verify_ca=str(first)))
+        assert await button.power(node(bmc, redfish_verify_ca=str(second))) is PowerState.OFF
+        tls.load_cert_chain(first)
+        assert await button.power(known) is PowerState.OFF
+
+    with moody_bmc(tls=tls) as bmc:
+        asyncio.run(story(bmc))
 
 
 def test_a_bmc_may_call_its_drive_otherwise(lines):

@@ -1,5 +1,6 @@
 """What goes wrong with Redfish, told to the operator: which BMC, what, and the remedy."""
 
+import re
 from urllib.parse import urlsplit
 
 from siderite.baremetal.domain.hardware import HardwareError
@@ -18,6 +19,7 @@ _NO_REDFISH = (
     "See whether redfish_address in driver_info leads to a Redfish service; a BMC that answers so"
     " may need a restart, or newer firmware."
 )
+_UNTRUSTED = re.compile(r"certificate verify failed: ([\w ,.'-]{1,200})")
 _SEE_OTHER = 303
 BUSY = frozenset({408, 423, 425, 429, 503})
 """HTTP's words for: not now."""
@@ -83,7 +85,7 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
         case exceptions.ServerSideError():
             return Unreachable(bmc, doing, f"it has trouble of its own ({_detail(at, why)})")
         case exceptions.ConnectionError():
-            return _silent(bmc, doing, str(why))
+            return _silent(bmc, doing, str(why), worked=worked)
         case exceptions.HTTPError():
             return Refused(bmc, doing, _detail(at, why))
         case exceptions.SushyError():
@@ -116,12 +118,13 @@ def _odd(at: Endpoint, doing: str, why: Exception) -> HardwareError:
     return Unreachable(bmc, doing, f"its answer makes no sense ({_short(at, why)})", _NO_REDFISH)
 
 
-def _silent(bmc: str, doing: str, text: str) -> HardwareError:
+def _silent(bmc: str, doing: str, text: str, *, worked: bool) -> HardwareError:
     if "certificate verify failed" in text.lower().replace("_", " "):
-        return Refused(
-            bmc, doing, "its certificate is not one that is trusted here",
-            _TRUST,
-        )  # fmt: skip
+        said = _UNTRUSTED.search(text)
+        reason = "its certificate is not one that is trusted here"
+        reason += f" ({said[1].strip()})" if said is not None else ""
+        # One that was trusted before has ended, or the BMC has made another: either can be mended.
+        return (Unreachable if worked else Refused)(bmc, doing, reason, _TRUST)
     if "no certificate or crl" in text.lower():
         return Refused(bmc, doing, "the file of its CA holds no certificate", _TRUST)
     if "SSL" in text:
