@@ -142,6 +142,22 @@ def test_a_machine_that_must_stay_on_has_been_reset_when_the_work_goes_on(paper,
     asyncio.run(story())
 
 
+def test_a_rescue_is_over_when_the_task_that_takes_its_medium_out_is(paper, front, tmp_path):
+    front.by_task = lambda method, path: "Eject" in path
+    paper.is_on, paper.image = True, LIVE
+    machine = made(front)
+    machine.memory = {"agent_rescue": {"token": "work/0", "told": True}}
+
+    async def another(at):
+        with process(tmp_path) as driver:
+            return await driver.steps.run(at, Family.RESCUE, Step("rescue", "rescue"), "work/0")
+
+    assert isinstance(asyncio.run(machine.until_done(another)), Done)
+    assert (paper.image, paper.is_on, front.told("Eject")) == (None, True, 1)
+    assert any("has a task for ejecting" in reason for reason in machine.waits)
+    assert machine.memory["bmc_task"] is None
+
+
 @pytest.mark.parametrize("tells", [True, False])
 def test_a_reset_whose_answer_got_lost_is_not_done_twice_if_the_bmc_tells_of_it(
     paper, front, tmp_path, tells

@@ -164,11 +164,18 @@ class Booter:
     async def off(self, at: Endpoint, token: str) -> Wait | None:
         """Switch the machine off, medium out; None once that is so."""
         end = await self._end(at, token)
+        waiting = None
+        if end is None:
+            waiting = await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
+        return waiting or await self._out(at, token, end)
+
+    async def out(self, at: Endpoint, token: str) -> Wait | None:
+        """Take the medium out; None once that is so."""
+        return await self._out(at, token, await self._end(at, token))
+
+    async def _out(self, at: Endpoint, token: str, end: Wait | TaskEnd | None) -> Wait | None:
         if end is not None:
             return end if isinstance(end, Wait) else Wait(OUT, 0.0, remember={TASK: None})
-        waiting = await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
-        if waiting is not None:
-            return waiting
         task = await self.empty(at)
         return None if task is None else Wait(OUT, SOON_S, remember=_noted(task, token))
 

@@ -56,8 +56,8 @@ class Rescue:
         known = at.driver_internal_info.get(MEMORY)
         memory = known if isinstance(known, dict) and known.get("token") == token else None
         if memory is not None and memory.get("told"):
-            await self._booter.empty(at)
-            return Done({"power_state": "power on"}, gone())
+            waiting = await self._booter.out(at, token)
+            return waiting or Done({"power_state": "power on"}, gone())
         own = msgspec.structs.replace(at, driver_info=driver_info(at.driver_info))
         booted = await self._booter.boot(own, token)
         if not isinstance(booted, Done):
