@@ -128,3 +128,22 @@ def test_diagnostics_come_in_a_standard_form(lite: Cloud) -> None:
     huge = lite.create(flavorRef=lite.make_flavor(vcpus=1000))
     lite.until(huge, "ERROR")
     assert lite.ask("GET", f"/servers/{huge}/diagnostics").status == 409
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "word"),
+    [("os-stop", "SHUTOFF", "shutdown"), ("pause", "PAUSED", "paused")],
+)
+def test_a_guest_that_does_not_run_has_no_diagnostics(
+    lite: Cloud, action: str, status: str, word: str
+) -> None:
+    uuid = lite.boot()
+    assert lite.act(uuid, action).status == 202
+    lite.until(uuid, status)
+    for version in (47, 48):
+        refused = lite.ask("GET", f"/servers/{uuid}/diagnostics", version=version)
+        assert refused.status == 409
+        told = refused.json["conflictingRequest"]["message"]
+        assert told.startswith(
+            f"Cannot 'get_diagnostics' instance {uuid} while it is in power state {word}."
+        )

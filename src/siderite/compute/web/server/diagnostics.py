@@ -1,4 +1,6 @@
-"""What a server's guest has used: in a standard form from 2.48 on, in libvirt's words below."""
+"""What a server's guest has used: in a standard form from 2.48 on, in libvirt's words below. Of one
+that does not run there is nothing to tell.
+"""
 
 from typing import TYPE_CHECKING
 from typing import Any
@@ -8,6 +10,7 @@ from siderite.compute.domain.usage import Usage
 from siderite.compute.usecases.server.acting import check_place
 from siderite.compute.usecases.server.kinds import Kind
 from siderite.core import shape
+from siderite.core.errors import Conflict
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
 _STANDARD = 48
+_RUNS = "running"
 _COUNTED = Kind("", "get diagnostics", "", ability="diagnostics")
 _WORDS = ("octets", "packets", "errors", "drop")
 
@@ -26,6 +30,11 @@ async def show(service: "Service", request: Request) -> Response:
     server = await service.server(request)
     check_place(service.ctx, server, _COUNTED)
     used = await service.talk.diagnostics(server)
+    if used.state != _RUNS:
+        raise Conflict(
+            f"Cannot 'get_diagnostics' instance {server.uuid} while it is in power state"
+            f" {used.state}. It can while its guest runs."
+        )
     if request.version < _STANDARD:
         return reply(_plain(used))
     return reply(_standard(used, has_config_drive=bool(server.config_drive)))
