@@ -311,6 +311,11 @@ def test_disks_that_the_flavor_does_not_have_are_not_promised(
         ("resources:CUSTOM_GOLD", "one", 400),
         ("hw:cpu_policy", "nope", 400),
         ("hw:mem_page_size", "2MB", 200),
+        ("hw:cpu_polcy", "dedicated", 400),
+        ("hw:numa_cpus.0", "0-3,^2", 200),
+        ("hw:numa_cpus", "0", 400),
+        ("hw:tpm_model", "tpm-crb", 200),
+        ("hw:cpu_realtime", "perhaps", 400),
         ("anything:else", "goes", 200),
     ],
 )
