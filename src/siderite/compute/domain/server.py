@@ -173,6 +173,10 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def power(self) -> Power:
         return Power(self.power_state)
 
+    def boots(self, what: str) -> str:
+        """The image that it boots directly as its `kernel` or `ramdisk`; "" if it has none."""
+        return "" if self.image is None else self.image.properties.get(f"{what}_id", "")
+
     @property
     def instance_name(self) -> str:
         """What hosts call it."""

@@ -185,9 +185,9 @@ def _host_status(server: Server) -> str:
 def _attributes(server: Server) -> str:
     return _json(
         {
-            "OS-EXT-SRV-ATTR:kernel_id": "",
+            "OS-EXT-SRV-ATTR:kernel_id": server.boots("kernel"),
             "OS-EXT-SRV-ATTR:launch_index": server.launch_index,
-            "OS-EXT-SRV-ATTR:ramdisk_id": "",
+            "OS-EXT-SRV-ATTR:ramdisk_id": server.boots("ramdisk"),
             "OS-EXT-SRV-ATTR:reservation_id": server.reservation_id,
             "OS-EXT-SRV-ATTR:root_device_name": server.root_device_name,
             "OS-EXT-SRV-ATTR:user_data": server.request.user_data,

@@ -33,6 +33,17 @@ def test_a_server_is_made_and_becomes_active(both: Cloud) -> None:
     ]
 
 
+def test_the_kernel_and_the_ramdisk_that_a_server_boots_are_told(lite: Cloud) -> None:
+    kernel, ramdisk = lite.make_image(), lite.make_image()
+    uuid = lite.boot(imageRef=lite.make_image(kernel_id=kernel, ramdisk_id=ramdisk))
+    seen = lite.show(uuid)
+    shown = [seen[f"OS-EXT-SRV-ATTR:{what}"] for what in ("kernel_id", "ramdisk_id")]
+    _, told = lite.facts(uuid, "instance.create.end")[-1]
+    assert shown == [told["kernel_id"], told["ramdisk_id"]] == [kernel, ramdisk]
+    plain = lite.show(lite.boot())
+    assert plain["OS-EXT-SRV-ATTR:kernel_id"] == plain["OS-EXT-SRV-ATTR:ramdisk_id"] == ""
+
+
 def test_a_server_is_stopped_and_started(both: Cloud) -> None:
     uuid = both.boot()
     assert both.act(uuid, "os-stop").status == 202
