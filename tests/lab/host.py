@@ -99,6 +99,16 @@ class LabHost:
         """Its disk of 24 MiB, as seen from here; the host has it at `SMALL`."""
         return Path(f"/proc/{_below(self.pid)[0]}/root{SMALL}")
 
+    def fill_small(self, *, but_mib: int = 0) -> Path:
+        """Leave so much room on that disk and no more; the file that takes the rest."""
+        room, filler = self.small / "room", self.small / "filler"
+        room.write_bytes(bytes(but_mib << 20))
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        room.unlink()
+        return filler
+
     def connection(self) -> Any:
         """A libvirt connection, the same at each call; for the test's own looks and deeds."""
         if not self._open:

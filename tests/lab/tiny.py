@@ -29,6 +29,7 @@ class Mode(IntEnum):
     SELFREBOOT = 4  # resets itself after some seconds
     CHATTY = 5  # prints its tag for ever
     STUBBORN = 6  # starts anew when the power button is pressed
+    WRITER = 7  # writes 12 MiB to its disk, and obeys the power button then
 
 
 def tiny_disk(

@@ -2,7 +2,8 @@
 # through ACPI S5 (ports of QEMU's PIIX4, machine "pc"). tests/lab/tiny.py fills in the last bytes.
 # mode 0 graceful: obeys the button; 1 ignore: does not; 2 late: arms it after `delay` seconds;
 # 3 selfoff: powers itself off after them; 4 selfreboot: resets itself after them; 5 chatty: prints
-# its tag for ever; 6 stubborn: resets itself when the button is pressed.
+# its tag for ever; 6 stubborn: resets itself when the button is pressed; 7 writer: writes 12 MiB
+# to its disk behind the first, then it is as mode 0.
 .code16
 .globl _start
 _start:
@@ -22,6 +23,8 @@ _start:
   je arm
   cmp $5,%al
   je chat
+  cmp $7,%al
+  je fill
   movzwl delay,%ecx
   imul $18,%ecx                # the BIOS counts 18 ticks a second at 0x46c
   add 0x46c,%ecx
@@ -56,6 +59,13 @@ chat:
   mov $tag,%si
   call puts
   jmp chat
+fill:
+  mov $packet,%si
+  mov $0x4300,%ax; mov $0x80,%dl; int $0x13         # write 64 KiB
+  addl $128,packet+8
+  cmpl $26624,packet+8
+  jb fill
+  jmp arm
 puts: lodsb; test %al,%al; jz 5f
   mov %al,%bl
   mov $0x3fd,%dx
@@ -66,6 +76,7 @@ puts: lodsb; test %al,%al; jz 5f
 ready: .asciz "\r\nTINY GUEST ready "
 armed: .asciz "armed\r\n"
 bye: .asciz "power button, off\r\n"
+packet: .byte 16,0; .word 127,0,0x1000; .long 2048,0   # LBA 2048 on, 127 sectors from 0x10000
 .org 440
 mode: .byte 0
 delay: .word 0

@@ -313,6 +313,14 @@ class Cache(Protocol):
         ...
 
 
+class Stalls(Protocol):
+    """Guests that stand still as their host's disk was full when they wrote."""
+
+    async def stalled(self, at: At) -> list[str]:
+        """Those that could go on, as there is room again, by their servers' UUIDs."""
+        ...
+
+
 Tell = Callable[[str, Power], Awaitable[None]]
 """A guest, by its server's UUID, is now in this power state."""
 
@@ -345,6 +353,7 @@ class Driver:
     crash_dump: CrashDump | None = None
     diagnostics: Diagnostics | None = None
     cache: Cache | None = None
+    stalls: Stalls | None = None
     watch: Watch | None = None
     close: Callable[[], None] | None = None
     knows_all: bool = False

@@ -9,6 +9,7 @@ from siderite.compute.drivers.contract import Inventory
 from siderite.compute.usecases.fleet import asking
 from siderite.compute.usecases.fleet import hosts
 from siderite.compute.usecases.fleet.hosts import Offer
+from siderite.compute.workers import stalled
 from siderite.compute.workers.hands import Hands
 from siderite.core.log import get_logger
 from siderite.core.store import Lost
@@ -74,6 +75,8 @@ class HostWatch:
 
     async def _ask(self, host: Host) -> str | None:
         problem = await self._heard(host)
+        if problem is None:
+            await stalled.go_on(self._hands, host)
         self._hands.asking.at[host.name] = self._hands.ctx.door.clock()
         return problem
 

@@ -3,8 +3,6 @@
 import random
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,17 +35,6 @@ def at(lab: LabHost) -> Iterator[At]:
         path.unlink()
 
 
-def _fill(lab: LabHost, *, but_mib: int = 0) -> Path:
-    """Leave so much room and no more."""
-    room, filler = lab.small / "room", lab.small / "filler"
-    room.write_bytes(bytes(but_mib * _MIB))
-    with filler.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(bytes(4096))
-    room.unlink()
-    return filler
-
-
 def _own(lab: LabHost, guest: Guest) -> list[str]:
     return [path.name for path in lab.small.glob(f"{guest.uuid}*")]
 
@@ -74,7 +61,7 @@ def test_a_guest_that_finds_no_room_leaves_nothing_and_is_made_when_there_is_som
     """Nor does it wait for ever, as libvirt may not answer whoever fills its disk with a stream."""
     life, image = world.driver.life, _large_image(world, is_sparse=is_sparse)
     for is_cached in (False, True):
-        filler, guest = _fill(lab), new_guest(image)
+        filler, guest = lab.fill_small(), new_guest(image)
         _says_so(world.outcome(life.spawn, at, guest))
         world.done(life.destroy, at, guest)  # as before another host is tried
         assert _own(lab, guest) == []
@@ -94,7 +81,7 @@ def test_a_snapshot_that_finds_no_room_leaves_the_guest_as_it_was(
     guest = new_guest(_large_image(world), is_running=is_on)
     world.done(world.driver.life.spawn, at, guest)
     before = _own(lab, guest)
-    filler = _fill(lab, but_mib=but_mib)
+    filler = lab.fill_small(but_mib=but_mib)
     _says_so(world.outcome(snapshot.snapshot, at, guest, str(uuid.uuid4())))
     assert sorted(_own(lab, guest)) == sorted(before)
     assert world.state(at, guest) is (Power.RUNNING if is_on else Power.SHUTDOWN)
@@ -108,7 +95,7 @@ def test_a_resize_that_finds_no_room_is_undone(lab: LabHost, at: At, world: Worl
     guest = world.spawn(at)
     world.done(world.driver.power.off, at, guest)
     before = sorted(_own(lab, guest))
-    filler = _fill(lab)
+    filler = lab.fill_small()
     _says_so(world.outcome(resize.prepare, at, guest, at))
     world.done(resize.revert, at, guest, at)
     assert sorted(_own(lab, guest)) == before
@@ -126,7 +113,7 @@ def test_a_guest_does_not_move_to_a_host_without_room(
     assert resize is not None
     guest = world.spawn(at)
     world.wait_for_words(at, guest, "armed")
-    filler = _fill(far)
+    filler = far.fill_small()
     _says_so(world.outcome(live.live_migrate, at, guest, to))
     assert _own(far, guest) == []
     assert world.state(at, guest) is Power.RUNNING

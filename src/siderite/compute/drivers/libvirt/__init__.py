@@ -9,7 +9,7 @@ guests to), `address` (as shown), `keyfile` and `known_hosts` (over ssh), `pkipa
     cache.py                                      images that no guest needs any more
     names.py  domain_xml.py  config_drive.py  iso.py  image_file.py          pure
     life.py  power.py  rescue.py  resize.py  migrate.py  snapshot.py
-    console.py  interfaces.py  watch.py  capacity.py  diagnostics.py        the contract
+    console.py  interfaces.py  watch.py  capacity.py  diagnostics.py  stalls.py     the contract
 """
 
 from pathlib import Path
@@ -28,6 +28,7 @@ from siderite.compute.drivers.libvirt.rescue import LibvirtRescue
 from siderite.compute.drivers.libvirt.resize import LibvirtResize
 from siderite.compute.drivers.libvirt.site import Site
 from siderite.compute.drivers.libvirt.snapshot import LibvirtSnapshot
+from siderite.compute.drivers.libvirt.stalls import LibvirtStalls
 from siderite.compute.drivers.libvirt.watch import LibvirtWatch
 
 CARD = DriverCard(
@@ -72,6 +73,7 @@ def libvirt_driver(images: ImageFiles, scratch: Path) -> Driver:
         crash_dump=power,
         diagnostics=LibvirtDiagnostics(site),
         cache=LibvirtCache(site),
+        stalls=LibvirtStalls(site),
         watch=LibvirtWatch(site),
         close=site.close,
         knows_all=True,

@@ -27,12 +27,11 @@ from siderite.compute.drivers.libvirt.trouble import MAKE_ROOM
 from siderite.compute.drivers.libvirt.trouble import HostError
 from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import Unreachable
+from siderite.compute.drivers.libvirt.volumes import NO_ROOM
 from siderite.compute.drivers.libvirt.volumes import Pool
 from siderite.compute.drivers.libvirt.volumes import Progress
 
 _PAUSE_S = 0.05
-_NO_ROOM = 16 << 20
-"""Bytes; a disk with less is full, as far as disks of guests go."""
 
 
 class LibvirtSnapshot:
@@ -158,7 +157,7 @@ def _is_level(domain: Any, target: str, pool: Pool) -> bool:
 def _why_ended(pool: Pool) -> str:
     """QEMU gives up a copy that it cannot write; libvirt tells nobody why."""
     pool.refresh()
-    if pool.info()[1] < _NO_ROOM:
+    if pool.info()[1] < NO_ROOM:
         return f"ended, with no space left for it; {MAKE_ROOM}"
     return "was ended by somebody, or could not be written; libvirt's log on the host says more"
 

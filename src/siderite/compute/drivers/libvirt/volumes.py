@@ -28,6 +28,8 @@ from siderite.compute.drivers.libvirt.trouble import code
 
 _CHUNK = 256 * 1024
 _MIB = 1 << 20
+NO_ROOM = 16 * _MIB
+"""Bytes; a disk with less is full, as far as disks of guests go."""
 _BLOCK = 512  # what st_blocks counts
 _BUSY_PATIENCE_S = 60.0
 _BUSY_AGAIN_S = 5.0

@@ -73,8 +73,12 @@ def power_after(event: int, detail: int) -> Power | None:
     if event in (libvirt.VIR_DOMAIN_EVENT_STARTED, libvirt.VIR_DOMAIN_EVENT_RESUMED):
         return Power.RUNNING
     if event == libvirt.VIR_DOMAIN_EVENT_SUSPENDED:
-        by_hand = detail == libvirt.VIR_DOMAIN_EVENT_SUSPENDED_PAUSED
-        return Power.PAUSED if by_hand else None
+        # By hand, or as its host's disk is full; else it goes on by itself, as when it migrates.
+        stays = (
+            libvirt.VIR_DOMAIN_EVENT_SUSPENDED_PAUSED,
+            libvirt.VIR_DOMAIN_EVENT_SUSPENDED_IOERROR,
+        )
+        return Power.PAUSED if detail in stays else None
     if event == libvirt.VIR_DOMAIN_EVENT_PMSUSPENDED:
         return Power.SUSPENDED
     if event == libvirt.VIR_DOMAIN_EVENT_CRASHED:
