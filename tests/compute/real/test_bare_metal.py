@@ -191,6 +191,22 @@ def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> No
         assert freed["instance_uuid"] is None
 
 
+@pytest.mark.parametrize("verb", ["reboot", "rebuild"])
+def test_a_rescue_that_failed_is_over_when_the_server_is_mended(metal: Metal, verb: str) -> None:
+    with metal.nodes(1) as [node]:
+        image_id = metal.image()
+        server = metal.boot(metal.flavor("CUSTOM_BAREMETAL_GOLD"), image_id)
+        metal.until(server, "ACTIVE")
+        metal.server.script(f"node:{node}", fail={"rescue.boot_rescue": "no ramdisk"})
+        metal.do(server, {"rescue": {}}, "ERROR")
+        assert metal.node(node)["provision_state"] == "rescue failed"
+        metal.server.unscript(f"node:{node}")
+        how = {"type": "HARD"} if verb == "reboot" else {"imageRef": image_id}
+        metal.do(server, {verb: how}, "ACTIVE")
+        seen = metal.node(node)
+        assert (seen["provision_state"], seen["power_state"]) == ("active", "power on")
+
+
 def reap(metal: Metal) -> None:
     """One round of the reaper, while an operator has the nodes looked at again and again."""
     with ThreadPoolExecutor() as beside:

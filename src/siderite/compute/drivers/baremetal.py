@@ -41,6 +41,8 @@ SOFT_OFF_S = 10
 _OFFERED = "uuid,resource_class,traits,properties,provision_state,maintenance,instance_uuid"
 _RUN = "siderite_run"
 """In a node's instance_info: the rebuild that was asked for, and the state that it began from."""
+_ASTRAY = ("rescue", "rescue failed", "unrescue failed")
+"""Where a node is that runs a rescue system, or should have."""
 _POWER = {"power on": Power.RUNNING, "power off": Power.SHUTDOWN}
 
 Apis = Callable[[At], BaremetalApi]
@@ -59,6 +61,7 @@ class _Servers:
     def __init__(self, apis: Apis) -> None:
         self._apis = apis
         self._rebooted: set[str] = set()
+        self._unrescued: set[str] = set()
 
     # Life
 
@@ -107,6 +110,8 @@ class _Servers:
         async def work(api: BaremetalApi, node: Node) -> Outcome:
             if node["instance_uuid"] != guest.uuid:
                 return Failed(f"server {guest.uuid} has no node any more")
+            if (astray := await self._astray(api, node, token)) is not None:
+                return astray
             run = node.get("instance_info", {}).get(_RUN) or {}
             began = node.get("provision_updated_at")
             if run.get("id") == token and run.get("since") != began:
@@ -166,7 +171,11 @@ class _Servers:
     # Power
 
     async def on(self, at: At, guest: Guest, token: str) -> Outcome:
-        return await self._with_own(at, guest, lambda api, node: _switched(api, node, "power on"))
+        async def work(api: BaremetalApi, node: Node) -> Outcome:
+            astray = await self._astray(api, node, token)
+            return astray or await _switched(api, node, "power on")
+
+        return await self._with_own(at, guest, work)
 
     async def off(self, at: At, guest: Guest, token: str) -> Outcome:
         return await self._with_own(at, guest, lambda api, node: _switched(api, node, "power off"))
@@ -181,6 +190,8 @@ class _Servers:
 
     async def reset(self, at: At, guest: Guest, token: str) -> Outcome:
         async def work(api: BaremetalApi, node: Node) -> Outcome:
+            if (astray := await self._astray(api, node, token)) is not None:
+                return astray
             if node.get("target_power_state") is not None:
                 return _under_way(node, f"goes to {node['target_power_state']}")
             if token not in self._rebooted:
@@ -202,6 +213,23 @@ class _Servers:
 
     async def unrescue(self, at: At, guest: Guest, token: str) -> Outcome:
         return await self._led(at, guest, "unrescue", "active")
+
+    async def _astray(self, api: BaremetalApi, node: Node, token: str) -> Outcome | None:
+        """None once a node runs no rescue system: its server is not rescued, for that failed, or
+        was given up.
+        """
+        state = node["provision_state"]
+        if state in ("rescuing", "rescue wait", "unrescuing"):
+            return _under_way(node, f"is {state}")
+        was_told = token in self._unrescued
+        self._unrescued.discard(token)
+        if state not in _ASTRAY:
+            return None
+        if was_told and state == "unrescue failed":
+            return Failed(f"node {node['uuid']} is {state}: {node.get('last_error')}")
+        self._unrescued.add(token)
+        await api.provision(node["uuid"], "unrescue")
+        return _under_way(node, "is told to unrescue")
 
     async def _led(self, at: At, guest: Guest, verb: str, to: str, **more: Any) -> Outcome:
         async def work(api: BaremetalApi, node: Node) -> Outcome:
