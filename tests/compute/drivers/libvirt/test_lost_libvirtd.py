@@ -2,7 +2,9 @@
 none ends up in two places, or in none.
 """
 
+import os
 import random
+import signal
 import subprocess
 import threading
 import time
@@ -349,3 +351,41 @@ def test_a_server_boots_though_libvirtd_was_lost_while_its_image_was_sent(
     impatient.wait_for_words(at, guest, "TINY GUEST ready")
     impatient.done(impatient.driver.life.destroy, at, guest)
     assert _files(lab, guest.uuid) == []
+
+
+@pytest.mark.parametrize("how", ["live", "cold"])
+def test_a_guest_whose_host_dies_in_a_move_is_made_anew_where_it_was_to_go(
+    lab: LabHost, far: LabHost, impatient: World, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """As an evacuation does: what had come there so far is no disk to boot from."""
+    monkeypatch.setattr(copying, "told", _slowly)
+    moves, life = impatient.driver, impatient.driver.life
+    at, to = at_lab(lab), at_lab(far)
+    guest = replace(_large(impatient, at, lab), is_running=True)
+    move: Any = moves.resize.prepare if moves.resize and how == "cold" else None
+    if how == "live":
+        impatient.done(moves.power.on, at, guest)
+        lab.connection().lookupByUUIDString(guest.uuid).migrateSetMaxSpeed(4)  # MiB/s
+        move = moves.live_migrate and moves.live_migrate.live_migrate
+    copy, token = _pool(far) / f"{guest.uuid}.ephemeral.qcow2", str(uuid.uuid4())
+    while not _has_bytes(copy):
+        assert isinstance(impatient.run(move(at, guest, to, token)), Wait)
+    lab.kill_libvirtd()
+    if how == "live":
+        os.kill(lab.qemu(guest.uuid), signal.SIGKILL)
+    while "cannot be reached" not in (told := impatient.run(move(at, guest, to, token))).reason:
+        assert isinstance(told, Wait), told
+    impatient.done(life.spawn, to, guest)
+    read = ["qemu-io", "-r", "-U", "-c", f"read -P 0 1M {_WRITTEN_MIB}M", str(copy)]
+    blank = subprocess.run(read, check=False, capture_output=True, text=True)
+    assert (blank.returncode, "failed" in blank.stdout) == (0, False), blank
+    impatient.until(lambda: _obeys(impatient, to, guest), lambda: "it does not boot")
+    lab.start_libvirtd()
+    for place in (at, to):
+        impatient.done(life.destroy, place, guest)
+
+
+def _obeys(world: World, at: At, guest: Guest) -> bool:
+    """Whether it shut itself down; it is asked to, for it may not have listened before."""
+    world.done(world.driver.power.signal, at, guest)
+    return world.state(at, guest) is Power.SHUTDOWN

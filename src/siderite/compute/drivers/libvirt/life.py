@@ -131,14 +131,26 @@ def _build(connection: Any, host: Host, guest: Guest, base: Base, token: str) ->
 
 def _make(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> Any:
     """Its files and its domain; nothing of them if its image was just being removed."""
-    domains.make_files(connection, host, guest, base, 1)
     pool = Pool(connection, host.options)
+    _clear_halves(connection, host, guest)
+    domains.make_files(connection, host, guest, base, 1)
     try:
         must_stand(pool, booted(pool, guest))
     except HostError:
         domains.remove(connection, host, guest.uuid)
         raise
     return domains.define(connection, host, guest, Mark(token))
+
+
+def _clear_halves(connection: Any, host: Host, guest: Guest) -> None:
+    """Its files here may be halves, or empty, of a move that its old host did not live to end: they
+    are of no use. libvirt defines a guest that migrates only when all of it has come.
+    """
+    if Pool(connection, host.options).find(names.coming(guest.uuid)) is None:
+        return
+    domain = domains.find(connection, guest.uuid)
+    if domain is None or not domain.isPersistent():
+        domains.remove(connection, host, guest.uuid)
 
 
 def _leave(connection: Any, road: Road, guest: Guest) -> None:

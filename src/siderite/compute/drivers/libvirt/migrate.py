@@ -149,8 +149,10 @@ def _arrive(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> N
     if arrived is not None:
         _note(arrived, road)
     _go_on(arrived, guest)
+    pool = Pool(road.arrival, road.target.options)
+    pool.delete(names.coming(guest.uuid))
     domains.remove(connection, road.source, guest.uuid, keep_disks=keep_disks)
-    Pool(road.arrival, road.target.options).refresh()
+    pool.refresh()
 
 
 def _note(arrived: Any, road: Road) -> None:
@@ -193,10 +195,12 @@ def _stay(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> Non
 
 def _prepare(pair: Pair, guest: Guest, top: int, tell: Told) -> None:
     pair.must_have_one_path()
+    note = names.coming(guest.uuid)
+    pair.target.create(note, 0)
     pair.copy_base(names.disk(guest.uuid, 1), tell)
     later = []  # a disk's base must be there first
     for name in pair.source.names():
-        if not name.startswith(f"{guest.uuid}."):
+        if not name.startswith(f"{guest.uuid}.") or name == note:
             continue
         if name.endswith(".qcow2") and names.generation_of(name) in (0, top):
             later.append(name)
@@ -278,6 +282,8 @@ def _settle(connection: Any, road: Road, guest: Guest) -> bool:
     if domain is None:  # somebody undefined it: it is where its disk is
         return _has_disk(pair.target, guest) and not _has_disk(pair.source, guest)
     is_off_twice = not domain.isActive() and domains.find(road.arrival, guest.uuid) is not None
+    if is_off_twice:  # all of it had come
+        pair.target.delete(names.coming(guest.uuid))
     _clear(road, guest, keep_disks=is_shared or is_off_twice)
     _go_on(domain, guest)
     return False

@@ -68,6 +68,11 @@ def moved(uuid: str) -> str:
     return f"{uuid}.moved"
 
 
+def coming(uuid: str) -> str:
+    """An empty volume that says: not all of the files here have come yet from another host."""
+    return f"{uuid}.coming"
+
+
 @dataclass(frozen=True, slots=True)
 class Base:
     """A cached image on a host. Each upload has a name of its own, which tells all there is to

@@ -118,15 +118,18 @@ def _move(connection: Any, road: Road, guest: Guest, run: Run) -> None:
     if pair.is_shared():
         _branch(connection, road.source, guest)
     else:
-        pair.source.create(names.moved(guest.uuid), 0)
+        notes = (names.moved(guest.uuid), names.coming(guest.uuid))
+        pair.source.create(notes[0], 0)
+        pair.target.create(notes[1], 0)
         pair.copy_base(names.disk(guest.uuid, 1), tell)
         for name in _own(pair.source, guest):
-            if name != names.moved(guest.uuid):
+            if name not in notes:
                 pair.copy(name, tell)
         pair.target.refresh()  # it takes the copies for raw bytes until it looks at them
         for image in ("kernel_id", "ramdisk_id"):
             pair.copy_image(guest.image_properties.get(image), tell)
         pair.must_stand_there(guest)
+        pair.target.delete(names.coming(guest.uuid))
     tell("the domain goes")
     domain = domains.find(connection, guest.uuid)
     if domain is not None:
