@@ -129,3 +129,28 @@ def test_what_was_deleted_while_its_host_was_down_goes_when_that_is_back(two: Cl
     tidy_up(two)
     until(two, uuid, BEHIND, 0)
     assert two.guests.where(uuid) == []
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_what_can_be_restored_waits_for_no_host_that_is_down_and_is_off_when_that_is_back(
+    tmp_path: Path, *, is_restored: bool
+) -> None:
+    with cloud(tmp_path, hosts=1, reclaim_interval_s=3600) as made:
+        uuid = made.boot()
+        home = home_of(made, uuid)
+        with down(made, home):
+            assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+            shown = made.until(uuid, "SOFT_DELETED")
+            assert shown["OS-EXT-STS:power_state"] == Power.NOSTATE
+            tidy_up(made)
+            until(made, uuid, BEHIND, 1)
+            assert made.guests.seen(uuid, home).power is Power.RUNNING
+            if is_restored:
+                assert made.act(uuid, "restore").status == 202
+        if is_restored:
+            made.until(uuid, "ACTIVE")
+        tidy_up(made)
+        until(made, uuid, BEHIND, 0)
+        power = made.guests.seen(uuid, home).power
+        assert power is (Power.RUNNING if is_restored else Power.SHUTDOWN)
+        assert made.settled(uuid)["status"] == ("ACTIVE" if is_restored else "SOFT_DELETED")

@@ -238,9 +238,24 @@ DELETE = Plan((_destroy_for_good,), end=_gone, fail=_not_gone)
 
 
 async def _switched_off(hands: Hands, run: Run) -> Told:
-    if run.server.host is None:
+    """Off; on a host that an administrator has forced down, when that is back."""
+    host, node = run.server.host, run.server.node or ""
+    if host is None:
         return Report()
-    return await _off(hands, run)
+    known = await hands.host(host)
+    may_stay = known is not None and known.forced_down
+    try:
+        told = await _off(hands, run)
+    except NotOurs:
+        if not may_stay:
+            raise
+        told = Wait("it is left as it is", 0.0)
+    if not (may_stay and isinstance(told, Wait)):
+        return told
+    if told.call_off is not None:
+        await told.call_off()
+    job = run.job.with_args(**{_BEHIND: [(host, node)]})
+    return Report(job=job, changes={"power_state": int(Power.NOSTATE)})
 
 
 _off = asking(
@@ -253,8 +268,12 @@ async def _set_aside(hands: Hands, run: Run, told: Report) -> Report:
     """It can be restored, if there is quota for it then: it is not counted any more."""
     await _discard(hands, run)
     told = await done(hands, run, told)
+    behind = (
+        migrations.leaves_behind(hands.ctx, run.server, host, node, only_off=True)
+        for host, node in run.job.args.get(_BEHIND, ())
+    )
     return replace(
-        told, ops=[*told.ops, *quota.give_back(run.server)],
+        told, ops=[*told.ops, *quota.give_back(run.server), *behind],
         changes={**told.changes, "uncounted": True},
     )  # fmt: skip
 

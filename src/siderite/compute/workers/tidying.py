@@ -12,6 +12,7 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.fleet import networks
 from siderite.compute.usecases.placement import kept_room
@@ -85,7 +86,7 @@ class Tidying:
 
 class EvictedWork:
     """The handler of what servers left behind that were evacuated or deleted: gone as soon as the
-    old host is back.
+    old host is back, or off if they can be restored.
     """
 
     def __init__(self, hands: Hands) -> None:
@@ -97,7 +98,7 @@ class EvictedWork:
         job = msgspec.json.decode(held.job, type=Evicted)
         server = await progress.load(ctx, job.server)
         is_late = ctx.door.clock() >= held.deadline
-        if server is None or is_late or (server.host == job.host and not server.deleted):
+        if server is None or is_late or not _is_left(job, server):
             await progress.abandon(ctx, held)
             return
         try:
@@ -120,7 +121,18 @@ class EvictedWork:
             return Done()  # a host that was removed keeps nothing of ours
         guest = guest_of(self._hands, server, node=job.node)
         token = f"{held.machine}/evicted"
+        if job.only_off:
+            return await place.driver.power.off(place.at, guest, token)
         home = await place_of(self._hands, at)
         if isinstance(home, Failed):
             return await place.driver.life.destroy(place.at, guest, token)
         return await place.driver.life.leave(place.at, guest, home.at, token)
+
+
+def _is_left(job: Evicted, server: Server) -> bool:
+    """Whether there is still something to be done: its server is not back on that host, nor, if it
+    was only to be off there, restored.
+    """
+    if job.only_off:
+        return server.state == V.SOFT_DELETED and server.host == job.host
+    return server.host != job.host or server.deleted

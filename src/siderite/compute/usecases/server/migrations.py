@@ -49,7 +49,7 @@ EVICTED_S = 90 * 24 * 3600.0
 _EVICTED = "evicted"
 
 
-class Evicted(msgspec.Struct, frozen=True):
+class Evicted(msgspec.Struct, frozen=True, omit_defaults=True):
     """A guest that was evacuated from a host that is down, or deleted there, and may still be there
     when the host comes back.
     """
@@ -57,6 +57,8 @@ class Evicted(msgspec.Struct, frozen=True):
     server: str
     host: str
     node: str
+    only_off: bool = False
+    """Its server can be restored: the guest stays, but may not run on."""
 
 
 def begins(ctx: Context, server: Server, move: Move, status: str) -> Op:
@@ -82,12 +84,14 @@ def becomes(ctx: Context, migration: str, status: str) -> Op:
     return rows.migration_becomes(migration, status, iso(ctx.door.clock()))
 
 
-def leaves_behind(ctx: Context, server: Server, host: str, node: str) -> Op:
+def leaves_behind(
+    ctx: Context, server: Server, host: str, node: str, *, only_off: bool = False
+) -> Op:
     """The work that removes a guest that was evacuated or deleted from its old host when that is
-    back.
+    back; or only switches it off, if its server can be restored.
     """
     now = ctx.door.clock()
-    job = Evicted(server.uuid, host, node)
+    job = Evicted(server.uuid, host, node, only_off)
     return work.add(
         _old_place(server, host), _EVICTED, _EVICTED,
         job=msgspec.json.encode(job).decode(), now=now, due=now + 5.0, deadline=now + EVICTED_S,
