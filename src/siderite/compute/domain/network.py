@@ -15,6 +15,7 @@ _OURS = uuids.UUID("6f1d2b0e-6f4a-4f5c-9a55-0c6a5e1f7d11")
 _GROUPS = uuids.UUID("0e7bd0c4-95a5-5c9d-9f7b-6a8f6d2b8f61")
 DEFAULT_GROUP = "default"
 """The name of the one security group that a project has."""
+_V4 = 4
 FIRST_GIVEN = 16
 """Which of a network's addresses is the first that servers get."""
 
@@ -76,6 +77,14 @@ class Network:
         """An address that a server may try, spread evenly over the range."""
         number = int.from_bytes(blake2b(seed.encode(), digest_size=8).digest())
         return str(self.range[FIRST_GIVEN + (number + attempt) % self.size])
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Addresses that no server can have: those of the network itself, and its gateway's."""
+        ends = {str(self.range.network_address), self.gateway}
+        if self.range.version == _V4:
+            ends.add(str(self.range.broadcast_address))
+        return frozenset(ends)
 
     @property
     def size(self) -> int:
