@@ -86,6 +86,15 @@ class Network:
             ends.add(str(self.range.broadcast_address))
         return frozenset(ends)
 
+    def port_id(self, address: str, chance: str) -> str:
+        """The id of a new port with this address, a UUID of which all but the beginning is chance:
+        of that its MAC address is made, which no two of a network may have. (Of one that has more
+        addresses than there are beginnings, 16 million, hardly any two do.)
+        """
+        spread = int.from_bytes(blake2b(self.name.encode(), digest_size=3).digest())
+        begin = (spread + int(ipaddress.ip_address(address))) % 2**24
+        return f"{begin:06x}{chance[6:]}"
+
     @property
     def size(self) -> int:
         """How many servers can have an address."""
@@ -125,5 +134,5 @@ class Port(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def mac_of(port: str) -> str:
-    """The MAC address of a port, from its id."""
+    """The MAC address of a port, from its id (`Network.port_id`)."""
     return "fa:16:3e:" + ":".join(port.replace("-", "")[at : at + 2] for at in (0, 2, 4))

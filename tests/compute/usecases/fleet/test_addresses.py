@@ -1,11 +1,14 @@
-"""Addresses that servers ask for."""
+"""Addresses that servers ask for, and the MAC addresses that go with them."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from siderite.compute.domain.network import Network
+from siderite.compute.usecases.fleet import addresses
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 from tests.support.app import Answer
@@ -54,3 +57,17 @@ def test_an_address_is_taken_however_it_is_written(two: Cloud) -> None:
         refused = ask(two, "six", again)
         assert refused.status == 400, refused
         assert "already in use" in refused.json["badRequest"]["message"]
+
+
+def test_no_two_ports_of_a_network_have_one_mac_address() -> None:
+    """With a MAC address by chance, about eight of so many would be of two."""
+    network = Network("private", "bridge", "br0", "10.88.0.0/18")
+    ctx: Any = None  # nothing is looked up for an address that is asked for
+
+    async def macs() -> set[str]:
+        wanted = [str(one) for one in network.range.hosts()][1:]
+        made = [await addresses.new_port(ctx, network, one, None, 0) for one in wanted]
+        assert len({port.id for port in made}) == len(wanted)
+        return {port.mac for port in made}
+
+    assert len(asyncio.run(macs())) == 2**14 - 3

@@ -38,7 +38,8 @@ async def new_port(
 
 
 def _port(network: Network, address: str, chance: str, tag: str | None) -> Port:
-    return Port(chance, network.name, mac_of(chance), address, tag)
+    ident = network.port_id(address, chance)
+    return Port(ident, network.name, mac_of(ident), address, tag)
 
 
 async def _found(ctx: Context, network: Network, chance: str, beside: Collection[str]) -> str:
