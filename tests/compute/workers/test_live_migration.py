@@ -90,6 +90,26 @@ def test_a_forced_migration_is_over_soon(both: Cloud, moving: str) -> None:
     both.facts(moving, "instance.live_migration_force_complete.end")
 
 
+@pytest.mark.parametrize(("then", "last"), [("reset", "force_complete"), ("abort", "abort")])
+def test_what_a_migration_was_told_ends_in_the_log_though_it_is_not_heeded(
+    both: Cloud, moving: str, then: str, last: str
+) -> None:
+    both.script(f"server:{moving}", unreachable=True)
+    path = f"/servers/{moving}/migrations/{_migration(both, moving)['id']}"
+    assert both.ask("POST", f"{path}/action", {"force_complete": None}).status == 202
+    if then == "abort":
+        assert both.ask("DELETE", path).status == 202
+    else:
+        assert both.act(moving, "os-resetState", {"state": "active"}).status == 202
+    both.until(moving, "ACTIVE")
+    ends = {"force_complete": "error", "abort": "end"}
+    kinds = [kind for kind, _ in both.facts(moving, f"instance.live_migration_{last}.{ends[last]}")]
+    told = [kind for kind in kinds if kind.startswith("instance.live_migration_")]
+    force = [f"instance.live_migration_force_complete.{phase}" for phase in ("start", "error")]
+    abort = [f"instance.live_migration_abort.{phase}" for phase in ("start", "end")]
+    assert told == (force + abort if then == "abort" else force)
+
+
 def test_what_is_no_migration_under_way_cannot_be_told_anything(both: Cloud, moving: str) -> None:
     path = f"/servers/{moving}/migrations"
     number = _migration(both, moving)["id"]

@@ -9,6 +9,7 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases.server import kinds
 from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server import migrations
 from siderite.compute.usecases.server.progress import Facts
@@ -48,17 +49,17 @@ async def _move(hands: Hands, run: Run) -> Told:
     mover = here.driver.live_migrate
     if mover is None:
         return missing("migrate live")
-    asked = run.job.args.get(migrations.ASKED)
+    asked = run.job.args.get(kinds.ASKED)
     guest = guest_of(
         hands, run.server, node=run.job.args["to"]["node"],
         is_running=run.server.vm_state == V.ACTIVE,
     )  # fmt: skip
-    if asked == migrations.ABORT:
+    if asked == kinds.ABORT:
         outcome = await mover.abort(here.at, guest, there.at, run.job.token)
         if isinstance(outcome, Done) and not outcome.found.get("arrived"):
             return Failed(_ABORTED, elsewhere=False)
         return Report() if isinstance(outcome, Done) else outcome
-    if asked == migrations.FORCE:
+    if asked == kinds.FORCE:
         forced = await mover.force(here.at, guest, run.job.token)
         if not isinstance(forced, Done):
             return forced
@@ -102,8 +103,8 @@ async def _is_at_home(hands: Hands, run: Run) -> bool:
 
 def _and_what_was_asked(run: Run, told: Report) -> Facts:
     """The end of what was said to the migration comes with its own end."""
-    asked = run.job.args.get(migrations.ASKED)
-    name = None if asked is None else migrations.FACTS[asked]
+    asked = run.job.args.get(kinds.ASKED)
+    name = None if asked is None else kinds.TOLD[asked]
     if name is None:
         return told.facts
     return lambda server: [*told.facts(server), facts.phase(name, "end", server)]

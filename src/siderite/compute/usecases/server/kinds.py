@@ -76,6 +76,13 @@ KINDS = {
 """By the kind of work, which is also what the worker finds its plan by."""
 
 
+ASKED = "asked"
+"""The argument of a live migration's work that says what it was told meanwhile."""
+ABORT, FORCE = "abort", "force"
+TOLD = {ABORT: "live_migration_abort", FORCE: "live_migration_force_complete"}
+"""What that is called in announcements: it ends when the migration does."""
+
+
 def work_kind(kind: str) -> str:
     """What work of this kind is called in its row."""
     return "server." + kind
@@ -106,4 +113,10 @@ def given_up(kind: str, server: Server, job: Job, why: str) -> list[Fact]:
     if name is None or (kind == "build" and job.step == 0):
         return guest_stays(server, job, why)
     over = facts.phase(name, "error", server, why=why, asked=job.args)
-    return [*guest_stays(server, job, why), over]
+    return [*guest_stays(server, job, why), over, *unheeded(server, job, why)]
+
+
+def unheeded(server: Server, job: Job, why: str) -> list[Fact]:
+    """What a migration was told, and will not do any more, if anything."""
+    asked = job.args.get(ASKED)
+    return [] if asked is None else [facts.phase(TOLD[asked], "error", server, why=why)]

@@ -14,6 +14,11 @@ from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import find
+from siderite.compute.usecases.server.kinds import ABORT
+from siderite.compute.usecases.server.kinds import ASKED
+from siderite.compute.usecases.server.kinds import FORCE
+from siderite.compute.usecases.server.kinds import TOLD
+from siderite.compute.usecases.server.kinds import unheeded
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
@@ -34,10 +39,6 @@ COLUMNS = (
     " target_node, old_flavor, new_flavor, created_at, updated_at"
 )
 _UUID, _KIND, _STATUS = 1, 5, 6  # their places in the columns
-ASKED = "asked"
-"""What the job of a migration was told meanwhile."""
-ABORT, FORCE = "abort", "force"
-FACTS = {ABORT: "live_migration_abort", FORCE: "live_migration_force_complete"}
 _ACTIONS = {
     ABORT: ("live_migration_cancel", "compute_live_migration_abort"),
     FORCE: ("live_migration_force_complete", "compute_live_migration_force_complete"),
@@ -172,5 +173,5 @@ def _told(ctx: Context, change: Change, server: Server, item: Work, what: str) -
         job=job_text(job.with_args(**{ASKED: what})), changes={"wait_reason": why},
     ).value  # fmt: skip
     if job.args.get(ASKED) != what:
-        change.tell(facts.phase(FACTS[what], "start", after))
+        change.tell(*unheeded(after, job, why), facts.phase(TOLD[what], "start", after))
     return after

@@ -5,6 +5,7 @@ from typing import Any
 
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.talk import MigrationProgress
+from siderite.compute.usecases.server import kinds
 from siderite.compute.usecases.server import migrations
 from siderite.compute.web import forms
 from siderite.compute.web import queries
@@ -201,7 +202,7 @@ def _nothing(what: str, value: Any) -> None:
 
 async def abort(service: "Service", request: Request) -> Response:
     """DELETE /v2.1/servers/{id}/migrations/{migration}"""
-    return await _tell(service, request, migrations.ABORT)
+    return await _tell(service, request, kinds.ABORT)
 
 
 _ACTION = {"force_complete": Key(_nothing, required=True)}
@@ -211,7 +212,7 @@ async def act(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers/{id}/migrations/{migration}/action"""
     found = await forms.document(request)
     forms.take(found, "body", _ACTION, 1)
-    return await _tell(service, request, migrations.FORCE)
+    return await _tell(service, request, kinds.FORCE)
 
 
 async def _tell(service: "Service", request: Request, what: str) -> Response:
