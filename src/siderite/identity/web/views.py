@@ -143,7 +143,8 @@ def credential(v3: str, one: Credential) -> View:
         "description": one.description,
         "project_id": one.project_id,
         "roles": [{"id": role_id(name), "name": name, "domain_id": None} for name in one.roles],
-        "expires_at": None if one.expires_at is None else _time(one.expires_at),
+        # Without a zone, unlike a token's: gophercloud reads no other form here.
+        "expires_at": None if one.expires_at is None else _time(one.expires_at).removesuffix("Z"),
         "unrestricted": one.unrestricted,
         "links": {"self": f"{v3}/users/{one.user_id}/application_credentials/{one.uuid}"},
     }
