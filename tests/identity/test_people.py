@@ -373,13 +373,25 @@ async def test_users_change_their_own_password(here: World) -> None:
     assert answer.status_code == 403
 
 
+@story
+async def test_a_user_of_a_domain_that_is_not_there_is_not_made(here: World) -> None:
+    """Keystone's 404, as for everything that a request names and that is missing."""
+    before = (await here.call("GET", "/v3/users")).json()["users"]
+    answer = await here.call("POST", "/v3/users", {"user": {"name": "a", "domain_id": "b"}})
+    assert answer.status_code == 404
+    assert "'default'" in answer.json()["error"]["message"]
+    changed = {"user": {"domain_id": "b"}}
+    assert (await here.call("PATCH", f"/v3/users/{before[0]['id']}", changed)).status_code == 400
+    assert (await here.call("GET", "/v3/users")).json()["users"] == before
+
+
 @pytest.mark.parametrize(
     "body",
     [
         None, 5, [], {}, {"user": 5}, {"user": {}}, {"user": {"name": 5}}, {"user": {"name": ""}},
         {"user": {"name": "   "}}, {"user": {"name": "x" * 256}}, {"user": {"name": "nul\0"}},
         {"user": {"name": "a", "enabled": "yes"}}, {"user": {"name": "a", "password": 5}},
-        {"user": {"name": "a", "password": "x" * 5000}}, {"user": {"name": "a", "domain_id": "b"}},
+        {"user": {"name": "a", "password": "x" * 5000}}, {"user": {"name": "a", "domain_id": 5}},
         {"user": {"name": "a", "default_project_id": "no-such"}},
         {"user": {"name": "a", "default_project_id": 5}},
         {"user": {"name": "a", "novel": "x" * 20_000}},

@@ -14,6 +14,7 @@ import msgspec
 from siderite.core import shape
 from siderite.core.check import or_null
 from siderite.core.errors import Invalid
+from siderite.core.errors import NotFound
 from siderite.identity import passwords
 from siderite.identity.domain import DEFAULT
 from siderite.identity.usecases.projects import ProjectFields
@@ -84,6 +85,13 @@ def _password(name: str, value: object) -> None:
 def _the_domain(name: str, value: object) -> None:
     if value is not None and value != DEFAULT.id:
         raise Invalid(f"{name} must be {DEFAULT.id!r}: there is one domain here, and no nesting.")
+
+
+def _known_domain(name: str, value: object) -> None:
+    """A user of a domain that is not there is one of nothing, which clients tell by the 404."""
+    if isinstance(value, str) and value != DEFAULT.id:
+        raise NotFound(f"{name} names no domain; there is one here, {DEFAULT.id!r}.")
+    _the_domain(name, value)
 
 
 @shape.like({"type": "boolean", "enum": [False]})
@@ -180,7 +188,7 @@ def _examples(view: View, kind: type[Any]) -> list[Any]:
 
 def new_user(body: object) -> tuple[UserFields, dict[str, Any]]:
     """Attributes of a user to be made."""
-    return _attributes(body, "user", _USER, _FIXED_OF_USER, is_new=True)
+    return _attributes(body, "user", _USER, {"domain_id": _known_domain}, is_new=True)
 
 
 def user_change(body: object, ident: str) -> tuple[UserFields, dict[str, Any]]:
