@@ -52,6 +52,22 @@ def test_the_defaults_are_a_quota_class(tell: Tell) -> None:
     tell(story)
 
 
+def test_a_quota_class_limits_groups_before_it_shows_them(tell: Tell) -> None:
+    """`nova quota-class-update --server-groups` at any version."""
+
+    async def story(here: World) -> None:
+        path = "/os-quota-class-sets/default"
+        body = {"quota_class_set": {"server_groups": 7, "server_group_members": 8, "cores": 9}}
+        put = await here.ask("PUT", path, body, version=49)
+        assert put.status == 200
+        assert put.json["quota_class_set"]["cores"] == 9
+        assert "server_groups" not in put.json["quota_class_set"]
+        shown = (await here.get(path, 50))["quota_class_set"]
+        assert (shown["server_groups"], shown["server_group_members"]) == (7, 8)
+
+    tell(story)
+
+
 def test_a_limit_below_what_is_used_must_be_forced(tell: Tell) -> None:
     async def story(here: World) -> None:
         from siderite.compute.store import use

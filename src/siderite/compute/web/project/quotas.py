@@ -154,16 +154,16 @@ async def show_class(service: "Service", request: Request) -> Response:
 
 async def update_class(service: "Service", request: Request) -> Response:
     """PUT /os-quota-class-sets/{name}"""
-    held = _class(request.version, await quotas.limits(service.ctx, ""))
-    asked = checks.body(
-        await forms.document(request), "quota_class_set", dict.fromkeys(held, _LIMIT)
-    )
+    known = _class(request.version, await quotas.limits(service.ctx, ""))
+    # Groups of servers could be limited before they were shown.
+    fields = dict.fromkeys((*known, *quotas.NAMES), _LIMIT)
+    asked = checks.body(await forms.document(request), "quota_class_set", fields)
     values = {name: value for name, value in asked.items() if name in quotas.NAMES}
     if request.params[0] == "default":
         cause = service.cause(request)
         await quotas.update(service.ctx, "", values, force=True, cause=cause)
     held = _class(request.version, await quotas.limits(service.ctx, ""))
-    return reply({"quota_class_set": {**held, **asked}})
+    return reply({"quota_class_set": {name: asked.get(name, held[name]) for name in held}})
 
 
 async def limits(service: "Service", request: Request) -> Response:
