@@ -131,7 +131,8 @@ def _servers(make: Maker) -> dict[str, str]:
         "os-extra_specs": "told", "metadata": "told", "os-keypairs": "told",
         "os-server-groups": group, "os-aggregates": str(aggregate),
         "os-hypervisors": hosts[0]["id"], "hosts": own[0]["name"], "os-quota-sets": "told",
-        "os-quota-class-sets": "default", "ready": ready, "host": hosts[0]["hypervisor_hostname"],
+        "os-quota-class-sets": "default", "os-instance_usage_audit_log": "2026-01-31 00:00:00",
+        "ready": ready, "host": hosts[0]["hypervisor_hostname"],
         **_plugged(make, server),
     }  # fmt: skip
 

@@ -109,6 +109,7 @@ class World:
             "os-services",
             "os-quota-class-sets",
             "os-hosts",
+            "os-instance_usage_audit_log",
         ):
             self.things["compute", words] = "1"
 

@@ -44,6 +44,7 @@ NAMES = {
     "os-hosts": "Hosts",
     "os-hypervisors": "Hypervisors",
     "os-instance-actions": "InstanceActions",
+    "os-instance_usage_audit_log": "OSInstanceUsageAuditLog",
     "os-keypairs": "Keypairs",
     "os-lock-server": "LockServer",
     "os-migrate-server": "MigrateServer",

@@ -15,6 +15,7 @@ from siderite.compute.web.fleet import hosts
 from siderite.compute.web.fleet import hypervisors
 from siderite.compute.web.fleet import image_cache
 from siderite.compute.web.fleet import services
+from siderite.compute.web.fleet import usage_audit
 from siderite.compute.web.project import keypairs
 from siderite.compute.web.project import quotas
 from siderite.compute.web.project import server_groups
@@ -133,6 +134,7 @@ ROUTES: tuple[Route, ...] = (
     *image_cache.ROUTES,
     *hypervisors.ROUTES,
     *services.ROUTES,
+    *usage_audit.ROUTES,
     *usage.ROUTES,
     *servers.ROUTES,
     *actions.ROUTES,
