@@ -34,6 +34,19 @@ def test_runbooks_are_seen_by_their_project_and_public_ones_by_all(app: Standing
     assert [one["uuid"] for one in listed] == [mine["uuid"]]
 
 
+def test_a_runbook_that_an_administrator_makes_in_a_project_is_the_projects(app: Standing) -> None:
+    kind = KINDS["runbook"]
+    _, admin, project = app.person("admin")
+    _, reader, _ = app.person("reader", project=project)
+    made = app.ask("POST", kind.path, kind.body(app), token=admin).json
+    assert (made["owner"], made["public"]) == (project, False)
+    assert app.ask("GET", f"{kind.path}/{made['uuid']}", token=reader).status == 200
+    given = app.ask("POST", kind.path, kind.body(app, owner="them"), token=admin).json
+    assert given["owner"] == "them"
+    public = app.ask("POST", kind.path, kind.body(app, public=True), token=admin).json
+    assert (public["owner"], public["public"]) == (None, True)
+
+
 def test_an_old_clients_runbook_is_approved_by_its_name(lite: Standing) -> None:
     kind = KINDS["runbook"]
 

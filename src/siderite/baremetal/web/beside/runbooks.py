@@ -48,8 +48,12 @@ def _created(fields: dict[str, Any], version: int, who: Who) -> dict[str, Any]:
         if fields.get("public"):
             raise Invalid("Only administrators make a runbook public.")
         fields["owner"] = who.project_id
-    elif fields.get("public") and fields.get("owner") is not None:
-        raise Invalid("A public runbook has no owner; leave owner out.")
+    elif fields.get("public"):
+        if fields.get("owner") is not None:
+            raise Invalid("A public runbook has no owner; leave owner out.")
+    elif not who.system:
+        # Made within a project it is the project's, whoever makes it: its members look for it.
+        fields.setdefault("owner", who.project_id)
     return fields
 
 
