@@ -29,7 +29,7 @@ def test_a_method_that_an_address_does_not_take_is_refused_with_those_it_takes(
     for method in METHODS:
         if method in takes:
             continue
-        answer = lite.ask(method, target)
+        answer = lite.ask(method, target, version=900)
         if method == "HEAD":
             assert (answer.status, answer.body) == (405, b"")
         else:
@@ -139,3 +139,22 @@ def test_a_script_has_its_form(lite: Standing, script: object) -> None:
 @pytest.mark.parametrize("scope", ["bogus", "rack:", "node:", "rack", "ALL"])
 def test_a_script_has_a_scope(lite: Standing, scope: str) -> None:
     refused(lite.ask("PUT", f"/simulator/v1/scripts/{scope}", {}), 400, "rack:NAME")
+
+
+def test_an_address_newer_than_the_version_is_not_there_for_any_method(lite: Standing) -> None:
+    """A 405 would say that it is there."""
+    path = f"/v1/nodes/{lite.make_node()}/vmedia"
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        refused(lite.ask(method, path, {}, version=88), 404, "1.89" if method != "GET" else "1.93")
+    for method in ("PUT", "PATCH"):
+        refused(lite.ask(method, path, {}, version=89), 405)
+    refused(lite.ask("PUT", "/v1/allocations", {}, version=51), 405)
+
+
+def test_a_version_that_is_not_spoken_goes_before_what_is_not_there(lite: Standing) -> None:
+    for method, path in (("GET", "/v1/nodes/states/console/n1"), ("PUT", "/v1/nodes")):
+        for asked in ("1.0", "1.116", "newest"):
+            answer = lite.ask(method, path, version=asked)
+            refused(answer, 406)
+            assert answer.headers["x-openstack-ironic-api-maximum-version"] == "1.900"
+        assert lite.ask(method, path, version=1).status in (404, 405)

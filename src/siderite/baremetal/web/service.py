@@ -1,6 +1,8 @@
 """The bare metal API as a service: its versions, who may ask, its headers and its errors."""
 
 from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -83,7 +85,7 @@ class BaremetalService:
                 await find.node(self.ctx, address.ident(request), request.who)
             raise
         if route.since > request.version:
-            refusals = TOO_OLD.get(route.policy.partition(":")[0], {})
+            refusals = TOO_OLD.get(_noun(route), {})
             error = refusals.get(route.method, NotFound)
             raise error(f"This address is there from API version 1.{route.since} on.")
         if request.scope["query_string"] and not takes_query(route):
@@ -101,8 +103,24 @@ class BaremetalService:
             (b"vary", b"X-OpenStack-Ironic-API-Version, X-Auth-Token"),
         )
 
+    def _unrouted(self, request: Request, error: SideriteError) -> SideriteError:
+        """Why there is no route: a version that is not spoken comes before that, and an address
+        that is newer than the version is not there for any method.
+        """
+        try:
+            request.version = self._version.read(request.scope["headers"])
+        except NotAcceptable as odd:
+            return odd
+        there = list(_at(request.path)) if isinstance(error, MethodNotAllowed) else []
+        since = min((route.since for route in there), default=0)
+        if since > request.version and not any(_noun(route) in TOO_OLD for route in there):
+            return NotFound(f"This address is there from API version 1.{since} on.")
+        return error
+
     def error(self, request: Request, error: SideriteError) -> Response:
         """The API's double-encoded body: clients unwrap it."""
+        if not request.version:
+            error = self._unrouted(request, error)
         inner: dict[str, Any]
         if isinstance(error, NotAcceptable) or error.code.startswith("request.method"):
             title = {404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"}[
@@ -116,6 +134,17 @@ class BaremetalService:
         if error.status == 401:  # noqa: PLR2004
             response.headers.append((b"www-authenticate", b'Basic realm="Siderite bare metal"'))
         return response
+
+
+def _noun(route: Route) -> str:
+    return route.policy.partition(":")[0]
+
+
+def _at(path: str) -> Iterator[Route]:
+    """What is at an address, whatever the method."""
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        with suppress(SideriteError):
+            yield _ROUTES.find(method, path)[0]
 
 
 def _refuse_before(route: Route, request: Request) -> None:
