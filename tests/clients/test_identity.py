@@ -33,7 +33,7 @@ def test_the_first_projects_users_and_roles_are_listed(openstack: Shell) -> None
     assert {"admin", "service"} <= set(openstack.column("Name", "project", "list"))
     assert "admin" in openstack.column("Name", "user", "list")
     roles = openstack.column("Name", "role", "list")
-    assert {"admin", "member", "reader", "service"} <= set(roles)
+    assert {"admin", "manager", "member", "reader", "service"} <= set(roles)
     assert "Default" in openstack.column("Name", "domain", "list")
     assert openstack.json("project", "show", "admin")["name"] == "admin"
     assert openstack.json("user", "show", "admin")["name"] == "admin"

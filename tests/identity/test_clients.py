@@ -55,7 +55,7 @@ def test_keystoneauth_logs_in_validates_and_reads_the_catalogue(listener: str, p
     session = sessions.Session(auth=auth)
     token = session.get_token()
     access = auth.get_access(session)
-    assert access.role_names == ["admin", "member", "reader"]
+    assert access.role_names == ["admin", "manager", "member", "reader"]
     assert access.project_name == "admin"
     assert access.service_catalog.url_for("baremetal", "internal") == listener + "/baremetal"
     identity: dict[str, Any] = {

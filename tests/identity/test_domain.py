@@ -14,8 +14,11 @@ from siderite.identity.tokens import token_hash
 from siderite.identity.web.routes import ROUTES
 
 
-def test_admin_implies_member_implies_reader() -> None:
-    assert effective(["admin"]) == {"admin", "member", "reader"}
+def test_admin_implies_manager_implies_member_implies_reader() -> None:
+    assert effective(["admin"]) == {"admin", "manager", "member", "reader"}
+    assert effective(["manager"]) == {"manager", "member", "reader"}
+    assert effective(["manager"], {"manager"}) == {"manager"}
+    assert effective(["admin"], {"manager"}) == {"admin", "manager", "member", "reader"}
     assert effective(["member"]) == {"member", "reader"}
     assert effective(["service"]) == {"service"}
     assert effective(["added", "reader"]) == {"added", "reader"}
@@ -24,7 +27,7 @@ def test_admin_implies_member_implies_reader() -> None:
 def test_ids_of_fixed_things_never_change() -> None:
     assert fixed_id("role/admin") == next(r.id for r in ROLES if r.name == "admin")
     assert fixed_id("role/admin") == "ec1256257ac05b47bbde39abe5bfcb3f"
-    assert len({role.id for role in ROLES}) == 4
+    assert len({role.id for role in ROLES}) == 5
 
 
 def test_every_route_names_a_rule_that_exists() -> None:

@@ -11,14 +11,14 @@ from tests.identity.world import story
 
 
 @story
-async def test_there_are_a_domain_four_roles_two_projects_and_an_admin(here: World) -> None:
+async def test_there_are_a_domain_five_roles_two_projects_and_an_admin(here: World) -> None:
     names = {}
     for noun in ("domains", "roles", "projects", "users"):
         found = (await here.call("GET", f"/v3/{noun}")).json()[noun]
         names[noun] = [one["name"] for one in found]
     assert names == {
         "domains": ["Default"],
-        "roles": ["admin", "member", "reader", "service"],
+        "roles": ["admin", "manager", "member", "reader", "service"],
         "projects": ["admin", "service"],
         "users": ["admin"],
     }
@@ -30,7 +30,7 @@ async def test_admin_is_admin_of_its_project_and_of_the_system(here: World) -> N
     system = await here.login(scope={"system": {"all": True}})
     for answer in (project, system):
         roles = [role["name"] for role in answer.json()["token"]["roles"]]
-        assert roles == ["admin", "member", "reader"]
+        assert roles == ["admin", "manager", "member", "reader"]
 
 
 @story

@@ -1,5 +1,7 @@
 """Roles that an administrator adds: held and told, but no key to anything here."""
 
+from siderite.core.store import Op
+from tests.identity.world import PASSWORD
 from tests.identity.world import World
 from tests.identity.world import story
 
@@ -49,3 +51,39 @@ async def test_the_programs_own_roles_stay_and_names_are_unique(world: World) ->
         refused = await world.call(method, path, {"role": {"name": "mine"}}, token)
         assert refused.status_code == 403
     assert user
+
+
+@story
+async def test_a_manager_may_do_what_members_may(world: World) -> None:
+    """Keystone makes the role at its start, so tools give it without looking for it."""
+    _, project = await world.member(role="manager")
+    token = await world.token_of("mia", {"project": {"id": project}})
+    shown = await world.call("GET", "/v3/auth/tokens", None, x_subject_token=token)
+    roles = [one["name"] for one in shown.json()["token"]["roles"]]
+    assert roles == ["manager", "member", "reader"]
+    again = await world.call("POST", "/v3/roles", {"role": {"name": "manager"}})
+    assert again.status_code == 409
+
+
+@story
+async def test_a_manager_that_somebody_added_before_gains_nothing(world: World) -> None:
+    """Before the program had the role, one could be added by hand, which allowed nothing here."""
+    sql = "INSERT INTO identity_roles (name, folded, description) VALUES (?, ?, ?)"
+    await world.store.commit([Op(sql, ("manager", "manager", "by hand"))])
+    user, project = await world.member(role="manager")
+    listed = (await world.call("GET", "/v3/roles?name=manager")).json()["roles"]
+    assert [one["description"] for one in listed] == ["by hand"]
+    token = await world.token_of("mia", {"project": {"id": project}})
+    shown = await world.call("GET", "/v3/auth/tokens", None, x_subject_token=token)
+    assert [one["name"] for one in shown.json()["token"]["roles"]] == ["manager"]
+    who = await world.identity.by_password("mia", PASSWORD)
+    assert who is not None and who.roles == {"manager"}
+    query = f"/v3/role_assignments?effective&user.id={user}&include_names"
+    held = (await world.call("GET", query)).json()["role_assignments"]
+    assert [one["role"]["name"] for one in held] == ["manager"]
+    path = f"/v3/roles/{listed[0]['id']}"
+    assert (await world.call("PATCH", path, {"role": {"description": "x"}})).status_code == 200
+    assert (await world.call("DELETE", path)).status_code == 204
+    again = (await world.call("GET", "/v3/roles?name=manager")).json()["roles"]
+    assert [one["id"] for one in again] == [listed[0]["id"]]
+    assert (await world.call("DELETE", path)).status_code == 403

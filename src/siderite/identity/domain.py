@@ -4,6 +4,7 @@ The roles that policies name and the one domain are tables here, not rows in the
 such fixed things are derived from their names, so they are the same everywhere.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import field
@@ -51,7 +52,8 @@ def role_id(name: str) -> str:
 
 
 ROLES = (
-    Role("admin", ("member",), "May do everything, everywhere."),
+    Role("admin", ("manager", "member"), "May do everything, everywhere."),
+    Role("manager", ("member",), "May do what members may; Keystone has it, so tools ask for it."),
     Role("member", ("reader",), "May use and change what the project owns."),
     Role("reader", (), "May look at what the project owns."),
     Role("service", (), "Held by services: may validate tokens and see all projects' machines."),
@@ -59,15 +61,17 @@ ROLES = (
 _IMPLIED = {role.name: role.implies for role in ROLES}
 
 
-def effective(names: Iterable[str]) -> frozenset[str]:
-    """The roles with all that they imply; added ones imply nothing."""
+def effective(names: Iterable[str], added: Collection[str] = ()) -> frozenset[str]:
+    """The roles with all that they imply. Added ones imply nothing, also one that was added before
+    the program had a role of its name: nobody is to gain rights by an upgrade.
+    """
     found: set[str] = set()
     todo = list(names)
     while todo:
         name = todo.pop()
         if name not in found:
             found.add(name)
-            todo += _IMPLIED.get(name, ())
+            todo += () if name in added else _IMPLIED.get(name, ())
     return frozenset(found)
 
 

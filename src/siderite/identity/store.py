@@ -42,12 +42,13 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SESSION = """
 SELECT t.user_id, u.name, t.kind, t.target_id, p.name, t.methods, t.audit_ids, t.issued_at,
-  t.expires_at, g.role, t.credential, c.name, c.role_text, c.unrestricted
+  t.expires_at, g.role, t.credential, c.name, c.role_text, c.unrestricted, r.name
 FROM identity_tokens t
 JOIN identity_users u ON u.uuid = t.user_id AND u.epoch = t.epoch AND u.enabled = 1
 LEFT JOIN identity_projects p ON t.kind = 'project' AND p.uuid = t.target_id AND p.enabled = 1
 LEFT JOIN identity_grants g
   ON g.user_id = t.user_id AND g.kind = t.kind AND g.target_id = t.target_id
+LEFT JOIN identity_roles r ON r.name = g.role
 LEFT JOIN identity_credentials c ON c.uuid = t.credential
 WHERE t.hash = ? AND t.expires_at > ?
 """
@@ -178,9 +179,10 @@ async def session(store: Store, token_hash: str, now: float) -> Session | None:
 def _session(rows: Sequence[Line]) -> Session | None:
     user_id, user, kind, target, project, methods, audit_ids, issued_at, expires_at = rows[0][:9]
     scope = Scope(ScopeKind(str(kind)), str(target))
-    roles = effective(str(row[9]) for row in rows if row[9] is not None)
+    added = {str(row[14]) for row in rows if row[14] is not None}
+    roles = effective((str(row[9]) for row in rows if row[9] is not None), added)
     ref = None
-    credential, name, role_text, unrestricted = rows[0][10:]
+    credential, name, role_text, unrestricted = rows[0][10:14]
     if credential is not None:
         if name is None:  # it is gone, and its tokens with it
             return None

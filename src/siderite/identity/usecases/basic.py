@@ -82,7 +82,8 @@ class Basic:
 
     async def _at_home(self, user: User) -> Who:
         scope = await self._logins.home(user)
-        roles = effective(await rows.roles_at(self._store, user.uuid, scope))
+        added = {role.name for role in await rows.added_roles(self._store)}
+        roles = effective(await rows.roles_at(self._store, user.uuid, scope), added)
         project = None
         if scope.kind is ScopeKind.PROJECT:
             project = await rows.PROJECTS.get(self._store, scope.target_id)

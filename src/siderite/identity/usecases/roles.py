@@ -1,4 +1,4 @@
-"""Roles: the four that policies know, and others that an administrator adds.
+"""Roles: those that policies know, and others that an administrator adds.
 
 An added role can be held and is told with tokens, for services elsewhere that know it; here it
 allows nothing. A role's id follows from its name, so a role cannot be renamed.
@@ -29,8 +29,16 @@ class Roles:
         self._changes = changes
 
     async def every(self) -> list[Role]:
-        """All of them, the fixed ones first."""
-        return [*ROLES, *await rows.added_roles(self._store)]
+        """All of them, the fixed ones first; one that was added before the program had a role of
+        its name stands in for that.
+        """
+        added = await rows.added_roles(self._store)
+        names = {role.name for role in added}
+        return [*(role for role in ROLES if role.name not in names), *added]
+
+    async def added(self) -> frozenset[str]:
+        """Names of those that were added."""
+        return frozenset(role.name for role in await rows.added_roles(self._store))
 
     async def find(self, role_id: str) -> Role | None:
         """The role of an id."""
@@ -73,7 +81,7 @@ class Roles:
 
     async def _added(self, role_id: str) -> Role:
         role = await self.get(role_id)
-        if role.name in _FIXED:
+        if role.name not in await self.added():
             raise Forbidden(
                 f"The role {role.name} is part of the program and stays as it is; only added roles"
                 " can be changed or deleted."

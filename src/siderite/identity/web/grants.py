@@ -1,5 +1,6 @@
 """Role assignments over HTTP: all of them, and each on a project, a domain or the system."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ async def list_all(service: "IdentityService", request: Request) -> Response:
             role=None if is_effective else role,
         )
     if is_effective:
-        found = _effective(found)
+        found = _effective(found, await service.identity.roles.added())
         found = [one for one in found if role is None or role.name == one.role]
     has_names = query.flag(request, "include_names")
     shown = (views.grant(service.v3, one, has_names=has_names) for one in found)
@@ -156,10 +157,12 @@ def _wanted(request: Request) -> Scope | None:
     return wanted[0] if wanted else None
 
 
-def _effective(found: list[Grant]) -> list[Grant]:
+def _effective(found: list[Grant], added: Collection[str]) -> list[Grant]:
     """The grants with those that they imply, each once."""
     every = {
-        replace(one, role=role): None for one in found for role in sorted(effective([one.role]))
+        replace(one, role=role): None
+        for one in found
+        for role in sorted(effective([one.role], added))
     }
     return list(every)
 
