@@ -21,8 +21,12 @@ def test_a_token_that_ended_is_replaced_wherever_that_is_noticed(tmp_path: Path)
         async with running(tmp_path) as app:
             name, _, project = await app.person("admin")
             found = await app.ask("GET", f"/identity/v3/projects/{project}")
-            named = found.json["project"]["name"]
-            api = Api("http://cloud.test/identity/v3", name, PASSWORD, named)
+            domain = {"id": "default"}
+            user = {"name": name, "password": PASSWORD, "domain": domain}
+            named = {"name": found.json["project"]["name"], "domain": domain}
+            identity = {"methods": ["password"], "password": {"user": user}}
+            root, claim = "http://cloud.test", {"identity": identity, "scope": {"project": named}}
+            api = Api(root, f"{root}/identity/v3", claim)
             await api.close()
             api._client = httpx.AsyncClient(transport=httpx.ASGITransport(app.program.app))
             try:

@@ -97,24 +97,26 @@ class Cloud:
     """A session with the service, as whom clouds.yaml names."""
 
     def __init__(self, data: str | None) -> None:
-        self._auth = read_cloud(data)["auth"]
-        self._identity = self._auth["auth_url"].rstrip("/").removesuffix("/v3") + "/v3"
-        self._base = self._identity.removesuffix("/identity/v3")
+        auth = read_cloud(data)["auth"]
+        self.user = str(auth.get("username") or "the application credential in clouds.yaml")
+        self.credentials = _credentials(auth)
+        self.identity = auth["auth_url"].rstrip("/").removesuffix("/v3") + "/v3"
+        self.base = self.identity.removesuffix("/identity/v3")
         self._token = ""
         self.login()
 
     def login(self) -> None:
         """Get a token; again when the last one has expired."""
         self._token = ""
-        body = json.dumps({"auth": _credentials(self._auth)}).encode()
+        body = json.dumps({"auth": self.credentials}).encode()
         try:
-            with self.open("/auth/tokens", method="POST", data=body, base=self._identity) as answer:
+            with self.open("/auth/tokens", method="POST", data=body, base=self.identity) as answer:
                 token = json.loads(answer.read())["token"]
                 self._token = answer.headers["X-Subject-Token"]
         except (OSError, ValueError, KeyError, http.client.HTTPException) as why:
-            raise Away(f"{self._identity} gave no token: {why!r}") from why
-        if not self._identity.endswith("/identity/v3"):
-            self._base = _base_of(token.get("catalog", ()))
+            raise Away(f"{self.identity} gave no token: {why!r}") from why
+        if not self.identity.endswith("/identity/v3"):
+            self.base = _base_of(token.get("catalog", ()))
 
     def baremetal(self, method: str, path: str, body: Any = None) -> Any:
         """What the bare metal API says, at the version that shows most."""
@@ -149,7 +151,7 @@ class Cloud:
         except (OSError, http.client.HTTPException) as why:
             raise self._away(why) from why
         except ValueError as why:
-            raise Away(f"{self._base} is not Siderite: its answer is not JSON.") from why
+            raise Away(f"{self.base} is not Siderite: its answer is not JSON.") from why
 
     def open(
         self,
@@ -164,7 +166,7 @@ class Cloud:
         """An answer whose body the caller reads, and closes; a pause over the timeout ends it."""
         sent = {"Content-Type": "application/json", "X-Auth-Token": self._token, **(headers or {})}
         request = urllib.request.Request(  # noqa: S310 - the service's own address
-            (base or self._base) + path, data, {k: v for k, v in sent.items() if v}, method=method
+            (base or self.base) + path, data, {k: v for k, v in sent.items() if v}, method=method
         )
         try:
             return urllib.request.urlopen(request, timeout=timeout_s)  # noqa: S310
@@ -185,7 +187,7 @@ class Cloud:
     def _away(self, why: Exception) -> Away:
         reason = getattr(why, "reason", why)  # urllib wraps it
         said = getattr(reason, "strerror", None) or " ".join(str(reason).split()) or repr(reason)
-        return Away(f"cannot reach {self._base}: {said}; is `siderite up` running?")
+        return Away(f"cannot reach {self.base}: {said}; is `siderite up` running?")
 
 
 def _credentials(auth: Mapping[str, str]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import sys
 
 import httpx
 
+from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused as Unusable
-from siderite.cli.cloud import read_cloud
 from siderite.core import log
 from siderite.reaper import Api
 from siderite.reaper import Reaper
@@ -22,7 +22,7 @@ _FORBIDDEN = 403
 def run(said: argparse.Namespace) -> int:
     """Until SIGTERM or Ctrl-C, or once."""
     log.set_up(said.log_level or "info", "text")
-    auth = read_cloud(said.data)["auth"]
+    cloud = Cloud(said.data)
     rules = Rules(
         # Two of one name would take each other's care for their own.
         said.name or f"reaper-{os.uname().nodename}-{os.getpid()}",
@@ -32,11 +32,11 @@ def run(said: argparse.Namespace) -> int:
         projects=frozenset(said.preemptible_project),
     )
     try:
-        asyncio.run(_reap(auth, rules, once=said.once or said.dry_run))
+        asyncio.run(_reap(cloud, rules, once=said.once or said.dry_run))
     except KeyboardInterrupt:
         return 130
     except httpx.HTTPError as why:
-        print(f"siderite: cannot reach {auth['auth_url']}: {why!r}", file=sys.stderr)
+        print(f"siderite: cannot reach {cloud.base}: {why!r}", file=sys.stderr)
         return 1
     return 0
 
@@ -52,15 +52,15 @@ async def _check(api: Api, user: str) -> None:
         # What else is wrong may pass.
 
 
-async def _reap(auth: dict[str, str], rules: Rules, *, once: bool) -> None:
-    api = Api(auth["auth_url"], auth["username"], auth["password"], auth["project_name"])
+async def _reap(cloud: Cloud, rules: Rules, *, once: bool) -> None:
+    api = Api(cloud.base, cloud.identity, cloud.credentials)
     try:
         try:
             await api.login()
         except Refused as why:
-            raise Unusable(f"{auth['auth_url']} gave no token: {why}") from why
+            raise Unusable(f"{cloud.identity} gave no token: {why}") from why
         reaper = Reaper(api, rules)
-        await _check(api, auth["username"])
+        await _check(api, cloud.user)
         if once:
             try:
                 count = await reaper.round()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -19,13 +20,12 @@ class Refused(Exception):
 
 
 class Api:
-    """A session with the cloud."""
+    """A session with the cloud: where it is, where tokens come from, and for what."""
 
-    def __init__(self, auth_url: str, user: str, password: str, project: str) -> None:
-        self._root = auth_url.removesuffix("/v3").removesuffix("/identity")
-        self._auth_url = auth_url
-        self._user = {"name": user, "password": password, "domain": {"id": "default"}}
-        self._project = {"name": project, "domain": {"id": "default"}}
+    def __init__(self, root: str, identity: str, credentials: Mapping[str, Any]) -> None:
+        self._root = root
+        self._identity = identity
+        self._credentials = credentials
         self._client = httpx.AsyncClient(timeout=30.0, trust_env=False)
         self._token = ""
 
@@ -35,9 +35,8 @@ class Api:
 
     async def login(self) -> None:
         """Get a token."""
-        identity = {"methods": ["password"], "password": {"user": self._user}}
-        body = {"auth": {"identity": identity, "scope": {"project": self._project}}}
-        answer = await self._client.post(f"{self._auth_url}/auth/tokens", json=body)
+        body = {"auth": self._credentials}
+        answer = await self._client.post(f"{self._identity}/auth/tokens", json=body)
         if answer.status_code != httpx.codes.CREATED:
             raise Refused(answer.status_code, _sentence(answer))
         self._token = answer.headers["x-subject-token"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from siderite.cli.cloud import read_cloud
+from siderite.cli.cloud import Cloud
 from siderite.reaper import Api
 from siderite.reaper import Reaper
 from siderite.reaper import Rules
@@ -219,8 +219,8 @@ def reap(metal: Metal) -> None:
 def _reap(metal: Metal) -> None:
 
     async def rounds() -> None:
-        auth = read_cloud(str(metal.server.data))["auth"]
-        api = Api(auth["auth_url"], auth["username"], auth["password"], auth["project_name"])
+        cloud = Cloud(str(metal.server.data))
+        api = Api(cloud.base, cloud.identity, cloud.credentials)
         await api.login()
         await Reaper(api, Rules("reaper")).round()
         await api.close()
