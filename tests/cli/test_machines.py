@@ -222,6 +222,32 @@ def test_servers_live_their_life_by_name(say: Say) -> None:
     assert say("server", "list", "-o", "name")[1] == ""
 
 
+def test_a_host_that_cannot_do_it_does_not_keep_the_others_from_it(
+    server: Server, say: Say
+) -> None:
+    _new_nodes(server, "metal")
+    headers = {**server.headers("1.50"), "OpenStack-API-Version": "compute 2.901"}
+    patch = [{"op": "add", "path": "/resource_class", "value": "iron"}]
+    server.api.patch("/baremetal/v1/nodes/metal", json=patch, headers=headers).raise_for_status()
+    for verb in ("manage", "provide"):
+        assert say("node", "provision", verb, "metal", "--wait")[0] == 0
+    assert say("host", "add", "metal", "baremetal:")[0] == 0
+    flavor = {"name": "iron", "ram": 1, "vcpus": 1, "disk": 1, "id": "iron"}
+    specs = {"extra_specs": {"resources:CUSTOM_IRON": "1"}}
+    for path, body in (("", {"flavor": flavor}), ("/iron/os-extra_specs", specs)):
+        server.api.post(
+            f"/compute/v2.1/flavors{path}", json=body, headers=headers
+        ).raise_for_status()
+    for name, flavor_name in (("iron", "iron"), ("soft", "m1.tiny")):
+        words = ("--flavor", flavor_name, "--image", "tiny", "--wait")
+        assert say("server", "create", name, *words)[0] == 0
+    code, _, err = say("server", "pause", "iron", "soft", "--wait")
+    assert (code, "it can: " in err) == (1, True), err
+    assert json.loads(say("server", "show", "soft", "-o", "json")[1])["status"] == "PAUSED"
+    assert say("server", "delete", "iron", "soft", "--wait")[0] == 0
+    assert say("host", "remove", "metal")[0] == 0
+
+
 def test_workers_and_health_are_there(server: Server, say: Say) -> None:
     code, out, _ = say("worker", "list")
     assert code == 0, out

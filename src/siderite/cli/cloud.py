@@ -13,6 +13,8 @@ from typing import Any
 from typing import BinaryIO
 
 _SERVER_ERRORS = 500
+_NEVER = HTTPStatus.NOT_IMPLEMENTED
+"""What is answered so will not be done later, either."""
 
 
 class Refused(Exception):
@@ -129,23 +131,34 @@ class Cloud:
         return self.ask(method, "/compute/v2.1" + path, body, version)[0]
 
     def ask(
-        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        timeout_s: float = 30.0,
     ) -> tuple[Any, Any]:
         """One request; what is refused ends the command with the service's own sentence. A token
         that has expired meanwhile, as one who waits for long has it, is replaced.
         """
-        try:
-            return self._ask(method, path, body, headers)
-        except Expired:
-            self.login()
-            return self._ask(method, path, body, headers)
-
-    def _ask(
-        self, method: str, path: str, body: Any, headers: Mapping[str, str] | None
-    ) -> tuple[Any, Any]:
         data = None if body is None else json.dumps(body).encode()
         try:
-            with self.open(path, headers, method=method, data=data) as answer:
+            return self._ask(method, path, data, headers, timeout_s)
+        except Expired:
+            self.login()
+            return self._ask(method, path, data, headers, timeout_s)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None,
+        headers: Mapping[str, str] | None,
+        timeout_s: float,
+    ) -> tuple[Any, Any]:
+        try:
+            with self.open(path, headers, method=method, data=data, timeout_s=timeout_s) as answer:
                 text = answer.read()
                 return (json.loads(text) if text else None), answer.headers
         except (OSError, http.client.HTTPException) as why:
@@ -179,8 +192,8 @@ class Cloud:
                 text = _sentence(json.loads(text))
             if why.code == HTTPStatus.UNAUTHORIZED and self._token:
                 raise Expired(text) from why
-            kind = Away if why.code >= _SERVER_ERRORS else _KINDS.get(why.code, Refused)
-            raise kind(text) from why
+            is_away = why.code >= _SERVER_ERRORS and why.code != _NEVER
+            raise (Away if is_away else _KINDS.get(why.code, Refused))(text) from why
         except (OSError, http.client.HTTPException) as why:
             raise self._away(why) from why
 

@@ -1,7 +1,6 @@
 """`siderite host …`: the hosts that servers run on, over HTTP."""
 
 import argparse
-import json
 import sys
 from typing import Any
 from urllib.parse import quote
@@ -21,10 +20,7 @@ def run(said: argparse.Namespace) -> int:
 
 
 def _ask(cloud: Cloud, method: str, path: str, body: Any = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    with cloud.open(path, _VERSION, method=method, data=data, timeout_s=_CHECK_TIMEOUT_S) as answer:
-        text = answer.read()
-    return json.loads(text) if text else None
+    return cloud.ask(method, path, body, _VERSION, timeout_s=_CHECK_TIMEOUT_S)[0]
 
 
 def _add(cloud: Cloud, said: argparse.Namespace) -> int:

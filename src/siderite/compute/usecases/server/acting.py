@@ -188,8 +188,10 @@ def check_place(ctx: Context, server: Server, kind: Kind) -> None:
         check_host(server)
     card = ctx.cards.get(server.driver or "")
     if kind.ability is not None and card is not None and not card.can(kind.ability):
+        able = {one.action for one in KINDS.values() if one.ability and card.can(one.ability)}
         raise Unsupported(
             f"Driver {card.name} of instance {server.uuid} cannot {kind.word or kind.action}."
+            f" Beside start, stop, reboot, rebuild and delete, it can: {', '.join(sorted(able))}."
         )
 
 
