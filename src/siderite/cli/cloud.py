@@ -142,7 +142,7 @@ class Cloud:
         """One request; what is refused ends the command with the service's own sentence. A token
         that has expired meanwhile, as one who waits for long has it, is replaced.
         """
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         try:
             return self._ask(method, path, data, headers, timeout_s)
         except Expired:

@@ -56,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the words say; the exit code."""
+    _print_anything()
     try:
         said = parser().parse_args(argv)
         code: int = import_module(said.run).run(said)
@@ -65,6 +66,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _print_no_more()
         return 141
+    except UnicodeEncodeError as why:  # the shell gave us bytes that are no text
+        odd = why.object[why.start : why.end]
+        print(f"siderite: what was typed has {odd!a}, which is not UTF-8.", file=sys.stderr)
+        return 2
     except Exception as why:
         if isinstance(why, OSError) and why.errno in _FULL and why.filename is None:
             _print_no_more()
@@ -80,6 +85,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def _print_anything() -> None:
+    """A name that the terminal's encoding has no letters for is no reason to fall over."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _print_no_more() -> None:
