@@ -125,6 +125,9 @@ def test_a_refusal_of_the_command_says_what_to_do(server: Server, say: Say) -> N
     for verb in ("clean", "service"):
         code, _, err = say("node", "provision", verb, "hurt")
         assert (code, f"{verb} needs --steps" in err) == (1, True), err
+    for words in (("--steps", "[]"), ("--rescue-password", "x")):
+        code, _, err = say("node", "provision", "manage", "puzzled", *words)
+        assert (code, f"{words[0]} is for " in err) == (1, True), err
     code, _, err = say("server", "stop", "nobody")
     assert (code, "`siderite server list` shows your project's" in err) == (3, True), err
 

@@ -53,6 +53,7 @@ _COLUMNS: tuple[show.Column, ...] = (
     ("power", lambda node: node["power_state"]),
     ("why", lambda node: _why(node) or None),
 )
+_STEPPED = ("clean", "service")
 _STEPS = """'[{"interface": "deploy", "step": "erase_devices_metadata"}]'"""
 _ENDS = {
     "manage": "manageable", "provide": "available", "inspect": "manageable", "adopt": "active",
@@ -138,12 +139,16 @@ def _show(cloud: Cloud, said: argparse.Namespace) -> int:
 
 def _provision(cloud: Cloud, said: argparse.Namespace) -> int:
     body: dict[str, Any] = {"target": said.target}
+    if said.steps and said.target not in _STEPPED:
+        raise Refused(f"--steps is for {' and '.join(_STEPPED)}, not for {said.target}.")
+    if said.rescue_password and said.target != "rescue":
+        raise Refused(f"--rescue-password is for rescue, not for {said.target}.")
     if said.steps:
         try:
             body[f"{said.target}_steps"] = json.loads(said.steps)
         except ValueError as why:
             raise Refused(f"--steps is not JSON: {why}. Give a list, such as {_STEPS}.") from why
-    if said.target in ("clean", "service") and not said.steps:
+    if said.target in _STEPPED and not said.steps:
         raise Refused(f"{said.target} needs --steps: a list, such as {_STEPS}.")
     if said.target == "rescue" and not said.rescue_password:
         raise Refused("rescue needs --rescue-password: a text to log in with, or - to read it.")
