@@ -1,5 +1,6 @@
 """What is refused says what to do next, after the sentence that clients know."""
 
+import re
 from collections.abc import Iterator
 from itertools import chain
 from itertools import repeat
@@ -33,6 +34,16 @@ def asked(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
     yield "POST", f"/servers/{uuid}/remote-consoles", CONSOLE, "Unavailable console type novnc."
     for path in ("/images", "/os-hosts", "/os-hypervisors/x/search", "/none/servers"):
         yield "GET", path, None, "The resource could not be found."
+    yield "GET", "/servers?sort_key=nope", None, "Invalid input for query parameters sort_key."
+    yield "GET", "/servers?sort_dir=up", None, "Invalid input for query parameters sort_dir."
+    made = cloud.ask("POST", "/os-aggregates", {"aggregate": {"name": f"rack-{uuid}"}})
+    rack = made.json["aggregate"]["id"]
+    out = {"remove_host": {"host": "nope"}}
+    yield "POST", f"/os-aggregates/{rack}/action", out, f"Aggregate {rack} has no host nope."
+    same = {"resize": {"flavorRef": cloud.flavor}}
+    yield "POST", f"/servers/{uuid}/action", same, "When resizing, instances must change flavor!"
+    here = {"migrate": {"host": cloud.show(uuid)["OS-EXT-SRV-ATTR:host"]}}
+    yield "POST", f"/servers/{uuid}/action", here, "Cannot migrate to the host where the server is"
     many = {"metadata": {str(n): "x" for n in range(129)}}
     metadata = "Maximum number of metadata items exceeds 128"
     yield "POST", f"/servers/{uuid}/metadata", many, metadata
@@ -41,6 +52,8 @@ def asked(cloud: Cloud) -> Iterator[tuple[str, str, Any, str]]:
         ("key_name", "nope", "Invalid key_name provided."),
         ("availability_zone", "nope", "The requested availability zone is not available"),
         ("host", "nope", "Compute host nope could not be found."),
+        ("imageRef", NOBODY, f"Can not find requested image {NOBODY}."),
+        ("networks", [{"uuid": NOBODY}], f"Network {NOBODY} could not be found."),
     ):
         yield "POST", "/servers", {"server": {**new, field: value}}, known
     quota = f"/os-quota-sets/{cloud.show(uuid)['tenant_id']}"
@@ -73,7 +86,26 @@ def test_a_refusal_says_what_to_do_after_the_words_that_clients_know(lite: Cloud
         assert 400 <= answer.status < 500, (path, answer)
         [fault] = answer.json.values()
         assert fault["message"].startswith(known), fault
-        assert ". " in fault["message"], f"no remedy: {fault}"
+        assert re.search("[.!] ", fault["message"]), f"no remedy: {fault}"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/servers/detail?all_tenants=1"),
+        ("GET", "/os-keypairs?user_id=other"),
+        ("GET", "/os-quota-sets/other"),
+        ("GET", "/limits?tenant_id=other"),
+        ("GET", "/os-server-groups?all_projects=true"),
+        ("GET", "/os-simple-tenant-usage/other"),
+        ("GET", "/os-services"),
+    ],
+)
+def test_who_lacks_a_role_is_told_which(lite: Cloud, method: str, path: str) -> None:
+    _, token, _ = lite.app.person("member")
+    answer = lite.ask(method, path, token=token)
+    said = answer.json["forbidden"]["message"]
+    assert "to be performed: it needs the role admin. Ask an administrator" in said, said
 
 
 @pytest.mark.parametrize("task", ["pausing", None])

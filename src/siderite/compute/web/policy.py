@@ -62,10 +62,17 @@ def allows(policy: str, who: Who) -> bool:
 def check(policy: str, who: Who) -> None:
     """Refuse a caller whose roles do not suffice."""
     if not allows(policy, who):
-        raise Forbidden(
-            f"Policy doesn't allow {policy} to be performed: it needs the role {RULES[policy]}."
-        )
+        raise refusal(policy, RULES[policy])
     if who.project_id is None and not who.is_admin:
         raise Forbidden(
-            f"Policy doesn't allow {policy} to be performed: the token is for no project."
+            f"Policy doesn't allow {policy} to be performed: the token is for no project. Get one"
+            " for a project of yours."
         )
+
+
+def refusal(what: str, role: str = "admin") -> Forbidden:
+    """In the words that clients know, and then what is missing."""
+    return Forbidden(
+        f"Policy doesn't allow {what} to be performed: it needs the role {role}. Ask an"
+        " administrator for it, or to do it."
+    )

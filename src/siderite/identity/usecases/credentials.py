@@ -74,7 +74,10 @@ class Credentials:
         roles = tuple(sorted(session.roles)) if wanted.roles is None else wanted.roles
         beyond = sorted(set(roles) - session.roles)
         if beyond:
-            raise Invalid(f"You do not hold the role {beyond[0]} in this project.")
+            raise Invalid(
+                f"You do not hold the role {beyond[0]} in this project; you hold:"
+                f" {', '.join(sorted(session.roles))}."
+            )
         if wanted.expires_at is not None and wanted.expires_at <= self._clock():
             raise Invalid("expires_at is in the past; choose a later time, or leave it out.")
         secret = wanted.secret or secrets.token_urlsafe(64)

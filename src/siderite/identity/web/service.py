@@ -22,6 +22,13 @@ from siderite.identity.web.routes import ROUTES
 _ROUTES = Routes(ROUTES)
 
 
+_NOT_MADE = {
+    "domains": " There is one domain here, default; make a project in its place.",
+    "groups": " There are no groups here; give the roles to each user.",
+}
+"""What people look for here, and what does in its place."""
+
+
 class IdentityService:
     """The API at `/identity`."""
 
@@ -58,11 +65,10 @@ class IdentityService:
 
     def error(self, request: Request, error: SideriteError) -> Response:
         """Keystone's form of an error."""
-        body = {
-            "code": error.status,
-            "title": HTTPStatus(error.status).phrase,
-            "message": error.sentence,
-        }
+        said = error.sentence
+        if error.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            said += "".join(why for word, why in _NOT_MADE.items() if f"/v3/{word}" in said)
+        body = {"code": error.status, "title": HTTPStatus(error.status).phrase, "message": said}
         response = reply({"error": body}, error.status)
         if error.status == HTTPStatus.UNAUTHORIZED:
             response.headers.append(self._challenge)

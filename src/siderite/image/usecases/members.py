@@ -93,7 +93,8 @@ async def _shared(ctx: Context, uuid: str, who: Who, *, mine: bool) -> Image:
         raise access.not_owner(found)
     if found.visibility != Visibility.SHARED:
         raise Forbidden(
-            f"Only shared images have members; image {found.uuid} is {found.visibility}."
+            f"Only shared images have members; image {found.uuid} is {found.visibility}. Make it"
+            " shared first."
         )
     return found
 

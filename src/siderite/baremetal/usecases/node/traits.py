@@ -47,7 +47,8 @@ def without(trait: str) -> Edit:
 
     def edit(traits: Sequence[str]) -> list[str]:
         if trait not in traits:
-            raise NotFound(f"There is no trait {trait[:80]!r} here; it has: {', '.join(traits)}.")
+            there = ", ".join(traits) or "none"
+            raise NotFound(f"There is no trait {trait[:80]!r} here; it has: {there}.")
         return [name for name in traits if name != trait]
 
     return edit

@@ -180,7 +180,10 @@ def _check(node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
             f" bring it to one of {', '.join(sorted(_REFITTABLE))}, or set maintenance."
         )
     if "resource_class" in changes and state not in _REFITTABLE and node.resource_class is not None:
-        raise Conflict(f"Node {node.uuid} can not have resource_class updated in state {state}.")
+        raise Conflict(
+            f"Node {node.uuid} can not have resource_class updated in state {state};"
+            f" bring it to one of {', '.join(sorted(_REFITTABLE))}."
+        )
     if changes.get("instance_uuid") is not None and node.instance_uuid is not None:
         raise Conflict(
             f"Node {node.uuid} is associated with instance {node.instance_uuid}; remove that first."

@@ -144,7 +144,8 @@ async def remove_host(ctx: Context, number: str, host: str, *, cause: Cause) -> 
 
     def changes(before: Aggregate) -> dict[str, Any]:
         if host not in before.hosts:
-            raise NotFound(f"Aggregate {number} has no host {host[:255]}.")
+            there = ", ".join(before.hosts[:10]) or "none"
+            raise NotFound(f"Aggregate {number} has no host {host[:255]}. It has: {there}.")
         return {"hosts": [one for one in before.hosts if one != host]}
 
     return await _change(ctx, number, "remove_host", changes, cause=cause)

@@ -87,7 +87,10 @@ async def named(ctx: Context, name: str) -> Service:
     for found in await services(ctx):
         if found.host.name == name:
             return found
-    raise NotFound(f"Could not find binary nova-compute on host {name[:255]}.")
+    raise NotFound(
+        f"Could not find binary nova-compute on host {name[:255]}. `compute service list` shows"
+        " all hosts."
+    )
 
 
 async def change(ctx: Context, uuid: str, changes: Mapping[str, Any], *, cause: Cause) -> Service:

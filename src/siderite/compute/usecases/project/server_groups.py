@@ -34,7 +34,10 @@ async def join(ctx: Context, uuid: str, count: int, project: str) -> list[Op]:
     limit = (await limits_of(ctx, project)).server_group_members
     found = await get(ctx, uuid)
     if found is None:
-        raise Invalid(f"Instance group {uuid} could not be found; it is the scheduler hint.")
+        raise Invalid(
+            f"Instance group {uuid} could not be found. It is the hint to the scheduler;"
+            " `server group list` shows yours."
+        )
     members = len((await rows.members(ctx.door.store, [uuid]))[uuid])
     if 0 <= limit < members + count:
         raise Forbidden(

@@ -145,7 +145,10 @@ async def _check_group(ctx: Context, wish: Create, who: Who) -> None:
         return
     found = await server_groups.get(ctx, group)
     if found is None or (found.project_id != who.project_id and not who.is_admin):
-        raise Invalid(f"Instance group {group} could not be found; it is the scheduler hint.")
+        raise Invalid(
+            f"Instance group {group} could not be found. It is the hint to the scheduler;"
+            " `server group list` shows yours."
+        )
 
 
 async def _join(ctx: Context, wish: Create, project: str, count: int) -> list[Op]:
@@ -256,7 +259,7 @@ async def _record(
     for name, address, tag in _wanted(ctx, wish):
         network = ctx.network(name)
         if network is None:
-            raise Invalid(f"Network {name[:80]} could not be found; it is not offered here.")
+            raise Invalid(f"Network {name[:80]} could not be found. `network list` shows all.")
         taken = [*ports, *(port for other in others for port in other.ports)]
         beside = {port.address for port in taken if port.network == network.name}
         port = await addresses.new_port(ctx, network, address, tag, attempt, beside=beside)

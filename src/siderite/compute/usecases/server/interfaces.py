@@ -68,7 +68,8 @@ async def attach(
     """
     network = ctx.network(wish.network) if wish.network else next(iter(ctx.settings.networks), None)
     if network is None:
-        raise NotFound(f"Network {wish.network or ''} could not be found; it is not offered here.")
+        name = wish.network or ""
+        raise NotFound(f"Network {name[:80]} could not be found. `network list` shows all.")
     for attempt in range(_TRIES):
         port = await addresses.new_port(ctx, network, wish.address, wish.tag, attempt)
 

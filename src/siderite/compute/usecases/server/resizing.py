@@ -47,7 +47,7 @@ async def resize(
 
 def _check_size(server: Server, new: Flavor) -> None:
     if new.uuid == server.flavor.uuid:
-        raise Invalid("When resizing, instances must change flavor!")
+        raise Invalid("When resizing, instances must change flavor! Choose another one.")
     old = server.flavor
     if new.disk_gib < old.disk_gib or new.ephemeral_gib < old.ephemeral_gib:
         raise Invalid(
@@ -75,5 +75,6 @@ async def check_is_down(ctx: Context, server: Server) -> None:
     silent_s = ctx.door.clock() - float(rows[0][1] or 0)
     if not rows[0][0] and silent_s <= ctx.settings.host_patience_s:
         raise Invalid(
-            f"Compute service of {server.host} is still in use; force it down first if it is not."
+            f"Compute service of {server.host} is still in use. If it is not, say so first:"
+            f" `compute service set --down {server.host} nova-compute`."
         )

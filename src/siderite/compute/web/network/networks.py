@@ -58,7 +58,13 @@ class NetworkService:
     def error(self, request: Request, error: SideriteError) -> Response:
         """Neutron's form of an error."""
         phrase = HTTPStatus(error.status).phrase.replace(" ", "")
-        body = {"type": phrase, "message": error.sentence, "detail": ""}
+        said = error.sentence
+        if error.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            said += (
+                " Networks are what hosts offer (option networks), and nothing is filtered on them:"
+                " none of this is made or changed by way of this API."
+            )
+        body = {"type": phrase, "message": said, "detail": ""}
         return reply({"NeutronError": body}, error.status)
 
 

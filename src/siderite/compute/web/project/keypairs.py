@@ -13,11 +13,11 @@ from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web import queries
 from siderite.compute.web import views
+from siderite.compute.web.policy import refusal
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.check import Check
 from siderite.core.check import record
-from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import Unavailable
 from siderite.core.http import Request
@@ -40,7 +40,7 @@ def _user(request: Request, asked: str | None) -> str:
     if asked is None or asked == request.who.user_id:
         return request.who.user_id
     if not request.who.is_admin:
-        raise Forbidden("Policy doesn't allow os_compute_api:os-keypairs to be performed.")
+        raise refusal("os_compute_api:os-keypairs")
     return asked
 
 

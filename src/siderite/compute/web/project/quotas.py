@@ -10,10 +10,10 @@ from siderite.compute.usecases.project.quota import MAX_FILES
 from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web import queries
+from siderite.compute.web.policy import refusal
 from siderite.core import shape
 from siderite.core.check import Check
 from siderite.core.check import record
-from siderite.core.errors import Forbidden
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -44,7 +44,7 @@ def _keys(version: int) -> dict[str, int]:
 def _own(request: Request, project: str, *, change: bool = False) -> None:
     if request.who.is_admin or (project == request.who.project_id and not change):
         return
-    raise Forbidden("Policy doesn't allow os_compute_api:os-quota-sets to be performed.")
+    raise refusal("os_compute_api:os-quota-sets")
 
 
 def _project(request: Request) -> str:
@@ -173,7 +173,7 @@ async def limits(service: "Service", request: Request) -> Response:
     if project is None:
         project = request.who.project_id or ""
     elif project != request.who.project_id and not request.who.is_admin:
-        raise Forbidden("Policy doesn't allow os_compute_api:limits:other_project to be performed.")
+        raise refusal("os_compute_api:limits:other_project")
     held = await quotas.limits(service.ctx, project)
     used = await quotas.used(service.ctx, project)
     return reply(_limits(held, used, request.version))

@@ -10,11 +10,11 @@ from siderite.compute.usecases.project import server_groups
 from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web import queries
+from siderite.compute.web.policy import refusal
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.check import Check
 from siderite.core.check import record
-from siderite.core.errors import Forbidden
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -47,10 +47,7 @@ async def index(service: "Service", request: Request) -> Response:
     asked = queries.take(request, fields)
     project = request.who.project_id or ""
     if "all_projects" in asked and not request.who.is_admin:
-        raise Forbidden(
-            "Policy doesn't allow os_compute_api:os-server-groups:index:all_projects to be"
-            " performed."
-        )
+        raise refusal("os_compute_api:os-server-groups:index:all_projects")
     most = service.ctx.settings.max_limit
     found = await server_groups.page(
         service.ctx,

@@ -11,9 +11,9 @@ from siderite.compute.usecases.project.usage import Used
 from siderite.compute.web import checks
 from siderite.compute.web import queries
 from siderite.compute.web import views
+from siderite.compute.web.policy import refusal
 from siderite.core import shape
 from siderite.core.check import Check
-from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -139,9 +139,7 @@ async def show(service: "Service", request: Request) -> Response:
     """GET /os-simple-tenant-usage/{project}"""
     project = request.params[0]
     if project != request.who.project_id and not request.who.is_admin:
-        raise Forbidden(
-            "Policy doesn't allow os_compute_api:os-simple-tenant-usage:show to be performed."
-        )
+        raise refusal("os_compute_api:os-simple-tenant-usage:show")
     asked = _asked(service, request)
     found, limit = await _used(service, request, asked, project)
     # Zeros where there is nothing: upstream's empty object makes `openstack usage show` crash.

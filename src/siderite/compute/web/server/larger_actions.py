@@ -145,7 +145,9 @@ async def migrate(service: "Service", request: Request, value: Any) -> Response:
 
     def check(server: Server) -> None:
         if host is not None and host == server.host:
-            raise Invalid(f"Cannot migrate to the host where the server is: {host}.")
+            raise Invalid(
+                f"Cannot migrate to the host where the server is: {host}. Name another, or none."
+            )
 
     await _ask(service, request, Ask("migrate", args, is_hard=is_hard, check=check))
     return Response(status=202)
@@ -170,7 +172,7 @@ async def evacuate(service: "Service", request: Request, value: Any) -> Response
     server = await service.server(request)
     await resizing.check_is_down(service.ctx, server)
     if host is not None and host == server.host:
-        raise Invalid("The target host can't be the same one.")
+        raise Invalid("The target host can't be the same one. Name another, or none.")
     args = {"stopped": version >= _STOPPED, **({} if host is None else {"host": host})}
     password = asked.get("adminPass")
     if not password and version <= _PASSWORD_UNTIL:

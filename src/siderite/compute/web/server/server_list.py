@@ -130,7 +130,7 @@ def _project(ask: Ask, request: Request, *, everything: bool) -> None:
         ask.where.append(Where("project_id = ?", (who.project_id,), "all"))
         return
     if not policy.allows("servers:all_projects", who):
-        raise Forbidden("Policy doesn't allow servers:all_projects to be performed.")
+        raise policy.refusal("servers:all_projects")
     for key, value in request.query:
         if key in ("tenant_id", "project_id"):
             ask.where.append(Where("project_id = ?", (value,), "all"))
@@ -209,7 +209,9 @@ def _filter(ask: Ask, key: str, value: str, dialect: str) -> None:
         ask.where.append(Where(f"{_EQUAL[key]} = ?", (value,)))
     elif key in _NUMBERS:
         if not is_whole(value, 9):
-            raise Invalid(f"Invalid input for query parameters {key}. Value: {value[:40]}.")
+            raise Invalid(
+                f"Invalid input for query parameters {key}. Value: {value[:40]}. It is a number."
+            )
         ask.where.append(Where(f"{_NUMBERS[key]} = ?", (int(value),)))
     elif key in special:
         ask.where.append(special[key](value))
@@ -278,14 +280,19 @@ def _sort(ask: Ask, request: Request) -> None:
     ways = [value for key, value in request.query if key == "sort_dir"]
     for way in ways:
         if way not in ("asc", "desc"):
-            raise Invalid(f"Invalid input for query parameters sort_dir. Value: {way[:40]}.")
+            raise Invalid(
+                f"Invalid input for query parameters sort_dir. Value: {way[:40]}. Use asc or desc."
+            )
     for at, key in enumerate(keys):
         way = ways[at] if at < len(ways) else (ways[0] if ways else "desc")
         if key == "locked" and request.version >= EVERYBODY["locked"]:
             ask.sort.append(Sort("locked_by", way == "desc"))
             continue
         if key not in SORT:
-            raise Invalid(f"Invalid input for query parameters sort_key. Value: {key[:40]}.")
+            raise Invalid(
+                f"Invalid input for query parameters sort_key. Value: {key[:40]}. It is one of"
+                f" {', '.join(sorted(SORT))}."
+            )
         if key in _ADMIN_SORT and not request.who.is_admin:
             raise Forbidden(f"Only administrators can sort servers by {key}.")
         ask.sort.append(Sort(SORT[key], way == "desc", request.version < PENDING))

@@ -23,7 +23,6 @@ from siderite.compute.web.server import server_parts
 from siderite.compute.web.server import server_schema
 from siderite.compute.web.server.server_list import Ask
 from siderite.core.errors import Conflict
-from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -103,7 +102,10 @@ async def make(service: "Service", request: Request) -> Response:
         token = request.header(b"x-auth-token")
         image = await service.images.show(image_id, token=token, project=request.who.project_id)
         if image is None:
-            raise Invalid(f"Can not find requested image {image_id}")
+            raise Invalid(
+                f"Can not find requested image {image_id}. `image list` shows those for your"
+                " project."
+            )
     password = server.get("adminPass") or secrets.token_urlsafe(9)
     server["adminPass"] = password
     wish = Create(
@@ -160,10 +162,7 @@ def _place(request: Request, server: dict[str, Any], fields: dict[str, Any]) -> 
     if (host or node or wanted or wanted_node) and not policy.allows(
         "servers:create:forced_host", request.who
     ):
-        raise Forbidden(
-            "Policy doesn't allow servers:create:forced_host to be performed: it needs the role"
-            " admin."
-        )
+        raise policy.refusal("servers:create:forced_host")
     if host or node:
         return {"forced_host": host or None, "forced_node": node or None}
     return {"wanted_host": wanted, "wanted_node": wanted_node}
