@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from siderite.cli import docs
+from tests.support.app import standing
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -50,6 +51,20 @@ def test_pages_do_not_depend_on_the_machine_or_the_terminal(tmp_path: Path) -> N
     command = [sys.executable, "-m", "siderite.cli.docs", "--into", str(tmp_path / "out")]
     subprocess.run(command, env=changed, cwd=tmp_path, check=True, timeout=60)
     assert docs.stale(tmp_path / "out") == []
+
+
+def test_the_list_of_addresses_has_those_of_every_service(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "reference" / "routes.md").read_text()
+    with standing(tmp_path) as app:
+        paths = app.ask("GET", "/openapi.json", version=None).json["paths"]
+    services = {path.split("/")[1] for path in paths if path.count("/") > 1}
+    assert {name for name in services if not re.search(f"^## .*`/{name}`$", text, re.M)} == set()
+
+
+def test_a_line_of_usage_shows_what_must_be_given_and_what_may_be_given_again() -> None:
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text()
+    assert "siderite server create NAME … --flavor FLAVOR --image IMAGE [--zone ZONE]" in text
+    assert "\nsiderite node show NODE … [-o FORM] [--data DIR]\n" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

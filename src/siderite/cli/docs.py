@@ -27,6 +27,7 @@ from siderite.baremetal.domain.wire import PORT_FIELDS
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.drivers.simulated import simulator_service
 from siderite.baremetal.web import versions
+from siderite.baremetal.web.outside.boot import BootService
 from siderite.baremetal.web.policy import RULES
 from siderite.baremetal.web.policy import Rule
 from siderite.baremetal.web.routes import ROUTES as BAREMETAL_ROUTES
@@ -39,9 +40,13 @@ from siderite.cli.markdown import code
 from siderite.cli.markdown import codes
 from siderite.cli.markdown import page
 from siderite.cli.markdown import table
+from siderite.compute.drivers.simulated import Guests
+from siderite.compute.drivers.simulated import simulated_hosts_service
 from siderite.compute.web.network.networks import ROUTES as NETWORK_ROUTES
 from siderite.compute.web.policy import RULES as COMPUTE_RULES
 from siderite.compute.web.routes import ROUTES as COMPUTE_ROUTES
+from siderite.compute.web.server.console_proxy import ConsoleProxy
+from siderite.console.service import ConsoleService
 from siderite.core import diagram
 from siderite.core import metrics
 from siderite.core.config import Config
@@ -220,7 +225,6 @@ def _grouped(pairs: Iterable[tuple[str, int]]) -> list[tuple[str, str]]:
 
 def _routes() -> str:
     baremetal = [r for r in BAREMETAL_ROUTES if r.path == "/" or r.path.startswith("/v1")]
-    nobody: Any = None
     return page(
         "Routes",
         "Every address there is. HEAD is answered wherever GET is.",
@@ -258,12 +262,28 @@ def _routes() -> str:
         "See [follow events](../how-to/follow-events.md). Callers see the events of their project;"
         " administrators, services and readers of the system see all.",
         _route_table(EVENTS_ROUTES),
-        "## Simulated machines: `/simulator`",
-        "See [script the simulator](../how-to/script-the-simulator.md).",
-        _route_table(simulator_service(Machines(), nobody).routes.routes, policy="admin"),
-        "## The process: `/`",
-        _route_table(HealthService(nobody).routes.routes),
+        *_lesser_routes(),
     )  # fmt: skip
+
+
+def _lesser_routes() -> Iterator[str]:
+    """What is no API of OpenStack's."""
+    nobody: Any = None
+    scripted = "See [script the simulator](../how-to/script-the-simulator.md)."
+    booted = "For [machines](../how-to/use-real-machines.md) and their ramdisks: none has a token."
+    machines = simulator_service(Machines(), nobody)
+    hosts = simulated_hosts_service(Guests(), nobody)
+    for title, about, service, policy in (
+        ("Simulated machines: `/simulator`", scripted, machines, "admin"),
+        ("Simulated hosts: `/simulated-hosts`", scripted, hosts, "admin"),
+        ("What machines boot from: `/boot`", booted, BootService(nobody, Path(), ""), ""),
+        ("The console: `/console`", "Its files; they ask the APIs above.", ConsoleService({}), ""),
+        ("Screens: `/consoles`", "The token is in the address.", ConsoleProxy(nobody), ""),
+        ("The process: `/`", "", HealthService(nobody), ""),
+    ):
+        yield f"## {title}"
+        yield from filter(None, [about])
+        yield _route_table(service.routes.routes, policy)
 
 
 def _route_table(routes: Iterable[Route], policy: str = "") -> str:
@@ -286,9 +306,7 @@ def _cli() -> str:
 def _command(command: argparse.ArgumentParser, name: str, about: str) -> Iterator[str]:
     """A command's usage and arguments, then its sub-commands."""
     arguments = [a for a in command._actions if not isinstance(a, argparse._SubParsersAction)]
-    words = [
-        f"[{_spelt(a)}]" if a.option_strings else _spelt(a) for a in arguments if a.dest != "help"
-    ]
+    words = [_used(a) for a in arguments if a.dest != "help"]
     deeper = [a for a in command._actions if isinstance(a, argparse._SubParsersAction)]
     words += [str(a.metavar) for a in deeper]
     if name != "siderite":
@@ -306,6 +324,13 @@ def _command(command: argparse.ArgumentParser, name: str, about: str) -> Iterato
             yield from _command(
                 sub, f"{name} {word}", helps[word][:1].upper() + helps[word][1:] + "."
             )
+
+
+def _used(action: argparse.Action) -> str:
+    """In a line of usage: in brackets what may be left out, with dots what may be given again."""
+    words = [*action.option_strings[:1], *([str(action.metavar)] if action.metavar else [])]
+    text = " ".join(words) + (" …" if action.nargs == "+" else "")
+    return text if action.required else f"[{text}]"
 
 
 def _spelt(action: argparse.Action) -> str:
