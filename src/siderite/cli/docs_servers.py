@@ -35,14 +35,15 @@ def server_states() -> str:
         table("action | allowed in | tasks | ends in | lasts at most", map(_row, ACTIONS)),
         "## PENDING, and who is responsible",
         "Only with the option `use_pending_state`; below microversion 2.900 it shows as ERROR. More"
-        " in [what is different for servers](../explanation/servers.md).",
+        " in [free room for PENDING servers](../how-to/free-room-for-pending-servers.md).",
         table("from | event | to | when, and who is responsible then", _pending()),
         "## Stop, and what else shuts down",
         "A change of default behaviour: "
         + ", ".join(code(one.event) for one in ACTIONS if one.clean)
         + " send the guest a shutdown signal, again every `shutdown_retry_interval_s`, and take its"
-        " power only after `shutdown_timeout_s`. With microversion 2.901, stop, rescue, resize,"
-        ' shelve and migrate take `"shutdown_type": "HARD"`: power is taken at once.',
+        " power only after `shutdown_timeout_s`. With microversion 2.901, stop, rescue, rebuild,"
+        ' resize, shelve and migrate take `"shutdown_type": "HARD"`: power is taken at once.'
+        " [More](../explanation/controlled-shutdown.md).",
         "## Power by other hands",
         "A host's own news, or the external event `power-update` of a bare metal service, moves a"
         " server without a task:",

@@ -1,4 +1,4 @@
-"""`shutdown_type`, SOFT or HARD: from 2.901 on for stop, rescue, resize, shelve and migrate."""
+"""`shutdown_type`, SOFT or HARD: from 2.901 on for whatever asks the guest first."""
 
 from typing import Any
 
