@@ -1,6 +1,8 @@
 """What is announced: names, payloads, statuses; secrets masked."""
 
+import gc
 import json
+import tracemalloc
 
 import pytest
 
@@ -126,3 +128,23 @@ def test_each_kind_of_record_is_announced_as_ironic_does(word):
             assert sent["ironic_object.namespace"] == "ironic"
             assert set(sent["ironic_object.data"]) == set(fields.split()) | TIMES
             assert fact.priority == ("ERROR" if status == "error" else "INFO")
+
+
+def test_what_is_announced_leaves_nothing_behind_in_memory():
+    value, times = node(), 200
+
+    def announce():
+        for _ in range(times):
+            facts.provision_set(value, value, "manage")
+            facts.node_crud_pair("update", value)
+            facts.power_corrected(value, "power on")
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        announce()
+        before = announce()
+        assert announce() - before < 10 * times
+    finally:
+        tracemalloc.stop()
