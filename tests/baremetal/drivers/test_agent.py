@@ -174,7 +174,7 @@ def test_a_failure_is_told_in_the_ramdisks_words():
     memory = {}
     with listening() as (ramdisk, url):
         ask(url, memory=memory)
-        error = {"message": "Error performing step", "details": "disk sda is read-only"}
+        error = {"message": "Error performing step", "details": "disk \0sda is read-only"}
         ramdisk.becomes = {"command_status": "FAILED", "command_error": error}
         outcome = ask(url, memory=memory)
         assert isinstance(outcome, Failed)

@@ -1,6 +1,8 @@
 """BMCs that answer in odd ways: redirects, null where others have something, our own words."""
 
 import asyncio
+import json
+import re
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
@@ -169,6 +171,31 @@ def test_a_page_that_makes_no_sense_leaves_out_only_what_it_would_tell(
             assert (await driver.boot_devices.boot_device(at)).boot_device is None
             assert await driver.boot_modes.boot_mode(at) in (BootMode.BIOS, None)
             assert await driver.sensors.sensors(at) == []
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("1.0\0\0", "1.0"), ("1.0 \ud83d", "1.0 ?"), ("1.0 \N{GRINNING FACE}",) * 2,
+        ("1.0 \\u0000",) * 2,
+    ],
+)  # fmt: skip
+def test_what_no_database_can_store_is_left_out_of_what_a_bmc_says(front, tmp_path, said, kept):
+    told = {SYSTEM: {"BiosVersion": said}, BIOS: {"Attributes": {said: said}}}
+    front.page = lambda path, page: page | told.get(path, {})
+    at = Machine({**front.driver_info, "redfish_system_id": SYSTEM}).at
+
+    async def story():
+        with process(tmp_path) as driver:
+            assert (await driver.firmware.components(at))[0].current_version == kept
+            [setting] = await driver.bios.settings(at)
+            assert (setting.name, setting.value) == (kept, kept)
+            front.says_with = json.dumps({"error": {"message": said}}).encode()
+            front.is_busy = lambda method, path: 503
+            with pytest.raises(Unreachable, match=re.escape(f"(HTTP 503, {kept})")):
+                await driver.power.read(at)
 
     asyncio.run(story())
 

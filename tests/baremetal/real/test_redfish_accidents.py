@@ -16,6 +16,23 @@ APPLY = {
 }  # fmt: skip
 
 
+def test_a_bmc_that_says_what_cannot_be_stored_is_waited_for(front, paper, tmp_path, database_url):
+    info = {**front.driver_info, "redfish_system_id": SYSTEM}
+
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.make_node(driver="redfish", driver_info=info)
+            await lead(app, uuid, "manage")
+            front.says_with = b'{"error": {"message": "not \\u0000\\ud800now"}}'
+            front.is_busy = lambda method, path: 503
+            await verb(app, uuid, "clean", clean_steps=[APPLY])
+            async with asyncio.timeout(30):
+                while "HTTP 503, not ?now" not in ((await app.node(uuid)).wait_reason or ""):
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(story())
+
+
 def test_work_goes_on_once_a_password_that_was_changed_at_the_bmc_is_mended(
     front, paper, tmp_path, monkeypatch
 ):

@@ -21,6 +21,7 @@ from siderite.baremetal.domain.secrets import MASK
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.words import storable
 
 FORGET: dict[str, Any] = dict.fromkeys(
     (
@@ -138,7 +139,7 @@ class Agent:
             said = answer.json()
         except ValueError as why:
             raise AgentSilent(f"the ramdisk at {base} answers what is not JSON") from why
-        return said if isinstance(said, dict) else {}
+        return storable(said) if isinstance(said, dict) else {}
 
 
 def _trust(at: Endpoint) -> ssl.SSLContext:

@@ -18,6 +18,7 @@ from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.words import storable
 
 _LEVELS = ("ADMINISTRATOR", "OPERATOR", "USER", "CALLBACK")
 _BRIDGES = {
@@ -216,7 +217,7 @@ class IpmiTool:
                 process.kill()
                 await process.wait()
         code = process.returncode if process.returncode is not None else 1
-        return code, out.decode(errors="replace"), said.decode(errors="replace")
+        return code, storable(out.decode(errors="replace")), storable(said.decode(errors="replace"))
 
 
 def environment(account: Account) -> dict[str, str]:

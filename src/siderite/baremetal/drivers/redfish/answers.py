@@ -1,12 +1,17 @@
 """What BMCs say with their answers, beside the page that was asked for."""
 
 import json
+import re
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from siderite.baremetal.drivers.words import storable
 from siderite.core.clock import now as wall_clock
 
+_WRONG = 400
+_ODD = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+"""How JSON writes NULs and halves of characters; whole ones may be written so, too."""
 SOONEST_S, LATEST_S = 1.0, 30.0
 """A BMC that asks for less, or for more, than this is asked again after this."""
 
@@ -39,14 +44,21 @@ def or_else(read: Callable[[], Any], otherwise: Any) -> Any:
 
 
 def put_in_form(answer: Any) -> None:
-    """Have an error that is JSON of another form than Redfish's in that: sushy falls over others,
-    and what was refused, or is not there, would seem to make no sense.
+    """Have an answer in a form that can be gone on with: without characters that nobody can store;
+    and an error in Redfish's form, for sushy falls over others, and what was refused, or is not
+    there, would seem to make no sense.
     """
+    is_error, has_odd = answer.status_code >= _WRONG, _ODD.search(answer.content) is not None
+    if not is_error and not has_odd:
+        return
     try:
         said = answer.json()
     except ValueError:
         return  # no JSON at all: that it knows
-    if not _is_formed(said):
+    if has_odd:
+        said = storable(said)
+        answer._content = json.dumps(said).encode()
+    if is_error and not _is_formed(said):
         text = said if isinstance(said, str) else json.dumps(said)
         answer._content = json.dumps({"error": {"message": text}}).encode()
 

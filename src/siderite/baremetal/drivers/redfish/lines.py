@@ -104,8 +104,7 @@ class Line:
 
     def _noted(self, answer: Any) -> None:
         self.patience_s = patience(answer) if answer.status_code in BUSY else None
-        if answer.status_code >= _WRONG:
-            put_in_form(answer)
+        put_in_form(answer)
         for before in answer.history:
             # All but these two lose the order on the way, or what it says.
             if before.request.method != "GET" and before.status_code not in _PASSED_ON:
