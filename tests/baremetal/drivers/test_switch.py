@@ -1,10 +1,12 @@
 """The power switch over any BMC: a machine that must stay on, and a BMC that does not say."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from siderite.baremetal.domain.hardware import BootDevice
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Wait
@@ -33,12 +35,13 @@ class Board:
     def __init__(self, power=PowerState.ON):
         self.state = power
         self.told = []
+        self.tells = False
 
     async def power(self, at):
         return self.state
 
     async def last_reset(self, at):
-        return None
+        return str(self.told.count(PowerOrder.RESET)) if self.tells else None
 
     async def press(self, at, order):
         self.told.append(order)
@@ -118,6 +121,40 @@ def test_no_step_switches_a_machine_off_that_must_stay_on(machine, tmp_path):
         assert await steps.frame(machine.at, Family.CLEAN, [bios]) == [bios]
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_machine_that_is_reset_once_more_waits_for_a_new_ramdisk(machine, tmp_path, tells):
+    """The answer to the first reset got lost, and its ramdisk has been given the token already."""
+    board = Board()
+    board.tells = tells
+    press, lost = board.press, []
+
+    async def loses_the_first(at, order):
+        await press(at, order)
+        if order is PowerOrder.RESET and not lost:
+            lost.append(order)
+            machine.memory |= {"agent_secret_token": "given to the first"}
+            raise Unreachable("The BMC", "power reset")
+
+    board.press = loses_the_first
+    files = RamdiskSettings(tmp_path, "http://here", "http://here", kernel=__file__)
+    booter = Booter(Switch(board), board, None, Ramdisks(replace(files, ramdisk=__file__)))
+
+    async def story():
+        while True:
+            waiting = await booter.boot(machine.at, "work/0")
+            machine.memory |= waiting.remember
+            if waiting.callback:
+                return
+            if board.told.count(PowerOrder.RESET) == 2 and not machine.memory.get("second"):
+                assert machine.memory["agent_secret_token"] is None
+                machine.memory |= {"second": True, "agent_secret_token": "given to the second"}
+
+    asyncio.run(story())
+    assert board.told.count(PowerOrder.RESET) == (1 if tells else 2)
+    last = "first" if tells else "second"
+    assert machine.memory["agent_secret_token"] == f"given to the {last}"
 
 
 FLASH, HOLD = Step("firmware", "update"), Step("deploy", "hold")

@@ -40,7 +40,7 @@ RESEND_S = {PowerOrder.ON: 15.0, PowerOrder.OFF: 15.0, PowerOrder.SOFT_OFF: 5.0}
 """A guest that still boots does not hear a soft off, so that is repeated soonest."""
 UNTOLD = "the BMC does not say whether the machine is on or off; nothing is done until it does"
 MEMORY = "power_change"
-_TO_RESET = "to reset"
+_TO_RESET, RESET_DONE = "to reset", "reset"
 _REMEMBERED_ORDERS = 10_000
 Json = Mapping[str, Any]
 
@@ -150,7 +150,7 @@ class Switch:
             return await self._reset(at, token, known, soft=soft)
         if at.stays_on and known.get("task"):
             waiting = await self._ask(at, msgspec.convert(known["task"], Task))
-            return waiting or Wait("it was reset", 0.0, remember=_memory(token, "reset"))
+            return waiting or Wait("it was reset", 0.0, remember=_memory(token, RESET_DONE))
         return await self.toward(at, PowerOrder.ON, token)
 
     async def _reset(self, at: Endpoint, token: str, known: Json, *, soft: bool) -> Wait:
@@ -158,17 +158,17 @@ class Switch:
         power = await self._button.power(at)
         if power is PowerState.UNKNOWN:
             return Wait(UNTOLD, POLL_S)
-        done = Wait("the machine was reset", SOON_S, remember=_memory(token, "reset"))
         if power is not PowerState.ON:
-            return done
+            return Wait("the machine is to go on", 0.0, remember=_memory(token, RESET_DONE))
         last = await self._button.last_reset(at)
         if known.get("token") != token:
             noted = _memory(token, _TO_RESET, last=last)
             return Wait("the machine is to be reset", 0.0, remember=noted)
         if last not in (None, known.get("last")):
-            return done
+            seen = {MEMORY: {"token": token, "half": RESET_DONE, "seen": True}}
+            return Wait("the machine was reset", SOON_S, remember=seen)
         task = await self._button.press(at, PowerOrder.SOFT_RESET if soft else PowerOrder.RESET)
-        return Wait("the machine was reset", SOON_S, remember=_memory(token, "reset", task))
+        return Wait("the machine was reset", SOON_S, remember=_memory(token, RESET_DONE, task))
 
     async def _reboot(self, at: Endpoint, to: PowerTarget, token: str) -> Outcome:
         if at.stays_on:

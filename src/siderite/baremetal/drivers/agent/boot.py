@@ -37,6 +37,7 @@ from siderite.baremetal.drivers.contract import Tasks
 from siderite.baremetal.drivers.contract import UnderWay
 from siderite.baremetal.drivers.contract import VirtualMedia
 from siderite.baremetal.drivers.switch import MEMORY as RESET
+from siderite.baremetal.drivers.switch import RESET_DONE
 from siderite.baremetal.drivers.switch import SOON_S
 from siderite.baremetal.drivers.switch import UNTOLD
 from siderite.baremetal.drivers.switch import Switch
@@ -103,7 +104,7 @@ class Booter:
             except Unreachable as why:
                 return Wait(why.sentence, ASK_AGAIN_S, remember=_phase(memory, "lost"))
             if waiting is not None:
-                return waiting
+                return _forgetting(at, f"{token}/on", waiting)
             if not iso:
                 return Wait("the ramdisk boots and will call", SILENT_S, callback=True)
         return Done({"power_state": "power on"}, _phase(memory, "up"))
@@ -263,6 +264,17 @@ def _memory(at: Endpoint, token: str) -> Mapping[str, Any] | None:
 
 def _phase(memory: Json, phase: str) -> dict[str, Any]:
     return {MEMORY: {**memory, "phase": phase}}
+
+
+def _forgetting(at: Endpoint, token: str, waiting: Wait) -> Wait:
+    """A machine that is reset, maybe once more as the answer to the first got lost, has no ramdisk
+    yet: the token of one that it has started meanwhile would keep the next from it.
+    """
+    known, new = at.driver_internal_info.get(RESET) or {}, waiting.remember.get(RESET)
+    was_reset = known.get("token") == token and known.get("half") == RESET_DONE
+    if new is None or was_reset or new.get("seen"):
+        return waiting
+    return msgspec.structs.replace(waiting, remember={**FORGET, **waiting.remember})
 
 
 def _once_more(memory: Json, why: Refused) -> Wait:
