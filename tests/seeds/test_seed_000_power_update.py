@@ -189,6 +189,24 @@ def test_a_driver_that_cannot_take_it_logs_an_error_and_nothing_changes(
     ]
 
 
+def test_what_such_a_driver_is_told_stands_in_the_middle_of_no_other_announcement(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = lite.boot()
+    after = newest(lite)
+    cards = lite.app.app.program.compute.context.cards
+    monkeypatch.setitem(cards, "simulated", DriverCard("simulated"))
+    lite.script(f"server:{uuid}", guest="ignores")
+    lite.act(uuid, "os-stop")
+    lite.wait(uuid, lambda server: "asked to shut down" in str(server["wait_reason"]))
+    send(lite, event(uuid))
+    assert lite.actions(uuid)[0]["message"] == "Error"
+    lite.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=901)
+    lite.until(uuid, "SHUTOFF")
+    told = [kind for kind in facts_of(lite, uuid, after) if "power_off" in kind]
+    assert told == ["instance.power_off.start", "instance.power_off.end"]
+
+
 def test_owners_of_the_server_see_its_actions(lite: Cloud) -> None:
     _, member, _ = lite.app.person("member")
     uuid = lite.create(token=member)

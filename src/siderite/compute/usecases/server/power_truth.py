@@ -63,9 +63,10 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
             why = f"driver {found.driver} takes no power updates; nothing was changed"
             _noted(change, found, power, error=why)
             fact = _ACTIONS[power][1]
-            change.tell(
-                facts.phase(fact, "start", found), facts.phase(fact, "error", found, why=why)
-            )
+            if found.task_state is None:  # else it may be in the middle of one of that name
+                change.tell(
+                    facts.phase(fact, "start", found), facts.phase(fact, "error", found, why=why)
+                )
             return
         why_not = _gate(found, power)
         if why_not is not None:
