@@ -8,8 +8,10 @@ import subprocess
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import libvirt
+import pytest
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
@@ -17,6 +19,7 @@ from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Nic
+from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import libvirt_driver
 from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import new_guest
@@ -43,6 +46,22 @@ def test_a_guest_is_spawned_from_its_image_and_removed_without_a_trace(
     assert world.state(at, guest) is None
     assert _files(lab, guest.uuid) == []
     world.done(world.driver.life.destroy, at, guest)
+
+
+def test_a_guest_that_somebody_starts_while_it_is_removed_is_gone_too(
+    lab: LabHost, at: At, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libvirt undefines one that runs, and leaves it running."""
+    guest, forget, hands = world.spawn(at), domains.forget, iter([True])
+
+    def started_before(domain: Any) -> None:
+        if next(hands, False):
+            domain.create()
+        forget(domain)
+
+    monkeypatch.setattr(domains, "forget", started_before)
+    world.done(world.driver.life.destroy, at, guest)
+    assert world.state(at, guest) is None
 
 
 def test_the_older_logs_of_a_guest_that_printed_a_lot_go_with_it(

@@ -188,9 +188,10 @@ def forget(domain: Any) -> None:
 
 
 def remove(connection: Any, host: Host, uuid: str, *, keep_disks: bool = False) -> None:
-    """Stop and undefine a guest, and delete its files unless they are wanted still."""
-    domain = find(connection, uuid)
-    if domain is not None:
+    """Stop and undefine a guest, and delete its files unless they are wanted still. One that
+    somebody starts in between would run on, defined nowhere and on deleted files.
+    """
+    while (domain := find(connection, uuid)) is not None:
         stop(domain)
         forget(domain)
     if keep_disks:
