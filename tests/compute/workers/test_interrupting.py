@@ -226,6 +226,38 @@ def test_a_shelve_that_fails_leaves_no_image_behind(lite: Cloud) -> None:
     assert _shelved_images(lite, "books") == []
 
 
+@pytest.mark.parametrize(
+    ("before", "action", "value"),
+    [
+        (None, "shelve", None), ("pause", "shelve", None), ("suspend", "shelve", None),
+        (None, "reboot", {"type": "SOFT"}),
+    ],
+)  # fmt: skip
+def test_a_server_whose_guest_was_shut_down_for_what_failed_then_is_stopped(
+    lite: Cloud, before: str | None, action: str, value: Any
+) -> None:
+    uuid = lite.boot()
+    if before is not None:
+        assert lite.act(uuid, before).status == 202
+        lite.settled(uuid)
+    lite.script(f"server:{uuid}", fail={"snapshot": "disk full", "on": "no memory"})
+    assert lite.act(uuid, action, value).status == 202
+    seen = lite.until(uuid, "SHUTOFF")
+    assert seen["OS-EXT-STS:power_state"] == 4
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    assert lite.act(uuid, "os-start").status == 202
+    lite.until(uuid, "ACTIVE")
+
+
+def test_one_that_is_to_be_put_back_is_active_after_that(lite: Cloud) -> None:
+    uuid = lite.boot(metadata={"power_policy": "record"})
+    lite.script(f"server:{uuid}", fail={"snapshot": "disk full"})
+    assert lite.act(uuid, "shelve").status == 202
+    assert lite.until(uuid, "ACTIVE")["OS-EXT-STS:power_state"] == 4
+    lite.app.run(lite.app.app.program.compute.sync.round())
+    assert lite.until(uuid, "ACTIVE")["OS-EXT-STS:power_state"] == 1
+
+
 @pytest.mark.parametrize(("action", "value"), [("createImage", {"name": "i"}), ("shelve", None)])
 def test_an_image_of_a_server_that_goes_while_it_is_asked_for_goes_too(
     lite: Cloud, monkeypatch: pytest.MonkeyPatch, action: str, value: Any

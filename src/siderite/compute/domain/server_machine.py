@@ -41,6 +41,7 @@ class Event(StrEnum):
     DONE = "done"
     DONE_STOPPED = "done_stopped"  # the same, of a server that was stopped before
     FAIL = "fail"  # it could not be done; the server is as it was
+    FAIL_STOPPED = "fail_stopped"  # the same, but its guest was shut down for it
     BREAK = "break"  # it failed half-way: error
     DONE_SHELVED = "done_shelved"  # of one that was shelved before
     RESCHEDULE = "reschedule"
@@ -205,6 +206,8 @@ def _add(table: _Table, action: Action) -> None:
             table.row(names[-1], Event.DONE_STOPPED, V.STOPPED)
         for name in names:
             table.row(name, Event.FAIL, vm)
+            if action.clean or action.event == "reboot":
+                table.row(name, Event.FAIL_STOPPED, V.STOPPED)
         if action.clean or action.can_hurry:
             table.row(names[0], Event.HURRY, names[0])
 

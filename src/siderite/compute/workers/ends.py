@@ -10,8 +10,12 @@ from siderite.compute import store as rows
 from siderite.compute.domain import facts
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.placement import Placement
+from siderite.compute.domain.power_truth import Policy
+from siderite.compute.domain.power_truth import policy_of
 from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import SERVER
 from siderite.compute.domain.server_machine import Event
+from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server.kinds import fact_of
 from siderite.compute.usecases.server.progress import Facts
@@ -56,7 +60,15 @@ async def done(hands: Hands, run: Run, told: Report) -> Report:
 
 
 async def failed(hands: Hands, run: Run, why: Failed) -> Report:
-    """The plain failure: the server is as it was, with a fault that says what went wrong."""
+    """The plain failure: the server is as it was, with a fault that says what went wrong. One whose
+    guest was shut down for it is stopped, unless it is to be put back where that is noticed.
+    """
+    plan, server = run.job.shutdown, run.server
+    is_off = plan is not None and plan.ended is not None
+    policy = policy_of(server.metadata, hands.ctx.settings.power_policy)
+    is_put_back = server.vm_state == V.ACTIVE and policy is Policy.RECORD
+    if is_off and not is_put_back and SERVER.can(server.state, Event.FAIL_STOPPED):
+        return failure(run, why.reason, Event.FAIL_STOPPED)
     return failure(run, why.reason, Event.FAIL)
 
 
