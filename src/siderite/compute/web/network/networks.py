@@ -69,6 +69,7 @@ class NetworkService:
 
 
 def _network(network: Network, *, is_first: bool) -> View:
+    is_bridge = network.kind == "bridge"
     return {
         "id": network.uuid,
         "name": network.name,
@@ -78,7 +79,11 @@ def _network(network: Network, *, is_first: bool) -> View:
         "shared": True,
         "is_default": is_first,
         # A bridge reaches beyond its host: clients take such an address for the one to talk to.
-        "router:external": network.kind == "bridge",
+        # No network is external, lest they ask for a floating address there, of which we have none.
+        "router:external": False,
+        "provider:network_type": "flat" if is_bridge else "local",
+        "provider:physical_network": network.target if is_bridge else None,
+        "provider:segmentation_id": None,
         "subnets": [network.subnet],
         "mtu": _MTU,
         "port_security_enabled": False,
