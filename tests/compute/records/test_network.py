@@ -149,14 +149,29 @@ def test_it_is_read_only_and_for_those_who_log_in(tell_once: Tell) -> None:
     async def story(here: World) -> None:
         for route in ROUTES:
             path = route.path.replace("{id}", "x").replace("{project}", "p")
-            status = (await _ask(here, path, token="")).status
+            status = (await _ask(here, path, token="", method=route.method)).status
             assert status == (200 if route.policy == "public" else 401), path
-            for method in ("POST", "PUT", "DELETE"):
+            gone = () if path == "/v2.0/quotas/p" else ("DELETE",)
+            for method in ("POST", "PUT", *gone):
                 answer = await _ask(here, path, method=method)
                 assert answer.status == 405, path
                 assert "NeutronError" in answer.json
             for query in ("limit=x", "limit=-1", "limit=1", "marker=x", "name=%25", "fields=q"):
                 assert (await _ask(here, f"{path}?{query}")).status in (200, 400, 404), path
+
+    tell_once(story)
+
+
+def test_a_quota_goes_back_to_what_it_is_anyway(tell_once: Tell) -> None:
+    """`openstack quota delete` asks every service, and ends at one that refuses."""
+
+    async def story(here: World) -> None:
+        before = await _get(here, "/v2.0/quotas/p")
+        assert (await _ask(here, "/v2.0/quotas/p", method="DELETE")).status == 204
+        assert await _get(here, "/v2.0/quotas/p") == before
+        _, token, project = await here.app.person("member")
+        own = await _ask(here, f"/v2.0/quotas/{project}", token, method="DELETE")
+        assert own.status == 403
 
     tell_once(story)
 

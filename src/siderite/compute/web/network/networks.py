@@ -248,6 +248,13 @@ _QUOTA = {"quota": dict.fromkeys((
 ), -1)}  # fmt: skip
 
 
+async def _no_quota(_service: NetworkService, _request: Request) -> Response:
+    """There is none that could be taken away, which is what was asked for: `openstack quota delete`
+    means all services at once, and fails at the first that refuses.
+    """
+    return Response(status=204)
+
+
 async def _quota_used(service: NetworkService, request: Request) -> Response:
     """What a project has of what is not limited here."""
     project = request.params[0]
@@ -307,6 +314,7 @@ ROUTES = (
         for path in _NOUNS
     ),
     Route("GET", "/v2.0/quotas/{project}", _quota, _READ, gives=lambda: shape.wire(_QUOTA)),
+    Route("DELETE", "/v2.0/quotas/{project}", _no_quota, "quotas:manage"),
     Route("GET", "/v2.0/quotas/{project}/default", _quota, _READ, gives=lambda: shape.wire(_QUOTA)),
     Route(
         "GET",
