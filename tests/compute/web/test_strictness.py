@@ -98,6 +98,8 @@ def test_there_is_one_security_group_and_no_other(one: tuple[Cloud, str]) -> Non
         ("addSecurityGroup", "web", 404), ("removeSecurityGroup", "default", 409),
     ):  # fmt: skip
         assert cloud.act(uuid, action, {"name": name}).status == status, (action, name)
+    left = cloud.act(uuid, "removeSecurityGroup", {"name": "default"})
+    assert "name it among the groups" in str(left.json)
 
 
 def test_metadata_can_be_removed_when_there_is_more_than_may_be(lite: Cloud) -> None:

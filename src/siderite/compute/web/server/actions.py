@@ -179,7 +179,7 @@ def _security_group(*, add: bool) -> Does:
         if not add:
             raise Conflict(
                 f"Instance {server.uuid} stays in {DEFAULT_GROUP}: it is the only group there is,"
-                " and filters nothing."
+                " and filters nothing; name it among the groups that the server is to have."
             )
         return Response(status=202)
 
