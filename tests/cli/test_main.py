@@ -26,6 +26,16 @@ def _say(server: Server, *words: bytes | str, **environment: str) -> subprocess.
     )
 
 
+def test_an_answer_that_nobody_wants_is_no_trouble(server: Server) -> None:
+    command = [sys.executable, "-m", "siderite.cli.main"]
+    for words in ("node list", "config show", "events monitor", "events tail --no-follow"):
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" >&-', "sh", *command, *words.split(), "--data", server.data],
+            capture_output=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b""), words
+
+
 def test_a_name_that_the_terminal_has_no_letters_for_is_still_told(server: Server) -> None:
     done = _say(server, "image", "list", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")

@@ -88,7 +88,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _print_anything() -> None:
-    """A name that the terminal's encoding has no letters for is no reason to fall over."""
+    """A name that the terminal's encoding has no letters for is no reason to fall over, nor is a
+    standard output that somebody has closed.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - as long as the process
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
