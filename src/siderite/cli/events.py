@@ -17,6 +17,7 @@ from siderite.cli.cloud import Missing
 from siderite.cli.node import address
 from siderite.cli.server import UUID
 from siderite.cli.server import find
+from siderite.cli.show import plain
 
 _ADDRESS = "/events/v1/events"
 _SILENCE_S = 40.0
@@ -133,11 +134,11 @@ def _as_json(event: dict[str, Any]) -> None:
 
 def _as_text(event: dict[str, Any]) -> None:
     resource = event["resource"]
-    print(
+    words = (
         f"{event['seq']:>8}  {event['time'][:23]}  {event['priority']:5}  {event['event_type']}"
-        f"  {resource['type']} {resource['id']}{_in_short(event)}",
-        flush=True,
+        f"  {resource['type']} {resource['id']}{_in_short(event)}"
     )
+    print(plain(words), flush=True)
 
 
 def _in_short(event: dict[str, Any]) -> str:

@@ -2,13 +2,13 @@
 
 import argparse
 import json
-import sys
 from typing import Any
 
 from siderite.cli.cloud import Cloud
 
 _COUNTS = ("started", "ended", "failed", "succeeded", "abandoned", "open", "overdue")
 _SHOWN = 20
+_WIDE = 160
 
 
 def run(said: argparse.Namespace) -> int:
@@ -27,7 +27,7 @@ def _print(report: dict[str, Any], late: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = Console(width=_WIDE)  # in a narrow terminal lines are broken, and no number is cut
     table = Table(box=None, pad_edge=False)
     table.add_column("operation", no_wrap=True)
     for name in (*_COUNTS, "longest open"):

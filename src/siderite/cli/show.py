@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import sys
+import unicodedata
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 Record = Mapping[str, Any]
@@ -59,7 +62,15 @@ def text(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+_ORDERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def plain(words: str) -> str:
+    """Words on one line, without orders to the terminal: others may have named what is shown."""
+    return _ORDERS.sub(lambda found: found[0].encode("unicode_escape").decode(), words)
 
 
 def _whole(value: Any, form: str) -> None:
@@ -73,9 +84,11 @@ def _whole(value: Any, form: str) -> None:
 
 def _table(heads: list[str], cells: list[list[str]]) -> None:
     _fit(heads, cells)
-    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    widths = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)]
     for row in (heads, *cells):
-        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        padded = [
+            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+        ]
         line = "  ".join(padded if row is heads else map(_coloured, padded))
         print(line.rstrip())
 
@@ -99,21 +112,39 @@ def _fit(heads: list[str], cells: list[list[str]]) -> None:
         room = _room(heads, cells)
     room = max(room, _LEAST)
     for row in cells:
-        if len(row[-1]) > room:
-            row[-1] = row[-1][: room - 1] + "…"
+        row[-1] = _cut(row[-1], room)
 
 
 def _shorten(cells: list[list[str]]) -> bool:
     """One long name does not push everything else out of sight; whether there is one."""
-    long = [row for row in cells if len(row[0]) > _LONGEST]
+    long = [row for row in cells if _width(row[0]) > _LONGEST]
     for row in long:
-        row[0] = row[0][: _LONGEST - 1] + "…"
+        row[0] = _cut(row[0], _LONGEST)
     return bool(long)
+
+
+def _width(words: str) -> int:
+    """Columns of a terminal: some scripts take two for a letter, marks on a letter take none."""
+    return len(words) if words.isascii() else sum(map(_columns, words))
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def _cut(words: str, room: int) -> str:
+    """As much as there is room for."""
+    if _width(words) <= room:
+        return words
+    sums = accumulate(map(_columns, words))
+    return words[: sum(1 for width in sums if width < room)] + "…"
 
 
 def _room(heads: list[str], cells: list[list[str]]) -> int:
     """How much of the terminal is left for the last column."""
-    others = [max(map(len, column)) for column in zip(heads, *cells, strict=True)][:-1]
+    others = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)][:-1]
     return shutil.get_terminal_size().columns - sum(width + 2 for width in others)
 
 

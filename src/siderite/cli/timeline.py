@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from siderite.cli.cloud import Cloud
+from siderite.cli.show import plain
 
 _PAGE = 1000
 """The most that the service answers with at once, unless it was told otherwise."""
@@ -17,7 +18,7 @@ _PAGE = 1000
 def run(said: argparse.Namespace) -> int:
     """Print the timeline, page by page."""
     for moment in _timeline(Cloud(said.data), said.name, said.limit):
-        print(json.dumps(moment) if said.output == "json" else _text(moment))
+        print(json.dumps(moment) if said.output == "json" else plain(_text(moment)))
     return 0
 
 
