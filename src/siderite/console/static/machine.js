@@ -88,7 +88,7 @@ export async function oneNode(ident) {
           ...legal.map((word) => `siderite node provision ${word} ${one.name || one.uuid}${MORE[word] || ""} --wait`)])),
       h("section", {}, h("h2", {}, "Timeline"), table(["When", "What", "From → to", "Who, why"], entries.map((entry) => h("tr", {},
         h("td", { class: "fit" }, ago(entry.time)), h("td", {}, `${entry.what} ${entry.status}`), h("td", {}, moved(entry)),
-        h("td", {}, [entry.user, entry.cause, entry.reason].filter(Boolean).join(", ")))), "Nothing has happened yet."))),
+        h("td", { class: "long" }, [entry.user, entry.cause, entry.reason].filter(Boolean).join(", ")))), "Nothing has happened yet."))),
     diagram("node", one.provision_state),
   ];
 }
@@ -149,7 +149,7 @@ export async function oneServer(ident) {
     one.wait_reason && (!one.fault || one.deadline) ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
     verbs("What can be done", known, [...legal, "delete"], (word) => serverVerb(one.id, word).then(() => true),
       { sure: (word) => (word === "delete" ? `Delete ${one.name} for good?` : DISTURBS.test(word) ? `${words_(word)} ${one.name}? Whoever uses it is interrupted.` : null) }),
-    refusals.length ? [h("h2", {}, "Why no host would take it"), table(["Host", "Reason"], refusals.map(([host, reason]) => h("tr", {}, h("td", {}, host), h("td", {}, reason))))] : null,
+    refusals.length ? [h("h2", {}, "Why no host would take it"), table(["Host", "Reason"], refusals.map(([host, reason]) => h("tr", {}, h("td", {}, host), h("td", { class: "long" }, reason))))] : null,
     h("div", { class: "two" },
       h("section", {}, h("h2", {}, "All of it"), facts({ ...one, host: one["OS-EXT-SRV-ATTR:host"], flavor: one.flavor.original_name, image: one.image && one.image.id,
         addresses: Object.values(one.addresses).flat().map((each) => each.addr) }, ["id", "host", "flavor", "image", "addresses", "tenant_id", "created"]),

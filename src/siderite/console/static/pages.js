@@ -38,10 +38,10 @@ export async function attention() {
   await Promise.all(waits.filter((one) => !held.has(one.uuid)).slice(0, HELD_AT_ONCE).map(findHeld));
   const since = (one) => (rank(one) === 0 ? one.provision_updated_at : began.get(one.uuid) || held.get(one.uuid));
   const rows = [
-    ...together(all.sort((a, b) => rank(a) - rank(b)).map((one) => ({ one, why: h("td", {}, overdue.has(one.uuid) ? h("div", {}, "over its deadline") : null,
+    ...together(all.sort((a, b) => rank(a) - rank(b)).map((one) => ({ one, why: h("td", { class: "long" }, overdue.has(one.uuid) ? h("div", {}, "over its deadline") : null,
       disputed.has(one.uuid) ? h("div", {}, "machine and record differ about the power") : null, explained(one)), since: since(one) }))),
     ...servers.map((one) => h("tr", {}, h("td", {}, server(one)), h("td", {}, tag(one.status)), h("td", {}, "–"),
-      h("td", {}, one.wait_reason || (one.fault && one.fault.message) || "–"), h("td", { class: "fit" }, ago(one.updated)))),
+      h("td", { class: "long" }, one.wait_reason || (one.fault && one.fault.message) || "–"), h("td", { class: "fit" }, ago(one.updated)))),
   ];
   return [
     h("h1", {}, "Attention"),
@@ -144,12 +144,12 @@ export async function pending() {
       h("code", {}, "siderite reaper --once --dry-run"), " says what it would do. With ", h("code", {}, "wake_pending"), ", those that nobody takes care of are built as soon as a host has room."),
     table(["Server", "Since", "Until", "Wants", "Why not"], servers.map((one) => h("tr", {}, h("td", {}, server(one)), h("td", { class: "fit" }, ago(one.created)),
       h("td", { class: "fit" }, one.deadline ? moment(one.deadline) : "–"), h("td", {}, wants(one)),
-      h("td", {}, Object.entries(one.refusals || {}).slice(0, 6).map(([host, reason]) => h("div", {}, `${host}: ${reason}`))))), "No server waits for room."),
+      h("td", { class: "long" }, Object.entries(one.refusals || {}).slice(0, 6).map(([host, reason]) => h("div", {}, `${host}: ${reason}`))))), "No server waits for room."),
     more ? h("p", { class: "soft" }, `These are the newest ${number(servers.length)}; more wait.`) : null,
     can("admin") ? [h("h2", {}, "What the reaper may delete"), table(["Server", "Host", "Holds", "For"], preemptible.map((one) => h("tr", {}, h("td", {}, server(one)),
       h("td", {}, one["OS-EXT-SRV-ATTR:host"] || "–"), h("td", {}, wants(one)), h("td", { class: "fit" }, ago(one.created)))), "No server is preemptible, as far as flavors and metadata say."),
       others ? h("p", { class: "soft" }, `Only the newest ${number(some.length)} servers were looked at for this; the reaper looks at all.`) : null,
-      h("h2", {}, "Who went for others"), table(["Server", "Went", "Project", "Held", "For whom"], gone.map((one) => h("tr", {}, h("td", {}, one.name), h("td", { class: "fit" }, ago(one.went), " ago"),
+      h("h2", {}, "Who went for others"), table(["Server", "Went", "Project", "Held", "For whom"], gone.map((one) => h("tr", {}, h("td", { class: "long" }, one.name), h("td", { class: "fit" }, ago(one.went), " ago"),
         h("td", {}, short(one.tenant_id)), h("td", {}, wants(one)), h("td", {}, one.forWhom))), "The reaper deleted no server in the last 7 days.")] : null,
   ];
 }
@@ -194,7 +194,7 @@ function inShort(one, said) {
   const told = [said.fault, said.reason].map((each) => each && each["nova_object.data"]).find(Boolean);
   const refusals = Object.entries(said.refusals || {}).slice(0, 3).map(([host, reason]) => `${host}: ${reason}`);
   if (one.priority === "ERROR") moves.push(...(said.last_error ? [said.last_error] : told ? [told.exception_message] : refusals));
-  return moves.filter(Boolean).map((text) => h("div", { class: "soft" }, text));
+  return moves.filter(Boolean).map((text) => h("div", { class: "soft long" }, text));
 }
 
 export function eventRow(one, fresh) {
@@ -205,7 +205,7 @@ export function eventRow(one, fresh) {
   const whole = h("details", {}, h("summary", {}, one.event_type));
   whole.addEventListener("toggle", () => { if (whole.children.length === 1) whole.append(h("pre", {}, JSON.stringify(one, null, 2))); });
   return labelled(h("tr", { class: fresh ? "new" : null }, h("td", { class: "mono" }, one.seq), h("td", { class: "fit" }, ago(one.time)),
-    h("td", {}, one.priority === "ERROR" ? tag("error") : null, " ", whole, inShort(one, said)), h("td", {}, link ? h("a", { class: "name", href: link, title: id }, name) : `${type} ${name}`),
+    h("td", {}, one.priority === "ERROR" ? tag("error") : null, " ", whole, inShort(one, said)), h("td", {}, link ? h("a", { class: "name", href: link, title: id }, name) : h("span", { class: "name", title: id }, `${type} ${name}`)),
     h("td", { class: "mono long cut", title: one.request_id }, one.request_id || "–")), EVENT_COLUMNS);
 }
 
@@ -242,7 +242,7 @@ export async function webhooks() {
     "Nobody has subscribed yet."),
     found.slice(0, 20).map((one, n) => (deliveries[n].deliveries || []).length ? [h("h2", {}, `Last deliveries: ${one.name || one.url}`),
       table(["Number", "Event", "State", "Tries", "Last answer", ""], deliveries[n].deliveries.map((each) => h("tr", {}, h("td", { class: "num" }, number(each.seq)), h("td", {}, each.event_type),
-        h("td", {}, tag(each.state)), h("td", { class: "num" }, each.attempts), h("td", {}, each.error || each.status || "–"),
+        h("td", {}, tag(each.state)), h("td", { class: "num" }, each.attempts), h("td", { class: "long" }, each.error || each.status || "–"),
         h("td", { class: "fit" }, each.state === "dead" ? act("Try again", () => ask("POST", at(one, `/deliveries/${each.id}/retry`), {}), () => "It is tried again.") : null))))] : null),
   ];
 }
@@ -340,9 +340,9 @@ export async function health() {
     h("h2", {}, "Workers"), table(["Host", "Group", "Seen", "State"], conductors.map((one) => h("tr", {}, h("td", {}, one.hostname), h("td", {}, one.conductor_group || "–"),
       h("td", { class: "fit" }, ago(one.updated_at)), h("td", {}, tag(one.alive ? "active" : "down")))), noConductors || "No worker has ever been here."),
     h("h2", {}, "Compute services"), table(["Binary", "Host", "Zone", "Seen", "State", "Why"], services.map((one) => h("tr", {}, h("td", {}, one.binary), h("td", {}, one.host), h("td", {}, one.zone),
-      h("td", { class: "fit" }, ago(one.updated_at && `${one.updated_at}Z`.replace("ZZ", "Z"))), h("td", {}, tag(one.state === "up" ? (one.status === "enabled" ? "active" : "disabled") : "down")), h("td", {}, whyNot(one)))), noServices || "There are no hosts yet. Add one: siderite host add NAME URI."),
+      h("td", { class: "fit" }, ago(one.updated_at && `${one.updated_at}Z`.replace("ZZ", "Z"))), h("td", {}, tag(one.state === "up" ? (one.status === "enabled" ? "active" : "disabled") : "down")), h("td", { class: "long" }, whyNot(one)))), noServices || "There are no hosts yet. Add one: siderite host add NAME URI."),
     log ? [h("h2", {}, "Readers of the log"), table(["Reader", "At", "Behind", "Lost", "Problem"], log.readers.map((one) => h("tr", {}, h("td", {}, one.name), h("td", { class: "num" }, number(one.at)),
-      h("td", { class: "num" }, number(one.behind)), h("td", { class: "num" }, number(one.lost)), h("td", {}, one.problem || "–"))), "Nobody reads it.")] : null,
+      h("td", { class: "num" }, number(one.behind)), h("td", { class: "num" }, number(one.lost)), h("td", { class: "long" }, one.problem || "–"))), "Nobody reads it.")] : null,
     h("p", { class: "soft" }, "On the machine itself, ", h("code", {}, "siderite doctor"), " looks at ports, clock, database, hosts and BMCs, and says what to do."),
   ];
 }

@@ -1,0 +1,52 @@
+"""Nothing has to be pushed sideways to be read, on any screen, whatever things are called."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.console.conftest import Eyes
+from tests.console.test_pages import nova
+from tests.console.test_servers import bootable
+from tests.console.test_stories import iron
+from tests.console.test_stories import make_node
+from tests.support.server import Server
+from tests.support.server import running_server
+
+NAMES = ("web", "x" * 200, "a-server-with-a-name-of-many-words", "雪の降る町", "خادم الويب")
+LINK = f"see https://tickets.example/{'0' * 200}"
+PAGES = (
+    "attention", "fleet/node", "fleet/server", "pending", "events", "images", "capacity", "health",
+)  # fmt: skip
+WIDER = """[document.documentElement, ...document.querySelectorAll('.scroll:not(.tight)')]
+    .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.scrollWidth)"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service with things of all kinds of names."""
+    options = {"quota_instances": "-1", "quota_cores": "-1"}
+    with running_server(tmp_path_factory.mktemp("widths"), options=options) as made:
+        nova(made, "hosts", {"host": {"name": "a-host-of-a-rather-long-name", "uri": "simulated:"}})
+        flavor = {"name": "m1.medium-with-a-long-name", "vcpus": 1, "ram": 64, "disk": 1}
+        size = nova(made, "flavors", {"flavor": flavor})["flavor"]["id"]
+        image = bootable(made, "i" * 200)
+        for name in NAMES:
+            asked = {"name": name, "flavorRef": size, "imageRef": image, "networks": "none"}
+            nova(made, "servers", {"server": asked})
+        for name in ("n1", "n" * 200):
+            uuid = make_node(made, name, resource_class="baremetal-gold-with-a-long-name")
+            iron(made, "PUT", f"/nodes/{uuid}/maintenance", {"reason": LINK})
+        yield made
+
+
+@pytest.mark.parametrize("width", [390, 701, 768, 800, 900, 1024, 1280])
+def test_every_list_is_as_wide_as_its_window_at_most(eyes: Eyes, width: int) -> None:
+    eyes.page.set_viewport_size({"width": width, "height": 850})
+    eyes.log_in()
+    eyes.sees("Attention")
+    for name in PAGES:
+        eyes.at(name)
+        eyes.page.wait_for_selector(f"#nav a[href='#/{name}'][aria-current=page]")
+        eyes.page.wait_for_selector("main table tbody tr, main .empty")
+        assert eyes.page.evaluate(WIDER) == [], name
+        eyes.photograph(f"long-{name.replace('/', '-')}-{width}")
