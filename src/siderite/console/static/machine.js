@@ -78,7 +78,7 @@ export async function oneNode(ident) {
     one.power_state_reason ? h("div", { class: "note" }, "Power: ", one.power_state_reason) : null,
     one.maintenance && one.maintenance_reason !== one.last_error ? h("div", { class: "note" }, "In maintenance: ", one.maintenance_reason || "no reason was given") : null,
     one.wait_reason ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
-    verbs("What can be done", all, legal, async (word) => { const more = await needed(word); return more && nodeVerb(one.uuid, word, more); }, { sure: (word) => sureOfNode(one, word), means: MEANS }),
+    verbs("What can be done", all, legal, async (word) => { const more = await needed(word); return more && nodeVerb(one.uuid, word, more).then(() => true); }, { sure: (word) => sureOfNode(one, word), means: MEANS }),
     verbs("Power", POWER_VERBS, powerVerbs(one), (word) => nodeVerb(one.uuid, word).then(() => true), { sure: (word) => sureOfNode(one, word) }),
     verbs("Maintenance", ["maintenance on", "maintenance off"], [one.maintenance ? "maintenance off" : "maintenance on"], (word) => nodeVerb(one.uuid, word).then(() => true)),
     steps(one),
