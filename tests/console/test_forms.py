@@ -1,7 +1,51 @@
 """What somebody says in the console's forms, and how its pages are addressed."""
 
 from tests.console.conftest import Eyes
+from tests.console.test_stories import iron
 from tests.console.test_stories import make_node
+from tests.console.test_stories import wait_for
+from tests.support.server import Server
+
+STEPS = '[{"interface": "deploy", "step": "erase_devices"}]'
+
+
+def end_session(eyes: Eyes) -> None:
+    """The token is revoked, which the browser finds out when it must begin its stream anew."""
+    kept = "JSON.parse(sessionStorage.getItem('siderite-session')).token"
+    headers = {**eyes.server.headers(), "X-Subject-Token": eyes.page.evaluate(kept)}
+    eyes.server.api.delete("/identity/v3/auth/tokens", headers=headers).raise_for_status()
+    eyes.server.kill()
+    eyes.server.start()
+    eyes.sees("Your session has ended", within=".login")
+
+
+def log_in_again(eyes: Eyes) -> None:
+    eyes.page.fill("input[name=password]", eyes.server.password)
+    eyes.page.click("button:has-text('Log in')")
+
+
+def add_user(server: Server, name: str) -> None:
+    """With the role admin, in the project admin."""
+
+    def ask(method: str, path: str, body: object = None) -> dict:
+        where = f"/identity/v3{path}"
+        answer = server.api.request(method, where, json=body, headers=server.headers())
+        return answer.raise_for_status().json() if answer.content else {}
+
+    made = ask("POST", "/users", {"user": {"name": name, "password": server.password}})
+    [project] = ask("GET", "/projects?name=admin")["projects"]
+    [role] = ask("GET", "/roles?name=admin")["roles"]
+    ask("PUT", f"/projects/{project['id']}/users/{made['user']['id']}/roles/{role['id']}")
+
+
+def half_said(eyes: Eyes, name: str) -> None:
+    """Somebody has begun to say how a node is to be cleaned."""
+    uuid = make_node(eyes.server, name)
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    wait_for(eyes.server, uuid, provision_state="manageable")
+    eyes.at(f"node/{uuid}")
+    eyes.page.click("button:text-is('clean')")
+    eyes.page.fill("dialog textarea", STEPS)
 
 
 def test_what_is_asked_of_a_node_is_said_to_be_taken(eyes: Eyes) -> None:
@@ -11,3 +55,55 @@ def test_what_is_asked_of_a_node_is_said_to_be_taken(eyes: Eyes) -> None:
     eyes.at(f"node/{uuid}")
     eyes.page.click("button:text-is('manage')")
     eyes.page.wait_for_selector("#toast :text('manage: taken.')")
+
+
+def test_what_was_half_said_when_a_session_ended_waits_for_its_user(eyes: Eyes) -> None:
+    eyes.log_in()
+    eyes.sees("Attention")
+    half_said(eyes, "half-said")
+    end_session(eyes)
+    assert not eyes.page.locator("dialog[open]").count(), "nobody could log in beneath it"
+    log_in_again(eyes)
+    eyes.page.wait_for_selector("dialog[open]")
+    assert eyes.page.input_value("dialog textarea") == STEPS
+    eyes.page.click("dialog button:text-is('Go on')")
+    eyes.page.wait_for_selector("#toast :text('clean: taken.')")
+
+
+def test_what_was_half_said_is_not_for_another_user(eyes: Eyes) -> None:
+    add_user(eyes.server, "another")
+    eyes.log_in()
+    eyes.sees("Attention")
+    half_said(eyes, "not-for-others")
+    end_session(eyes)
+    eyes.page.fill("input[name=user]", "another")
+    log_in_again(eyes)
+    eyes.page.wait_for_selector("h1:has-text('not-for-others')")
+    eyes.page.wait_for_selector("dialog", state="detached")
+    eyes.page.click("button:text-is('clean')")
+    assert eyes.page.input_value("dialog textarea") != STEPS
+
+
+def test_what_was_typed_when_a_session_ended_is_there_again(eyes: Eyes) -> None:
+    add_user(eyes.server, "typist")
+    eyes.log_in("typist")
+    eyes.sees("Attention")
+    eyes.at("webhooks")
+    eyes.page.fill("input[name=url]", "https://hooks.example/long")
+    end_session(eyes)
+    assert eyes.page.input_value("input[name=user]") == "typist"
+    log_in_again(eyes)
+    eyes.page.wait_for_selector("h1:text-is('Webhooks')")
+    assert eyes.page.input_value("input[name=url]") == "https://hooks.example/long"
+
+
+def test_a_question_is_called_off_when_one_goes_to_another_page(eyes: Eyes) -> None:
+    eyes.log_in()
+    eyes.sees("Attention")
+    half_said(eyes, "left-alone")
+    eyes.page.go_back()
+    eyes.sees("What needs somebody")
+    assert not eyes.page.locator("dialog").count(), "it would be asked of a node out of sight"
+    eyes.page.go_forward()
+    eyes.page.click("button:text-is('clean')")
+    eyes.page.wait_for_selector("dialog[open]")

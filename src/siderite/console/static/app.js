@@ -4,7 +4,7 @@ import { BACK, calls, can, follow, get, login, logout, session } from "./api.js"
 import { fleet, heardOf } from "./fleet.js";
 import { oneNode, oneServer } from "./machine.js";
 import * as pages from "./pages.js";
-import { h, older } from "./ui.js";
+import { h, older, onlyQuestionsOf } from "./ui.js";
 
 const PAGES = [
   ["attention", "Attention", pages.attention], ["fleet/node", "Nodes", fleet], ["fleet/server", "Servers", fleet], ["pending", "Pending", pages.pending],
@@ -23,6 +23,9 @@ let stream = null;
 let again = null;
 let later = null;
 let missed = false;
+// Who was here last, and what they had typed on which page when their session ended.
+let last = null;
+let unsent = null;
 
 function where() {
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
@@ -33,6 +36,10 @@ function where() {
 async function show(quietly) {
   const { name, words, query } = where();
   if (!session || name === "login") return showLogin();
+  const isSame = !last || (last.name === session.name && last.project === session.project);
+  onlyQuestionsOf(isSame ? location.hash : null);
+  if (!isSame) unsent = null;
+  last = session;
   document.getElementById("top").hidden = false;
   draw(name === "fleet" ? `fleet/${words[0] || "node"}` : name);
   const mine = ++turn;
@@ -60,6 +67,7 @@ async function show(quietly) {
   const kept = quietly ? keep() : () => {};
   page.replaceChildren(...made.flat(Infinity).filter(Boolean));
   kept();
+  typedAgain();
   if (quietly) window.scrollTo(0, scrolled);
   behind();
   if (shownAt !== location.hash && !quietly) {
@@ -113,8 +121,17 @@ function behind() {
     rest.length ? h("details", {}, h("summary", {}, `and ${rest.length} more`), rest.map((text) => h("div", {}, h("code", {}, text)))) : "");
 }
 
+// What was typed and not sent is there again for whoever comes back to it.
+function typedAgain() {
+  if (unsent && unsent.at === location.hash) unsent.fields.forEach(([name, value]) => page.querySelectorAll("form [name]").forEach((one) => { if (one.name === name) one.value = value; }));
+  unsent = null;
+}
+
 function showLogin() {
   turn += 1;
+  onlyQuestionsOf(null, true);
+  const typed = page.querySelector("form.login") ? [] : [...page.querySelectorAll("form [name]")].map((one) => [one.name, one.value]);
+  if (typed.length) unsent = { at: sessionStorage.getItem(BACK), fields: typed };
   document.getElementById("top").hidden = true;
   document.getElementById("behind").replaceChildren();
   if (stream) { stream.abort(); stream = null; }
@@ -122,9 +139,9 @@ function showLogin() {
   const problem = h("div", { role: "alert" }, back ? h("div", { class: "note" }, "Your session has ended: log in again, and go on where you were.") : null);
   const form = h("form", { class: "login" },
     h("h1", {}, h("img", { src: "icon.svg", alt: "", width: 30, height: 30 }), "Siderite"),
-    h("label", {}, "User", h("input", { name: "user", autocomplete: "username", required: true, value: "admin" })),
+    h("label", {}, "User", h("input", { name: "user", autocomplete: "username", required: true, value: back && last ? last.name : "admin" })),
     h("label", {}, "Password", h("input", { name: "password", type: "password", autocomplete: "current-password", required: true })),
-    h("label", {}, "Project", h("input", { name: "project", required: true, value: "admin" })),
+    h("label", {}, "Project", h("input", { name: "project", required: true, value: back && last ? last.project : "admin" })),
     h("button", { class: "main" }, "Log in"), problem,
     h("p", { class: "soft" }, "The first administrator's password is in clouds.yaml in the data directory."));
   form.addEventListener("submit", async (event) => {

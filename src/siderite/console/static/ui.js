@@ -105,17 +105,27 @@ export function toast(text, bad) {
 }
 
 // Asks for some things in a dialog; null if nobody wants it after all.
+const ASIDE = "aside";
 export function questions(title, fields) {
   return new Promise((answer) => {
-    const dialog = h("dialog", { "aria-label": title });
+    const dialog = h("dialog", { "aria-label": title, "data-at": location.hash });
     const form = h("form", {}, h("h2", {}, title), fields.map(([about, field]) => h("label", {}, about, field)),
       h("div", { class: "bar" }, h("button", { class: "main" }, "Go on"), h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
     form.addEventListener("submit", (event) => { event.preventDefault(); dialog.close("said"); });
-    dialog.addEventListener("close", () => { answer(dialog.returnValue === "said" ? fields.map(([, field]) => field.value) : null); dialog.remove(); });
+    dialog.addEventListener("close", () => { if (dialog.returnValue === ASIDE) return; answer(dialog.returnValue === "said" ? fields.map(([, field]) => field.value) : null); dialog.remove(); });
     dialog.append(form);
     document.body.append(dialog);
     dialog.showModal();
     fields[0][1].focus();
+  });
+}
+
+// A question belongs to its page: who goes elsewhere has called it off. While its user logs in again it waits, with what was said so far.
+export function onlyQuestionsOf(place, isWaiting) {
+  document.querySelectorAll("dialog").forEach((one) => {
+    if (isWaiting) { one.close(ASIDE); return; }
+    if (one.returnValue === ASIDE) { one.returnValue = ""; one.showModal(); }
+    if (one.dataset.at !== place) one.close();
   });
 }
 
