@@ -1,5 +1,7 @@
 """What somebody says in the console's forms, and how its pages are addressed."""
 
+import pytest
+
 from tests.console.conftest import Eyes
 from tests.console.test_stories import iron
 from tests.console.test_stories import make_node
@@ -107,3 +109,31 @@ def test_a_question_is_called_off_when_one_goes_to_another_page(eyes: Eyes) -> N
     eyes.page.go_forward()
     eyes.page.click("button:text-is('clean')")
     eyes.page.wait_for_selector("dialog[open]")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("node/%E0%A4%A", "It is not there"),
+        ("node/a%2Fb", "It is not there"),
+        ("node", "There is no page node"),
+        ("constructor", "There is no page constructor"),
+        ("fleet/constructor", "There is no page fleet/constructor"),
+    ],
+)
+def test_an_address_that_leads_nowhere_says_so(eyes: Eyes, address: str, said: str) -> None:
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(address)
+    eyes.sees(said)
+
+
+def test_a_node_that_is_addressed_by_its_name_is_live_too(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "by-name")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("node/by-name")
+    eyes.page.wait_for_selector("h1:has-text('by-name') .tag:text-is('enroll')")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    eyes.page.wait_for_selector("h1 .tag:text-is('manageable')")
+    assert eyes.page.url.endswith(f"#/node/{uuid}")

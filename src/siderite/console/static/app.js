@@ -27,9 +27,12 @@ let missed = false;
 let last = null;
 let unsent = null;
 
+// An address that somebody cut off in the middle is still one.
+const decoded = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
+
 function where() {
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
-  const [name, ...words] = path.split("/").map(decodeURIComponent);
+  const [name, ...words] = path.split("/").map(decoded);
   return { name: name || "attention", words, query: query || "" };
 }
 
@@ -48,9 +51,10 @@ async function show(quietly) {
   if (mine !== turn) return;
   calls.length = 0;
   if (!quietly) page.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading …"));
+  const isMachine = Object.hasOwn(MACHINES, name) && words[0];
   let made;
   try {
-    if (MACHINES[name]) made = await MACHINES[name](words[0]);
+    if (isMachine) made = await MACHINES[name](encodeURIComponent(words[0]));
     else {
       const found = PAGES.find(([word]) => word.split("/")[0] === name);
       if (!found) throw new Error(`There is no page ${name}; choose one above.`);
@@ -59,7 +63,7 @@ async function show(quietly) {
   } catch (why) {
     // What was there stays while the service is away: it is asked for again when that is back.
     if (quietly && why.status === 0) return;
-    if (MACHINES[name] && why.status === 404) made = gone(name, words[0], why, quietly);
+    if (isMachine && why.status === 404) made = gone(name, words[0], why, quietly);
     else made = [h("h1", {}, "That did not work"), h("div", { class: "trouble", role: "alert" }, why.message), h("button", { id: "again", onclick: () => show() }, "Try again")];
   }
   if (mine !== turn) return;

@@ -62,7 +62,7 @@ function words(name, label, asked) {
 
 export async function fleet(kind = "node", query = "") {
   const asked = new URLSearchParams(query);
-  const way = KINDS[kind];
+  const way = Object.hasOwn(KINDS, kind) && KINDS[kind];
   if (!way) throw new Error(`There is no page fleet/${kind}; choose one above.`);
   const sought = asked.get("q");
   asked.delete("q");

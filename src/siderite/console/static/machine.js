@@ -65,6 +65,8 @@ const MORE = { clean: ` --steps '${STEP}'`, service: ` --steps '[…]'`, rescue:
 export async function oneNode(ident) {
   const [one, machine, timeline] = await Promise.all([
     get(`/baremetal/v1/nodes/${ident}`), machines(), quietly(get(`/baremetal/v1/nodes/${ident}/timeline?sort_dir=desc&limit=200`), { timeline: [] })]);
+  // By its name it is the same node; what the log tells of it goes by its UUID.
+  if (location.hash === `#/node/${ident}`) history.replaceState(null, "", `#/node/${one.uuid}`);
   const legal = machine.node.verbs[one.provision_state] || [];
   const all = [...new Set(Object.values(machine.node.verbs).flat())].sort();
   const entries = timeline.timeline;
