@@ -63,6 +63,16 @@ def test_a_database_that_is_replaced_is_followed_at_once(ahead_s):
     assert abs(off(clock) - ahead_s) < 1.0
 
 
+def test_after_a_jump_it_takes_a_while_until_all_have_heard_of_it(monkeypatch):
+    clock, at = following(0.0), ticks()
+    clock.hear(time.time() + 0.9, at, at)
+    assert clock.is_settled(), "that was none"
+    clock.hear(time.time() + HOUR_S, at, at)
+    assert not clock.is_settled()
+    monkeypatch.setattr("siderite.core.clock.SETTLE_S", 0.0)
+    assert clock.is_settled()
+
+
 def test_time_does_not_jump_for_less_than_can_be_known():
     clock, at = following(0.0), ticks()
     before = off(clock)

@@ -323,6 +323,20 @@ def test_what_waits_for_nobodys_time_is_left_as_it_is(database_url):
     asyncio.run(story())
 
 
+def test_just_after_the_time_has_jumped_no_lease_is_taken_over(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a"), job("b", due=50.0)])
+            assert await claim(store, "w1", now=1.0, lease_s=10.0)
+            most = {"now": HOURS_S, "lease_s": 10.0, "limit": 9}
+            found, _ = await work.claim(store, "w2", takes_over=False, **most)
+            assert [item.machine for item in found] == ["b"], "nobody has that one"
+            found, _ = await work.claim(store, "w2", **most)
+            assert [item.machine for item in found] == ["a"]
+
+    asyncio.run(story())
+
+
 def test_a_lease_that_ended_is_not_renewed(database_url):
     async def story():
         async with migrated(database_url) as store:

@@ -229,6 +229,26 @@ def test_a_machine_leased_elsewhere_is_not_begun_here(database_url):
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_a_lease_that_ended_is_taken_over_unless_the_time_has_just_jumped(is_settled):
+    async def story():
+        store = await open_store("sqlite://")
+        await migrate(store)
+        await store.commit([work.add("m", "a", "count", job="{}", now=0.0, deadline=work.FAR)])
+        assert (await work.claim(store, "another", now=1.0, lease_s=10.0, limit=1))[0]
+        worker = Worker(store, {}, owner="me", slots=10, is_settled=lambda: is_settled)
+        task = asyncio.create_task(worker.run())
+        await asyncio.sleep(0.05)
+        [item] = await work.of_machine(store, "m")
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await store.close()
+        return item
+
+    item = asyncio.run(story())
+    assert (item.owner == "another") == (not is_settled)
+
+
 @pytest.mark.parametrize("is_known_here", [True, False])
 def test_who_found_nothing_leaves_to_others_what_is_new_but_not_what_nobody_takes(
     postgres_url, is_known_here

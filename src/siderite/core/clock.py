@@ -19,7 +19,9 @@ _VAGUE_S = 1.0
 """An answer that took this long tells too little of the time."""
 _STEADY_S = 0.05
 """By so much a clock may be off and is not corrected: time that jumps to and fro is worse."""
-_TELL_S = 1.0
+_JUMP_S = 1.0
+SETTLE_S = 15.0
+"""How long after a jump leases of others may still be by another time; longer than they last."""
 _ASK = "SELECT extract(epoch FROM clock_timestamp())::float8"
 # It goes on while the computer sleeps, and nobody can set it.
 _TICKS = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -30,6 +32,7 @@ class Clock:
 
     def __init__(self) -> None:
         self._epoch: float | None = None
+        self._jumped_at = -SETTLE_S
 
     def __call__(self) -> float:
         if self._epoch is None:
@@ -49,12 +52,17 @@ class Clock:
         unsure_s = (answered - asked) / 2
         epoch = theirs - asked - unsure_s
         if self._epoch is None:
-            self._tell(epoch + answered - time.time())
+            _tell(epoch + answered - time.time())
         elif unsure_s > _VAGUE_S / 2 or abs(epoch - self._epoch) <= max(unsure_s, _STEADY_S):
             return
-        else:
-            self._tell(epoch - self._epoch)
+        elif abs(epoch - self._epoch) > _JUMP_S:
+            _tell(epoch - self._epoch)
+            self._jumped_at = answered
         self._epoch = epoch
+
+    def is_settled(self) -> bool:
+        """Whether all who follow the same clock have heard by now of a jump that it made."""
+        return time.clock_gettime(_TICKS) >= self._jumped_at + SETTLE_S
 
     async def keep(self, store: Store) -> None:
         """Until cancelled: look again and again, as clocks drift, are set, and databases replaced
@@ -70,12 +78,13 @@ class Clock:
                 log.warning("cannot ask the database for the time", error=repr(why))
                 rest_s = _AGAIN_S
 
-    def _tell(self, off_s: float) -> None:
-        if abs(off_s) > _TELL_S:
-            log.warning(
-                "the database's clock is followed: ours is off; synchronise them (chrony)",
-                off_s=round(off_s, 1),
-            )
+
+def _tell(off_s: float) -> None:
+    if abs(off_s) > _JUMP_S:
+        log.warning(
+            "the database's clock is followed: ours is off; synchronise them (chrony)",
+            off_s=round(off_s, 1),
+        )
 
 
 now = Clock()

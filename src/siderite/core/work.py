@@ -326,6 +326,7 @@ async def claim(
     limit: int,
     pools: Sequence[str] = (),
     waited_s: float = 0.0,
+    takes_over: bool = True,
 ) -> tuple[list[Work], float | None]:
     """Take up to `limit` due jobs, oldest first, one per machine; and say when the next of those
     without a lease is due.
@@ -334,6 +335,8 @@ async def claim(
     any more. `pools` are the groups that the worker serves; none is all. A job past its deadline is
     anybody's: somebody must say that it failed. One of ours that was left alone for long gets that
     time back. `waited_s` is for how long jobs must have been due: younger ones are left to others.
+    `takes_over` is whether leases that seem to have ended count as such: not just after the time
+    has jumped.
     """
     ours = foreign = ""
     if pools:
@@ -345,7 +348,7 @@ async def claim(
     due_by = now - waited_s
     args: list[Value] = [owner, now + lease_s, _step()]
     args += [now - LATE_S, *pools, now + RESPITE_S, now]
-    args += [due_by, now - GRACE_S, *mine, due_by, limit]
+    args += [due_by, now - GRACE_S if takes_over else 0.0, *mine, due_by, limit]
     try:
         if store.dialect == "postgresql":
             rows = await store.write(_CLAIM_AND_NEXT % sql, args)

@@ -57,6 +57,7 @@ class Worker:
         pools: Sequence[str] = (),
         drain_s: float = 0.0,
         clock: Callable[[], float] = wall_clock,
+        is_settled: Callable[[], bool] = wall_clock.is_settled,
     ) -> None:
         self._store = store
         self._handlers = handlers
@@ -65,6 +66,7 @@ class Worker:
         self._pools = pools
         self._drain_s = drain_s
         self._clock = clock
+        self._is_settled = is_settled
         self._wake = asyncio.Event()
         self._in_a_hurry = asyncio.Event()
         self._running: dict[int, asyncio.Task[None]] = {}  # by fence
@@ -197,7 +199,7 @@ class Worker:
         self._handed_back.clear()
         claimed, due = await work.claim(
             self._store, self._owner, now=now, lease_s=LEASE_S, limit=limit, pools=self._pools,
-            waited_s=back_s,
+            waited_s=back_s, takes_over=self._is_settled(),
         )  # fmt: skip
         for item in claimed:
             if item.machine not in self._handed_back:  # else it may be another's by now
