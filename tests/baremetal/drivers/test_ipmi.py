@@ -107,6 +107,20 @@ def test_the_boot_device_is_set_and_read(info, driver):
     asyncio.run(story())
 
 
+def test_a_boot_device_that_a_bmc_passes_over_is_not_said_to_be_set(ipmi_board, driver):
+    """This one knows no floppy, and says nothing about it."""
+
+    async def story():
+        at, choose = Machine(ipmi_board.driver_info).at, driver.boot_devices.set_boot_device
+        await choose(at, BootDevice.PXE, persistent=False)
+        with pytest.raises(Refused, match=r"starts from pxe all the same.*choose another"):
+            await choose(at, BootDevice.FLOPPY, persistent=False)
+        await choose(at, BootDevice.DISK, persistent=False)
+        assert (await driver.boot_devices.boot_device(at)).boot_device is BootDevice.DISK
+
+    asyncio.run(story())
+
+
 def test_what_the_bmc_cannot_do_is_a_refusal_in_its_own_words(info, driver):
     async def story():
         with pytest.raises(Refused, match=r"127\.0\.0\.1"):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import BootSetting
+from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Indicator
 from siderite.baremetal.domain.hardware import Light
 from siderite.baremetal.domain.hardware import Refused
@@ -97,6 +98,19 @@ class IpmiBoard:
         options = [name for name, on in (("persistent", persistent), ("efiboot", at.is_uefi)) if on]
         more = [f"options={','.join(options)}"] if options else []
         await self._tool.run(at, doing, "chassis", "bootdev", word, *more)
+        await self._check_chosen(at, device, doing)
+
+    async def _check_chosen(self, at: Endpoint, device: BootDevice, doing: str) -> None:
+        """A BMC that has no such device may say nothing, and leave the choice as it was."""
+        try:
+            chosen = (await self.boot_device(at)).boot_device
+        except HardwareError:
+            return  # nobody can tell: it has taken the order
+        if chosen not in (None, device):
+            raise Refused(
+                at.bmc, doing, f"it took the order, and starts from {chosen} all the same",
+                "It may have no such device: choose another.",
+            )  # fmt: skip
 
     async def inject_nmi(self, at: Endpoint) -> None:
         """A non-maskable interrupt."""
