@@ -5,6 +5,7 @@ import json
 import re
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
+from socketserver import StreamRequestHandler
 
 import pytest
 
@@ -198,6 +199,31 @@ def test_what_no_database_can_store_is_left_out_of_what_a_bmc_says(front, tmp_pa
                 await driver.power.read(at)
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (b"Content-Length: 900", b'{"Id": "1",'),
+        (b"Transfer-Encoding: chunked", b'5\r\n{"Id"\r\nno\r\n'),
+        (b"Content-Encoding: gzip", b'{"Id": "1"}'),
+    ],
+)
+def test_an_answer_that_is_cut_short_is_told_as_that(tmp_path, head, body):
+    class Answers(StreamRequestHandler):
+        def handle(self):
+            while self.rfile.readline().strip():
+                pass
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n" + body)
+
+    async def story(url):
+        with process(tmp_path) as driver:
+            at = Machine({"redfish_address": url, "redfish_auth_type": "basic"}).at
+            with pytest.raises(Unreachable, match="its answer was cut short or spoilt"):
+                await driver.power.read(at)
+
+    with serving(Answers) as url:
+        asyncio.run(story(url))
 
 
 @pytest.mark.parametrize("part", ["EthernetInterfaces", "Storage", "Processors", "Bios"])

@@ -20,6 +20,8 @@ _NO_REDFISH = (
     " may need a restart, or newer firmware."
 )
 _UNTRUSTED = re.compile(r"certificate verify failed: ([\w ,.'-]{1,200})")
+_CUT_SHORT = ("IncompleteRead", "InvalidChunkLength", "failed to decode")
+"""What is said of an answer that does not end, or not as it began."""
 _SEE_OTHER = 303
 BUSY = frozenset({408, 423, 425, 429, 503})
 """HTTP's words for: not now."""
@@ -132,6 +134,8 @@ def _silent(bmc: str, doing: str, text: str, *, worked: bool) -> HardwareError:
             bmc, doing, "it does not speak TLS as expected",
             "Check the scheme (http or https) and port of redfish_address in driver_info.",
         )  # fmt: skip
+    if any(word in text for word in _CUT_SHORT):
+        return Unreachable(bmc, doing, "its answer was cut short or spoilt")
     return Unreachable(bmc, doing)
 
 
