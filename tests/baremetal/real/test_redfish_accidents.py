@@ -3,6 +3,7 @@
 import asyncio
 
 from siderite.baremetal.drivers import bmc
+from siderite.baremetal.drivers.agent import steps
 from siderite.baremetal.drivers.redfish import settings
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import until
@@ -29,6 +30,37 @@ def test_a_bmc_that_says_what_cannot_be_stored_is_waited_for(front, paper, tmp_p
             async with asyncio.timeout(30):
                 while "HTTP 503, not ?now" not in ((await app.node(uuid)).wait_reason or ""):
                     await asyncio.sleep(0.01)
+
+    asyncio.run(story())
+
+
+def test_a_ramdisk_that_is_ended_after_its_node_has_moved_on_is_forgotten(
+    front, paper, tmp_path, monkeypatch
+):
+    """Or a machine that boots by network would be sent to its files for ever."""
+    monkeypatch.setattr(steps, "ASK_AGAIN_S", 0.05)
+    iso = "http://images.invalid/ramdisk.iso"
+    info = {**front.driver_info, "redfish_system_id": SYSTEM, "deploy_iso": iso}
+
+    async def story():
+        async with running(tmp_path, work=True, power_watch_interval_s=0.0) as app:
+            uuid = await app.make_node(
+                driver="redfish", driver_info=info, inspect_interface="agent"
+            )
+            await lead(app, uuid, "manage")
+            await verb(app, uuid, "inspect")
+            await until(app, uuid, "inspect wait")
+            front.is_busy = lambda method, path: 503 if "Reset" in path else 0
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "inspect failed")
+            await lead(app, uuid, "manage")
+            assert (paper.is_on, paper.image) == (True, iso)
+            front.is_busy = lambda method, path: 0
+            async with asyncio.timeout(30):
+                while (node := await app.node(uuid)).driver_internal_info:
+                    await asyncio.sleep(0.01)
+            assert (node.power_state, paper.is_on, paper.image) == ("power off", False, None)
+            assert node.provision_state == "manageable"
 
     asyncio.run(story())
 

@@ -44,8 +44,11 @@ class CleanupAfterAbort:
             return
         if isinstance(outcome, Wait | StillThere):
             log.warning("a ramdisk may still run", node=held.machine, reason=outcome.reason)
-        if node is None or not still:
-            await progress.abandon(self._ctx, held)  # whatever it does now is none of this
+        if node is not None and not still and isinstance(outcome, Done):
+            # Whatever it does now is none of this, but its ramdisk is gone, and its machine off.
+            await tidied(self._ctx, held, node, Cleanup(job.token), outcome)
+        elif node is None or not still:
+            await progress.abandon(self._ctx, held)
         elif isinstance(outcome, Wait | StillThere):
             await left_behind(self._ctx, held, node, outcome)
         else:
