@@ -87,6 +87,23 @@ def test_a_server_changes_its_size_and_its_host(cloud: RealCloud) -> None:
     cloud.delete(server)
 
 
+def test_a_server_whose_disk_is_gone_when_its_resize_is_reverted_can_be_rebuilt(
+    cloud: RealCloud,
+) -> None:
+    server = cloud.boot()
+    cloud.wait_for_words(server, "armed")
+    cloud.do(server, "resize", {"flavorRef": cloud.large}, then="VERIFY_RESIZE")
+    for lab in cloud.labs.values():
+        for disk in (lab.folder / "lib" / "siderite").glob(f"{server}.disk-*"):
+            disk.unlink()
+    cloud.do(server, "revertResize", then="ERROR")
+    assert "rebuild the server" in cloud.api.show(server)["fault"]["message"]
+    cloud.do(server, "rebuild", {"imageRef": cloud.tiny}, then="ACTIVE")
+    cloud.do(server, "os-stop", then="SHUTOFF")
+    assert shut_down(cloud, server).startswith("the guest shut down")  # it has a disk, and hears
+    cloud.delete(server)
+
+
 def test_a_server_migrates_live(cloud: RealCloud) -> None:
     server = cloud.boot()
     cloud.wait_for_words(server, "armed")

@@ -203,6 +203,9 @@ class Rescue(Protocol):
     async def unrescue(self, at: At, guest: Guest, token: str) -> Outcome: ...
 
 
+GONE = "gone"
+
+
 class Resize(Protocol):
     """To another size, host or both, with a way back. The guest is off before."""
 
@@ -219,7 +222,9 @@ class Resize(Protocol):
         ...
 
     async def revert(self, at: At, guest: Guest, leaving: At, token: str) -> Outcome:
-        """Undo on `leaving` what `finish` made there, and bring back what was kept."""
+        """Undo on `leaving` what `finish` made there, and bring back what was kept. `found` has
+        `gone` as true if there was nothing to bring back: somebody has deleted it.
+        """
         ...
 
 

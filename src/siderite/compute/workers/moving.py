@@ -17,6 +17,7 @@ from siderite.compute.domain.server import Move
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import V
+from siderite.compute.drivers.contract import GONE
 from siderite.compute.usecases.project import quota
 from siderite.compute.usecases.server import migrations
 from siderite.compute.usecases.server.progress import Report
@@ -225,7 +226,11 @@ async def _revert(hands: Hands, run: Run) -> Told:
         is_running=_was_running(run.server),
     )  # fmt: skip
     outcome = await source.driver.resize.revert(source.at, guest, leaving.at, run.job.token)
-    return Report() if isinstance(outcome, Done) else outcome
+    if not isinstance(outcome, Done):
+        return outcome
+    if outcome.found.get(GONE):
+        return Failed(f"its disk is gone from host {move.source_host}; rebuild the server")
+    return Report()
 
 
 async def _reverted(hands: Hands, run: Run, told: Report) -> Report:

@@ -13,6 +13,7 @@ from typing import Any
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
+from siderite.compute.drivers.contract import GONE
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import domains
@@ -21,6 +22,7 @@ from siderite.compute.drivers.libvirt.copying import Pair
 from siderite.compute.drivers.libvirt.copying import Road
 from siderite.compute.drivers.libvirt.copying import along
 from siderite.compute.drivers.libvirt.hosts import Host
+from siderite.compute.drivers.libvirt.names import Mark
 from siderite.compute.drivers.libvirt.power import current
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.site import Site
@@ -67,8 +69,7 @@ class LibvirtResize:
             if left is not host and stage is not None:
                 leave = partial(domains.remove, keep_disks=stage == "branched")
                 await left.call(leave, left, guest.uuid)
-            await host.call(_revert, host, guest, token)
-            return Done()
+            return Done({GONE: await host.call(_revert, host, guest, token)})
 
         return await self._run(at, guest, token, "reverting the resize of", work)
 
@@ -178,24 +179,37 @@ def _confirm(connection: Any, host: Host, guest: Guest) -> None:
         pool.delete(names.way_back(guest.uuid, back))
 
 
-def _revert(connection: Any, host: Host, guest: Guest, token: str) -> None:
+def _revert(connection: Any, host: Host, guest: Guest, token: str) -> bool:
+    """Whether there was no disk to go back to: then the resize is over, and all else stays."""
     pool = Pool(connection, host.options)
     pool.refresh()  # on shared storage the other host may have put files there
     volumes = _own(pool, guest)
     back = names.way_back_of(guest.uuid, volumes)
     known = current(connection, host, guest)
+    marked = replace(known, token=token, disk=back or known.disk)
+    is_gone = pool.find(names.disk(guest.uuid, marked.disk)) is None
+    if not is_gone:
+        _go_back(connection, host, guest, marked)
+    if back is not None:
+        pool.delete(names.way_back(guest.uuid, back))
+    pool.delete(names.moved(guest.uuid))
+    if guest.is_running and not is_gone:
+        domains.start(domains.must_find(connection, host, guest))
+    return is_gone
+
+
+def _go_back(connection: Any, host: Host, guest: Guest, marked: Mark) -> None:
+    """The guest has its old disk and size, and none that came later."""
+    pool = Pool(connection, host.options)
+    volumes = _own(pool, guest)
+    back = names.way_back_of(guest.uuid, volumes)
     domain = domains.find(connection, guest.uuid)
-    if domain is None or back not in (None, known.disk):
+    if domain is None or back not in (None, current(connection, host, guest).disk):
         if domain is not None:
             domains.stop(domain)
-        marked = replace(known, token=token, disk=back or known.disk)
-        domain = domains.define(connection, host, guest, marked)
+        domains.define(connection, host, guest, marked)
     if back is not None:
         for name in volumes:
             if names.generation_of(name) > back:
                 pool.delete(name)
         _drop(pool, guest)
-        pool.delete(names.way_back(guest.uuid, back))
-    pool.delete(names.moved(guest.uuid))
-    if guest.is_running:
-        domains.start(domain)
