@@ -316,3 +316,22 @@ def test_one_that_was_shelved_once_and_runs_again_is_restored_as_that(tmp_path: 
         soft.until(uuid, "SOFT_DELETED")
         assert soft.act(uuid, "restore").status == 202
         assert soft.settled(uuid)["status"] == "ACTIVE"
+
+
+def test_one_that_is_interrupted_when_its_guest_has_just_left_comes_back_from_its_image(
+    tmp_path: Path,
+) -> None:
+    with cloud(tmp_path, hosts=2, reclaim_interval_s=3600) as made:
+        uuid = made.boot()
+        home = home_of(made, uuid)
+        made.script(f"server:{uuid}", latency_s={"destroy": 3600.0})
+        assert made.act(uuid, "shelve").status == 202
+        during(made, uuid, "shelving_offloading")
+        made.guests.remove(uuid, home)  # and before that is written down
+        assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+        made.until(uuid, "SOFT_DELETED")
+        assert made.act(uuid, "restore").status == 202
+        made.until(uuid, "SHELVED")
+        assert made.act(uuid, "unshelve").status == 202
+        made.until(uuid, "ACTIVE")
+        in_one_place(made, uuid, home)

@@ -208,15 +208,17 @@ async def _place_again(hands: Hands, run: Run) -> Told:
 
 
 async def _back(hands: Hands, run: Run) -> Told:
-    if run.server.host is not None:
-        return await _on(hands, run)
-    there = await place_of(hands, run.job.args["to"]["host"])
+    """From its image, where it has a place now; or as it is, if it never left its host. One that
+    was interrupted when it was about to leave may have nothing there any more.
+    """
+    server = run.server
+    to = {"host": server.host, "node": server.node} if server.host else run.job.args["to"]
+    there = await place_of(hands, to["host"])
     if isinstance(there, Failed):
         return there
-    guest = guest_of(
-        hands, run.server, node=run.job.args["to"]["node"], image=run.server.shelved_image,
-        is_running=True,
-    )  # fmt: skip
+    guest = guest_of(hands, server, node=to["node"], image=server.shelved_image, is_running=True)
+    if server.host is not None and await there.driver.life.state(there.at, guest) is not None:
+        return await _on(hands, run)
     outcome = await there.driver.life.spawn(there.at, guest, run.job.token)
     return Report(changes=dict(outcome.found)) if isinstance(outcome, Done) else outcome
 

@@ -153,6 +153,8 @@ class _Simulated:
         return self._set(at, guest, "on", token, Power.RUNNING)
 
     async def off(self, at: At, guest: Guest, token: str) -> Outcome:
+        if await self.state(at, guest) is None:
+            return Done()  # as elsewhere: what is not there is off
         return self._set(at, guest, "off", token, Power.SHUTDOWN)
 
     async def reset(self, at: At, guest: Guest, token: str) -> Outcome:
