@@ -204,17 +204,19 @@ async def blow(storm: Storm, count: int, actions: int, kills: int, rng: random.R
         await kill(storm, kills, rng)
         async with asyncio.timeout(300):
             await leaders
-        if storm.resets:
-            await _settled(storm)
+        await _settled(storm)
+
+
+_LEFT = "SELECT 1 FROM work WHERE kind IN ('left', 'unwanted')"
 
 
 async def _settled(storm: Storm) -> None:
-    """Wait until what moves left behind is removed."""
+    """Wait until what moves left behind is removed, and images that servers came back from."""
     file = f"file:{storm.server.data}/siderite.db?mode=ro"
     async with asyncio.timeout(60):
         while True:
             with closing(sqlite3.connect(file, uri=True)) as db:
-                if not db.execute("SELECT 1 FROM work WHERE kind = 'left'").fetchall():
+                if not db.execute(_LEFT).fetchall():
                     return
             await asyncio.sleep(0.1)
 

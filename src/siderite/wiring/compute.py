@@ -25,6 +25,7 @@ from siderite.compute.usecases.context import Workers
 from siderite.compute.usecases.fleet import asking
 from siderite.compute.usecases.fleet.image_cache import KIND as CACHING
 from siderite.compute.usecases.server.leaving import KIND as LEFT
+from siderite.compute.usecases.server.unwanted import KIND as UNWANTED
 from siderite.compute.web.network.networks import NetworkService
 from siderite.compute.web.server.console_proxy import ConsoleProxy
 from siderite.compute.web.service import ComputeService
@@ -44,6 +45,7 @@ from siderite.compute.workers.servers import ServerWork
 from siderite.compute.workers.talk import DriverTalk
 from siderite.compute.workers.tidying import EvictedWork
 from siderite.compute.workers.tidying import Tidying
+from siderite.compute.workers.unwanted import UnwantedWork
 from siderite.core.census import Census
 from siderite.core.config import Config
 from siderite.core.singleton import Singleton
@@ -117,6 +119,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
     handlers: dict[str, Handler] = {f"server.{kind}": ServerWork(hands).handle for kind in PLANS}
     handlers["evicted"] = EvictedWork(hands).handle
     handlers[LEFT] = LeftWork(hands).handle
+    handlers[UNWANTED] = UnwantedWork(hands).handle
     handlers[CACHING] = CachingWork(hands).handle
     asked = AskedWork(hands, talk, consoles, config.url if base.listens else "")
     handlers |= {asking.KIND: asked.handle, asking.ANSWERED: asked.handle}

@@ -13,6 +13,7 @@ from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server.acting import Ask
 from siderite.compute.usecases.server.kinds import KINDS
+from siderite.wiring.own_images import OwnImages
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 from tests.compute.workers.moves import counted
@@ -21,7 +22,9 @@ from tests.compute.workers.moves import during
 from tests.compute.workers.moves import home_of
 from tests.compute.workers.moves import in_one_place
 from tests.compute.workers.moves import reset
+from tests.compute.workers.moves import until
 
+UNWANTED = "SELECT 1 FROM work WHERE machine = ? AND kind = 'unwanted'"
 SLOW = {"latency_s": {"*": 3600.0}}
 
 
@@ -335,3 +338,28 @@ def test_one_that_is_interrupted_when_its_guest_has_just_left_comes_back_from_it
         assert made.act(uuid, "unshelve").status == 202
         made.until(uuid, "ACTIVE")
         in_one_place(made, uuid, home)
+
+
+def test_one_that_is_deleted_at_the_very_end_of_its_unshelving_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its image goes when it is needed no more, and not a moment before."""
+    remove = OwnImages.remove
+    with cloud(tmp_path, hosts=1, reclaim_interval_s=3600) as made:
+        uuid = made.boot(name="books")
+        assert made.act(uuid, "shelve").status == 202
+        made.until(uuid, "SHELVED_OFFLOADED")
+
+        async def then_deleted(self: OwnImages, image: str) -> None:
+            await remove(self, image)
+            await made.app.app.ask("DELETE", f"/compute/v2.1/servers/{uuid}", version=None)
+
+        monkeypatch.setattr(OwnImages, "remove", then_deleted)
+        assert made.act(uuid, "unshelve").status == 202
+        made.until(uuid, "SOFT_DELETED")
+        monkeypatch.undo()
+        assert made.act(uuid, "restore").status == 202
+        made.until(uuid, "ACTIVE")
+        assert len(made.guests.where(uuid)) == 1
+        until(made, uuid, UNWANTED, 0)
+        assert _shelved_images(made, "books") == []

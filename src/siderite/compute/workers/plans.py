@@ -16,6 +16,7 @@ from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server import rebuilding
+from siderite.compute.usecases.server import unwanted
 from siderite.compute.usecases.server.progress import Report
 from siderite.compute.usecases.server.progress import Run
 from siderite.compute.workers import building
@@ -224,14 +225,14 @@ async def _back(hands: Hands, run: Run) -> Told:
 
 
 async def _unshelved(hands: Hands, run: Run, told: Report) -> Report:
-    if run.server.shelved_image is not None:
-        await hands.images.remove(run.server.shelved_image)
+    image, now = run.server.shelved_image, hands.ctx.door.clock()
+    ops = [] if image is None else [unwanted.remove(run.server, image, now)]
     moved = {} if run.server.host is not None else moves_to(run)
     changes: dict[str, Any] = {
         **told.changes, **moved, "power_state": int(Power.RUNNING), "shelved_image": None,
-        "shelved_at": None, "launched_at": iso(hands.ctx.door.clock()), "fault": None,
+        "shelved_at": None, "launched_at": iso(now), "fault": None,
     }  # fmt: skip
-    return Report(Event.DONE, ends=True, changes=changes, facts=at_end(run))
+    return Report(Event.DONE, ends=True, changes=changes, facts=at_end(run), ops=ops)
 
 
 async def _restored(hands: Hands, run: Run) -> Told:
