@@ -154,3 +154,22 @@ def test_what_can_be_restored_waits_for_no_host_that_is_down_and_is_off_when_tha
         power = made.guests.seen(uuid, home).power
         assert power is (Power.RUNNING if is_restored else Power.SHUTDOWN)
         assert made.settled(uuid)["status"] == ("ACTIVE" if is_restored else "SOFT_DELETED")
+
+
+def test_what_an_evacuation_that_was_given_up_has_started_runs_on_beside_no_other(
+    two: Cloud,
+) -> None:
+    """On storage that hosts share both would write to one disk."""
+    uuid = two.boot()
+    home = home_of(two, uuid)
+    first, second = next(name for name in two.hosts if name != home), two.add_host()
+    with down(two, home):
+        two.script(f"host:{first}", latency_s={"spawn": 3600.0, "destroy": 3600.0})
+        assert two.act(uuid, "evacuate", {"host": first}, version=94).status == 200
+        two.wait(uuid, lambda seen: "busy with spawn" in str(seen["wait_reason"]))
+        two.guests.make(uuid, first, Power.RUNNING)  # and before that is written down
+        assert two.act(uuid, "os-resetState", {"state": "error"}).status == 202
+        assert two.act(uuid, "evacuate", {"host": second}, version=94).status == 200
+        two.until(uuid, "ACTIVE")
+        powers = {host: two.guests.seen(uuid, host).power for host in (first, second)}
+        assert powers == {first: Power.SHUTDOWN, second: Power.RUNNING}

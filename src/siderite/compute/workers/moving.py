@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.compute import store as rows
 from siderite.compute.domain import facts
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Hypervisor
@@ -281,8 +282,29 @@ async def stays(hands: Hands, run: Run, why: Failed, status: str = "error") -> R
     return replace(told, ops=ops)
 
 
+async def _off_elsewhere(hands: Hands, run: Run) -> Wait | None:
+    """Nothing of the server may run on where an earlier move of it was given up: on storage that
+    hosts share, two guests would write to one disk. What is left there is removed later.
+    """
+    for slot, name, node, _ in await rows.claims(hands.ctx.door.store, run.server.uuid):
+        host = None if slot == run.server.claim else await hands.host(name)
+        if host is None or host.forced_down:
+            continue
+        place = await place_of(hands, name)
+        if isinstance(place, Failed):
+            continue
+        guest = guest_of(hands, run.server, node=node)
+        outcome = await place.driver.power.off(place.at, guest, f"{run.job.op}/{slot}/off")
+        if isinstance(outcome, Wait):
+            return outcome
+    return None
+
+
 async def _choose_refuge(hands: Hands, run: Run) -> Told:
     server = run.server
+    waits = await _off_elsewhere(hands, run)
+    if waits is not None:
+        return waits
     at, found = await another_place(
         hands, run, host=run.job.args.get("host"), avoid={server.host or "": "it is down"}
     )
