@@ -367,3 +367,20 @@ def test_a_deleted_server_is_remembered_while_it_may_be_left_on_a_host_that_is_d
     finally:
         both.guests.scripts.set(f"host:{home}", None)
         both.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_a_server_that_goes_before_a_build_that_failed_is_undone_leaves_nothing_behind(
+    lite: Cloud, *, is_reset: bool
+) -> None:
+    lite.script("all", fail={"spawn": "disk is stuck"}, latency_s={"destroy": 3600.0})
+    uuid = lite.create()
+    lite.wait(uuid, lambda seen: "busy with destroy" in str(seen["wait_reason"]))
+    assert len(lite.guests.where(uuid)) == 1  # its disk
+    if is_reset:
+        assert lite.act(uuid, "os-resetState", {"state": "error"}).status == 202
+    lite.guests.scripts.set("all", None)
+    assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
+    lite.wait(uuid, lambda seen: seen["status"] == "GONE")
+    until(lite, uuid, LEFT, 0)
+    assert lite.guests.where(uuid) == []

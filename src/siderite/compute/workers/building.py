@@ -30,6 +30,7 @@ from siderite.compute.workers.ends import at_error
 from siderite.compute.workers.ends import done
 from siderite.compute.workers.ends import failed
 from siderite.compute.workers.ends import free_all
+from siderite.compute.workers.ends import left_there
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import guest_of
@@ -62,7 +63,8 @@ async def _not_made(hands: Hands, run: Run, why: Failed) -> Report:
     forced = server.request.forced_host or server.request.wanted_host
     attempts = len(server.tried) + 1
     if server.host is None or not why.elsewhere or forced:
-        return await failed(hands, run, why)
+        told = await failed(hands, run, why)
+        return replace(told, ops=[*told.ops, *left_there(hands, run)])
     if attempts >= hands.ctx.settings.build_attempts:
         reason = (
             f"Exceeded maximum number of retries: {attempts} hosts were tried, the last said:"

@@ -16,6 +16,7 @@ from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server.acting import Ask
 from siderite.compute.usecases.server.leaving import Left
 from siderite.core.errors import Conflict
+from siderite.core.store import Op
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
@@ -56,9 +57,13 @@ async def ask(
         args |= await interrupting.give_up(ctx, change, server, for_action="delete")
         left = leaving.of(server, await interrupting.under_way(ctx, server))
         if not soft:
-            if left is not None:  # it goes with the rest, if all goes well
+            ops: list[Op] = []
+            if left is not None and not left.has_claim:
+                ops += leaving.behind(server, left, change.now)
+            elif left is not None:  # it goes with the rest, if all goes well
                 args[leaving.KIND] = msgspec.to_builtins(left)
-            return acting.begin(ctx, change, server, Ask("delete", args))
+            wish = Ask("delete", args, lambda *_: ({}, {}, ops))
+            return acting.begin(ctx, change, server, wish)
         return acting.begin(ctx, change, server, _aside(server, args, left, change.now))
 
     return await ctx.door.attempt(cause, uuid, decide)

@@ -37,6 +37,10 @@ _WAITING = frozenset(
 """Work whose first step waits for it."""
 
 
+_UNDO = ":undo"
+"""How slots end of what has no claim any more: of a build that failed there and is to be undone."""
+
+
 class Left(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is to be done about a place where the server is not, or not for long. `slot` is the
     claim of it, `claim` that of the place where the server was when this was noted.
@@ -51,6 +55,11 @@ class Left(msgspec.Struct, frozen=True, omit_defaults=True):
     to: dict[str, Any] = {}
     move: Move | None = None
 
+    @property
+    def has_claim(self) -> bool:
+        """Whether it is found by its claim, too."""
+        return not self.slot.endswith(_UNDO)
+
 
 def of(server: Server, job: Job | None) -> Left | None:
     """What is left at another place if the server's move ends here and now. A deletion knows what
@@ -59,6 +68,10 @@ def of(server: Server, job: Job | None) -> Left | None:
     noted = None if job is None else job.args.get(KIND)
     if noted is not None:
         return msgspec.convert(noted, Left)
+    undo = None if job is None else job.args.get("undo")
+    if job is not None and undo is not None:
+        slot = f"{job.op}{_UNDO}"
+        return Left("leave", slot, undo["host"], undo["node"], server.claim, job.token)
     move = server.move
     if move is not None:
         return _of_resize(server, move)
