@@ -69,6 +69,21 @@ def test_a_version_is_spoken_or_refused(lite: Cloud, asked: str, status: int) ->
         assert next(iter(answer.json)) == ("computeFault" if status == 406 else "badRequest")
 
 
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("OS-EXT-IMG-SIZE", "ImageSize"), ("os-server-start-stop", "ServerStartStop"),
+        ("os-extended-status", "ExtendedStatus"), ("os-personality", "Personality"),
+        ("os-access-ips", "AccessIPs"), ("os-extended-services-delete", "ExtendedServicesDelete"),
+    ],
+)  # fmt: skip
+def test_what_is_there_is_among_the_extensions(lite: Cloud, alias: str, name: str) -> None:
+    """Clients such as jclouds do not ask for what they do not find there."""
+    every = lite.ask("GET", "/extensions").json["extensions"]
+    assert [one["name"] for one in every if one["alias"] == alias] == [name]
+    assert lite.ask("GET", f"/extensions/{alias}").json["extension"]["name"] == name
+
+
 def test_nothing_is_told_to_nobody(lite: Cloud) -> None:
     answer = lite.ask("GET", "/extensions", token="")
     assert answer.status == 401
