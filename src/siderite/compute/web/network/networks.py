@@ -280,9 +280,9 @@ def _used(used: dict[str, int]) -> dict[str, Any]:
 
 def _form(path: str) -> shape.Json:
     """The form of one, of which some fields may be shown."""
-    network = Network("", "bridge", "", "10.0.0.0/24")
+    network, other = (Network("", kind, "", "10.0.0.0/24") for kind in ("bridge", "user"))
     made: dict[str, list[View]] = {
-        "networks": [_network(network, is_first=True)],
+        "networks": [_network(one, is_first=True) for one in (network, other)],
         "subnets": [_subnet(network)],
         "security-groups": [_group("")],
         "security-group-rules": _rules(""),
