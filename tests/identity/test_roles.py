@@ -87,3 +87,29 @@ async def test_a_manager_that_somebody_added_before_gains_nothing(world: World) 
     again = (await world.call("GET", "/v3/roles?name=manager")).json()["roles"]
     assert [one["id"] for one in again] == [listed[0]["id"]]
     assert (await world.call("DELETE", path)).status_code == 403
+
+
+@story
+async def test_it_is_told_which_roles_bring_which(world: World) -> None:
+    """`openstack implied role list`."""
+    told = (await world.call("GET", "/v3/role_inferences")).json()["role_inferences"]
+    pairs = {one["prior_role"]["name"]: [role["name"] for role in one["implies"]] for one in told}
+    assert pairs == {
+        "admin": ["manager", "member"], "manager": ["member"], "member": ["reader"],
+    }  # fmt: skip
+    member, reader, admin = [await world.role_id(name) for name in ("member", "reader", "admin")]
+    of_one = (await world.call("GET", f"/v3/roles/{member}/implies")).json()["role_inference"]
+    assert [role["id"] for role in of_one["implies"]] == [reader]
+    none = (await world.call("GET", f"/v3/roles/{reader}/implies")).json()["role_inference"]
+    assert (none["prior_role"]["name"], none["implies"]) == ("reader", [])
+    path = f"/v3/roles/{member}/implies/"
+    assert (await world.call("GET", path + reader)).json()["role_inference"]["implies"][
+        "id"
+    ] == reader
+    assert (await world.call("HEAD", path + reader)).status_code == 200
+    for other in (admin, "nobody"):
+        assert (await world.call("GET", path + other)).status_code == 404
+    assert (await world.call("PUT", path + admin)).status_code == 405
+    await world.member()
+    token = await world.token_of("mia")
+    assert (await world.call("GET", "/v3/role_inferences", token=token)).status_code == 403

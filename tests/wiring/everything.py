@@ -170,4 +170,5 @@ def _people(make: Maker) -> dict[str, str]:
     return {
         **{word: first(word) for word in words}, "users": user, "webhooks": hook["id"],
         "application_credentials": credential["application_credential"]["id"],
+        "implies": make.ask("GET", "/identity/v3/roles?name=manager")["roles"][0]["id"],
     }  # fmt: skip

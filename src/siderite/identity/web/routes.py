@@ -12,6 +12,7 @@ from siderite.identity.domain import Role
 from siderite.identity.domain import User
 from siderite.identity.web import credentials
 from siderite.identity.web import grants
+from siderite.identity.web import implied_roles
 from siderite.identity.web import login
 from siderite.identity.web import project_tags
 from siderite.identity.web import projects
@@ -160,6 +161,11 @@ ROUTES = (
         gives=_ROLE,
     ),
     Route("DELETE", "/v3/roles/{role_id}", roles.delete, "admin"),
+    Route("GET", "/v3/role_inferences", implied_roles.index, "reader", gives=implied_roles.form),
+    Route("GET", "/v3/roles/{role_id}/implies", implied_roles.of_role, "reader",
+          gives=implied_roles.role_form),
+    Route("GET", "/v3/roles/{role_id}/implies/{implied_id}", implied_roles.show, "reader",
+          gives=implied_roles.one_form),
     Route("GET", "/v3/domains", records.domains, "authenticated", gives=_DOMAINS),
     Route("GET", "/v3/domains/{domain_id}", records.domain, "authenticated", gives=_DOMAIN),
     Route("GET", "/v3/regions", records.regions, "authenticated",
