@@ -373,6 +373,34 @@ async def test_users_change_their_own_password(here: World) -> None:
     assert answer.status_code == 403
 
 
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("name__contains=dmi", ["admin"]), ("name__contains=foo", []), ("name__contains=DMI", []),
+        ("name__icontains=DMI", ["admin"]), ("name__startswith=ad", ["admin"]),
+        ("name__istartswith=AD", ["admin"]), ("name__startswith=min", []),
+        ("name__endswith=min", ["admin"]), ("name__iendswith=MIN", ["admin"]),
+        ("name__endswith=ad", []), ("name__contains=dmi&name__endswith=x", []),
+        ("name__contains=dmi&enabled=false", []), ("name=admin&name__contains=a", ["admin"]),
+    ],
+)  # fmt: skip
+def test_names_are_found_by_a_part_of_them(wanted: str, found: list[str]) -> None:
+    """As Keystone's, which gophercloud and Terraform use; they got all where it was not read."""
+
+    @story
+    async def tell(here: World) -> None:
+        await here.new_user("mia")
+        await here.new_project("lab")
+        for noun in ("users", "projects"):
+            listed = (await here.call("GET", f"/v3/{noun}?{wanted}")).json()[noun]
+            assert [one["name"] for one in listed] == found, noun
+        if "enabled" not in wanted:
+            roles = (await here.call("GET", f"/v3/roles?{wanted}")).json()["roles"]
+            assert [one["name"] for one in roles] == found
+
+    tell("sqlite://")
+
+
 @story
 async def test_a_user_of_a_domain_that_is_not_there_is_not_made(here: World) -> None:
     """Keystone's 404, as for everything that a request names and that is missing."""

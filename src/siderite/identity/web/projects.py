@@ -24,7 +24,8 @@ async def list_all(service: "IdentityService", request: Request) -> Response:
     parents = (query.text(request, "domain_id"), query.text(request, "parent_id"))
     if any(one not in (None, DEFAULT.id) for one in parents) or query.flag(request, "is_domain"):
         found = []
-    return _list(service, "/projects", [one for one in found if _is_tagged(request, one)])
+    kept = [one for one in found if query.fits(request, "name", one.name)]
+    return _list(service, "/projects", [one for one in kept if _is_tagged(request, one)])
 
 
 async def list_mine(service: "IdentityService", request: Request) -> Response:
@@ -39,7 +40,14 @@ async def list_of_user(service: "IdentityService", request: Request) -> Response
     found = await service.identity.projects.of_user(user.uuid)
     name, enabled = query.text(request, "name"), query.choice(request, "enabled")
     is_here = query.text(request, "domain_id") in (None, DEFAULT.id)
-    kept = [one for one in found if is_here and name in (None, one.name) and enabled is not False]
+    kept = [
+        one
+        for one in found
+        if is_here
+        and name in (None, one.name)
+        and enabled is not False
+        and query.fits(request, "name", one.name)
+    ]
     return _list(service, f"/users/{user.uuid}/projects", kept)
 
 

@@ -1,10 +1,15 @@
 """Reading a query string and path ids: filters as clients spell them."""
 
+from collections.abc import Callable
+
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
 
 _MAX_ID = 255
+_COMPARISONS: dict[str, Callable[[str, str], bool]] = {
+    "contains": str.__contains__, "startswith": str.startswith, "endswith": str.endswith,
+}  # fmt: skip
 
 
 def text(request: Request, name: str) -> str | None:
@@ -26,6 +31,23 @@ def flag(request: Request, name: str) -> bool:
 def choice(request: Request, name: str) -> bool | None:
     """A yes-or-no filter; None if it is not given."""
     return None if text(request, name) is None else flag(request, name)
+
+
+def fits(request: Request, name: str, value: str) -> bool:
+    """Whether a text is as the query's inexact filters of it want it, such as `name__contains`; an
+    `i` before the comparison leaves out case.
+    """
+    for key, wanted in request.query:
+        field, _, how = key.partition("__")
+        if field != name or not wanted:
+            continue
+        any_case = how.startswith("i")
+        has = _COMPARISONS.get(how.removeprefix("i"))
+        if has is None:  # also where the filter is an exact one
+            continue
+        if not (has(value.lower(), wanted.lower()) if any_case else has(value, wanted)):
+            return False
+    return True
 
 
 def path_id(request: Request, position: int = 0) -> str:

@@ -37,7 +37,8 @@ async def list_all(service: "IdentityService", request: Request) -> Response:
     """GET /v3/roles"""
     name, domain = query.text(request, "name"), query.text(request, "domain_id")
     found = [] if domain is not None else await service.identity.roles.every()
-    shown = (views.role(service.v3, one) for one in found if name in (None, one.name))
+    kept = (one for one in found if query.fits(request, "name", one.name))
+    shown = (views.role(service.v3, one) for one in kept if name in (None, one.name))
     return reply(views.listing(service.v3, "/roles", "roles", shown))
 
 

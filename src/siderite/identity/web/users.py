@@ -22,7 +22,7 @@ async def list_all(service: "IdentityService", request: Request) -> Response:
     )
     if query.text(request, "domain_id") not in (None, DEFAULT.id):
         found = []
-    shown = (views.user(service.v3, one) for one in found)
+    shown = (views.user(service.v3, one) for one in found if query.fits(request, "name", one.name))
     return reply(views.listing(service.v3, "/users", "users", shown))
 
 
