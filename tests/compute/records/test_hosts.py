@@ -247,3 +247,17 @@ def test_the_next_page_is_in_the_project_of_the_address(tell: Tell) -> None:
             assert f"/compute/v2.1{where}&marker=" in link["href"]
 
     tell(story)
+
+
+def test_a_hypervisors_uptime_is_not_told_in_a_way_that_clients_know(tell_once: Tell) -> None:
+    """`openstack hypervisor show` below 2.88 asks for it, and goes on only after a 501."""
+
+    async def story(here: World) -> None:
+        await here.host("h1")
+        for version in (1, 52, 87):
+            (shown,) = (await here.get("/os-hypervisors", version))["hypervisors"]
+            path = f"/os-hypervisors/{shown['id']}/uptime"
+            assert (await here.ask("GET", path, version=version)).status == 501
+        assert (await here.ask("GET", "/os-hypervisors/99/uptime", version=52)).status == 404
+
+    tell_once(story)
