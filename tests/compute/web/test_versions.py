@@ -34,6 +34,14 @@ def one(lite: Cloud) -> tuple[Cloud, str, str]:
     return lite, token, lite.boot(token=token)
 
 
+def test_a_server_that_runs_has_a_root_device(one: tuple[Cloud, str, str]) -> None:
+    """Clients that look at it, such as gophercloud's, do not count on a null there."""
+    cloud, _, uuid = one
+    shown = cloud.ask("GET", f"/servers/{uuid}", version=3).json["server"]
+    assert shown["OS-EXT-SRV-ATTR:root_device_name"] == "/dev/vda"
+    assert shown["OS-EXT-SRV-ATTR:kernel_id"] == shown["OS-EXT-SRV-ATTR:ramdisk_id"] == ""
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_keys_are_those_of_the_version(one: tuple[Cloud, str, str], version: int) -> None:
     cloud, token, uuid = one

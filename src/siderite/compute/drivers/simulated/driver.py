@@ -33,6 +33,7 @@ ABILITIES = frozenset({
     "preserve_ephemeral",
 })  # fmt: skip
 _OPTIONS = frozenset({"vcpus", "ram_mib", "disk_gib", "traits", "resource_class"})
+_ROOT = {"root_device_name": "/dev/vda"}
 _UNREACHABLE_S = 2.0
 _LOG = (
     "Linux version 6.1.0 (simulated) #1 SMP\n"
@@ -100,7 +101,7 @@ class _Simulated:
     async def spawn(self, at: At, guest: Guest, token: str) -> Outcome:
         seen = self._guests.seen(guest.uuid, at.host)
         if seen is not None and not seen.kept:
-            return Done()
+            return Done(_ROOT)
         power = Power.RUNNING if guest.is_running else Power.SHUTDOWN
         outcome = self._try(
             at, guest, "spawn", token, lambda: self._guests.make(guest.uuid, at.host, power)
@@ -108,7 +109,7 @@ class _Simulated:
         if isinstance(outcome, Failed):  # as elsewhere, what fails half-way leaves a disk
             self._guests.make(guest.uuid, at.host, Power.SHUTDOWN)
             self._guests.keep_disk(guest.uuid, at.host)
-        return outcome
+        return Done(_ROOT) if isinstance(outcome, Done) else outcome
 
     async def destroy(self, at: At, guest: Guest, token: str) -> Outcome:
         if self._guests.seen(guest.uuid, at.host) is None:
