@@ -134,7 +134,9 @@ def test_a_list_ends_where_the_terminal_does(monkeypatch, capsys) -> None:
     assert "\x1b[31mdeploy failed" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [["up"], ["up", "--db", "mysql://u:SECRET@x/y"]])
+@pytest.mark.parametrize(
+    "words", [["up"], ["up", "--db", "mysql://u:SECRET@x/y"], ["admin-password"]]
+)
 def test_a_database_that_cannot_be_used_is_said_in_a_sentence(tmp_path, words) -> None:
     (tmp_path / "siderite.db").write_bytes(b"no database" * 100)
     command = [sys.executable, "-m", "siderite.cli.main", *words, "--data", str(tmp_path)]

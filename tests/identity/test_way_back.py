@@ -57,3 +57,14 @@ def test_a_new_password_comes_with_all_that_admin_had(tmp_path: Path, end: str) 
         users, _ = cloud.ask("GET", "/identity/v3/users")
         assert {"admin", "boss"} <= {user["name"] for user in users["users"]}
         assert "services" in cloud.compute("GET", "/os-services")
+
+
+def test_a_machine_that_never_ran_a_process_has_a_new_password_made(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    with running_server(tmp_path, db=postgres_url) as server:
+        elsewhere = tmp_path / "operators" / "data"
+        listen = ["--listen", server.url.removeprefix("http://")]
+        words = ["--db", postgres_url, "--data", str(elsewhere), *listen]
+        assert main(["admin-password", *words]) == 0
+        assert Cloud(str(elsewhere)).compute("GET", "/os-services")["services"] == []

@@ -2,12 +2,14 @@
 
 import argparse
 import asyncio
+import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from siderite.cli.settings import loaded
+from siderite.cli.settings import trouble
 from siderite.wiring import keeping
 
 
@@ -28,8 +30,11 @@ def run(said: argparse.Namespace) -> int:
                 kept = asyncio.run(keeping.new_admin_password(config))
             else:
                 copied = asyncio.run(keeping.copy_to(config, said.to, progress))
-    except (keeping.CannotBackUp, keeping.CannotCopy, RuntimeError, OSError) as why:
+    except (keeping.CannotBackUp, keeping.CannotCopy, RuntimeError) as why:
         print(f"siderite: {why}", file=sys.stderr)
+        return 1
+    except (OSError, sqlite3.Error) as why:
+        print(f"siderite: {trouble(config, why)}", file=sys.stderr)
         return 1
     if said.word == "backup":
         print(f"{said.file} has the database and the files of {config.data}.")

@@ -3,9 +3,11 @@
 import argparse
 import os
 import re
+import sqlite3
 import sys
 from collections.abc import Iterator
 from collections.abc import Mapping
+from pathlib import Path
 
 from siderite.core.config import BadOption
 from siderite.core.config import Config
@@ -30,6 +32,17 @@ def loaded(said: argparse.Namespace) -> Loaded:
     except BadOption as why:
         print(f"siderite: {why}", file=sys.stderr)
         raise SystemExit(2) from why
+
+
+def trouble(config: Config, why: OSError | sqlite3.Error) -> str:
+    """What a file or the embedded database gives for a reason, and what to do."""
+    if isinstance(why, OSError):
+        what = f"cannot use {why.filename}: {why.strerror}" if why.filename else str(why)
+        return f"{what}; see to it, or change the option that names it."
+    return (
+        f"cannot use the database in {Path(config.data).resolve()}: {why}; see to its file and its"
+        " disk, or restore a backup."
+    )
 
 
 def unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:

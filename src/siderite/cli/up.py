@@ -16,6 +16,7 @@ import uvloop
 from siderite import clouds
 from siderite.cli import notify
 from siderite.cli.settings import loaded
+from siderite.cli.settings import trouble
 from siderite.core import log
 from siderite.core.config import BadOption
 from siderite.core.config import Config
@@ -51,17 +52,8 @@ def run(said: argparse.Namespace) -> int:
     except (RuntimeError, Unavailable) as why:
         print(f"siderite: {why}", file=sys.stderr)
         return 1
-    except OSError as why:
-        what = f"cannot use {why.filename}: {why.strerror}" if why.filename else str(why)
-        print(f"siderite: {what}; see to it, or change the option that names it.", file=sys.stderr)
-        return 1
-    except sqlite3.Error as why:
-        place = Path(config.data).resolve()
-        print(
-            f"siderite: cannot use the database in {place}: {why}; see to its file and its disk,"
-            " or restore a backup.",
-            file=sys.stderr,
-        )
+    except (OSError, sqlite3.Error) as why:
+        print(f"siderite: {trouble(config, why)}", file=sys.stderr)
         return 1
     return 0
 

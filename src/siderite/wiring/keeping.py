@@ -57,6 +57,11 @@ def unknown_migrations(done: Iterable[str]) -> list[str]:
     return sorted(set(done) - known)
 
 
+def _make_data_directory(config: Config) -> None:
+    """This machine may not have had a process of that database yet."""
+    Path(config.data).mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
 def _embedded(config: Config) -> Path:
     """The embedded database, which must be there."""
     found = Path(config.data) / DATABASE
@@ -90,7 +95,9 @@ async def new_admin_password(config: Config) -> Path:
     """Give the user admin a new password, and its roles if they were lost; keep the password where
     clients look: that place. All who are logged in as admin must log in again.
     """
-    if not config.db:
+    if config.db:
+        _make_data_directory(config)
+    else:
         _embedded(config)
     store = await open_store(config.database)
     try:
