@@ -17,8 +17,9 @@ LINK = f"see https://tickets.example/{'0' * 200}"
 PAGES = (
     "attention", "fleet/node", "fleet/server", "pending", "events", "images", "capacity", "health",
 )  # fmt: skip
-WIDER = """[document.documentElement, ...document.querySelectorAll('.scroll:not(.tight)')]
-    .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.scrollWidth)"""
+PARTS = "html, .scroll:not(.tight), table.fleet th"
+WIDER = f"""[...document.querySelectorAll('{PARTS}')]
+    .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.outerHTML)"""
 
 
 @pytest.fixture(scope="module")
