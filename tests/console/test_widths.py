@@ -17,6 +17,8 @@ LINK = f"see https://tickets.example/{'0' * 200}"
 PAGES = (
     "attention", "fleet/node", "fleet/server", "pending", "events", "images", "capacity", "health",
 )  # fmt: skip
+TELEPHONE, TWO_LINES = 700, 60
+TALLEST = "Math.max(...[...document.querySelectorAll('tbody tr')].map((one) => one.offsetHeight))"
 PARTS = "html, .scroll:not(.tight), table.fleet th"
 WIDER = f"""[...document.querySelectorAll('{PARTS}')]
     .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.outerHTML)"""
@@ -50,4 +52,7 @@ def test_every_list_is_as_wide_as_its_window_at_most(eyes: Eyes, width: int) -> 
         eyes.page.wait_for_selector(f"#nav a[href='#/{name}'][aria-current=page]")
         eyes.page.wait_for_selector("main table tbody tr, main .empty")
         assert eyes.page.evaluate(WIDER) == [], name
+        if name == "fleet/server" and width > TELEPHONE:
+            tall = eyes.page.evaluate(TALLEST)
+            assert tall < TWO_LINES, "a host's name is cut, not broken into many lines"
         eyes.photograph(f"long-{name.replace('/', '-')}-{width}")

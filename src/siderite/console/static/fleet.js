@@ -24,7 +24,7 @@ const KINDS = {
     value: (one, name) => one[name],
     id: (one) => one.uuid,
     cells: (one) => [link("node", one.uuid, one.name), provision(one), power(one), ago(one.provision_updated_at || one.created_at), short(one.owner),
-      one.resource_class || "–", why(one)],
+      brief(one.resource_class), why(one)],
     verbs: ["manage", "provide", "active", "deleted", "inspect", "abort", "power on", "power off", "rebooting", "maintenance on", "maintenance off"],
     act: nodeVerb,
   },
@@ -37,7 +37,7 @@ const KINDS = {
     value: (one, name) => one[name === "host" ? "OS-EXT-SRV-ATTR:host" : name],
     id: (one) => one.id,
     cells: (one) => [link("server", one.id, one.name), [tag(one.status), one["OS-EXT-STS:task_state"] ? h("span", { class: "soft" }, ` ${one["OS-EXT-STS:task_state"]}`) : null],
-      tag(runs(one)), ago(one.updated), short(one.tenant_id), one["OS-EXT-SRV-ATTR:host"] || "–", one.flavor.original_name, one.wait_reason || (one.fault && one.fault.message) || ""],
+      tag(runs(one)), ago(one.updated), short(one.tenant_id), brief(one["OS-EXT-SRV-ATTR:host"]), brief(one.flavor.original_name), one.wait_reason || (one.fault && one.fault.message) || ""],
     verbs: ["start", "stop", "reboot", "reboot_hard", "pause", "unpause", "shelve", "unshelve", "delete"],
     act: serverVerb,
     make: newServer,
@@ -49,6 +49,7 @@ export const DISTURBS = /^(delete|rebuild|power off|rebooting|soft|stop|reboot|p
 export const words_ = (verb) => verb.replaceAll("_", " ");
 const howMany = (way, count) => `${number(count)} ${count === 1 ? way.noun.slice(0, -1) : way.noun}`;
 const with_ = (asked, more) => new URLSearchParams([...asked, ...Object.entries(more)]);
+const brief = (text) => (text ? h("span", { class: "name", title: text }, text) : "–");
 const link = (kind, id, name) => h("a", { class: "name", href: `#/${kind}/${id}`, title: name || id }, name || id);
 
 function choice(name, label, known, asked) {
