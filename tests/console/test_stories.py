@@ -292,6 +292,8 @@ def test_a_reader_sees_and_cannot_act(eyes: Eyes) -> None:
     eyes.page.wait_for_selector("h1:has-text('looked-at')")
     assert eyes.page.is_disabled("button:text-is('manage')")
     assert "may look" in (eyes.page.get_attribute("button:text-is('manage')", "title") or "")
+    eyes.at("fleet/server")
+    eyes.page.wait_for_selector(".empty:text-is('There are no servers yet.')")
 
 
 def test_text_from_outside_is_never_taken_for_markup(eyes: Eyes) -> None:

@@ -153,7 +153,7 @@ export async function fleet(kind = "node", query = "") {
   if (refused) return [h("h1", {}, way.title), filters, h("div", { class: "trouble", role: "alert" }, refused)];
   return [
     way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), filters, can("member") ? bulk(way, chosen, many, choose) : null, h("p", { class: "count" }, count, " ", news),
-    total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : way.none), more,
+    total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : can("member") ? way.none : `There are no ${way.noun} yet.`), more,
   ];
 }
 
