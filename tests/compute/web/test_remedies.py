@@ -108,6 +108,17 @@ def test_who_lacks_a_role_is_told_which(lite: Cloud, method: str, path: str) -> 
     assert "to be performed: it needs the role admin. Ask an administrator" in said, said
 
 
+def test_a_resize_of_bare_metal_is_not_told_to_want_a_larger_disk(lite: Cloud) -> None:
+    lite.add_host(resource_class="CUSTOM_IRON")
+    flavor = lite.make_flavor(disk=50)
+    specs = {"extra_specs": {"resources:CUSTOM_IRON": "1"}}
+    lite.ask("POST", f"/flavors/{flavor}/os-extra_specs", specs)
+    uuid = lite.boot(flavorRef=flavor)
+    answer = lite.act(uuid, "resize", {"flavorRef": lite.flavor})
+    said = "A bare metal server cannot be resized; rebuild or replace it."
+    assert answer.json["badRequest"]["message"] == said
+
+
 @pytest.mark.parametrize("task", ["pausing", None])
 def test_a_server_that_cannot_do_it_now_says_what_it_can(lite: Cloud, task: str | None) -> None:
     uuid = lite.boot()

@@ -49,12 +49,12 @@ def _check_size(server: Server, new: Flavor) -> None:
     if new.uuid == server.flavor.uuid:
         raise Invalid("When resizing, instances must change flavor! Choose another one.")
     old = server.flavor
+    if new.resource_class is not None or old.resource_class is not None:
+        raise Invalid("A bare metal server cannot be resized; rebuild or replace it.")
     if new.disk_gib < old.disk_gib or new.ephemeral_gib < old.ephemeral_gib:
         raise Invalid(
             "Resize to a smaller disk is not possible; choose a flavor with a larger one."
         )
-    if new.resource_class is not None or server.flavor.resource_class is not None:
-        raise Invalid("A bare metal server cannot be resized; rebuild or replace it.")
 
 
 async def check_host(
