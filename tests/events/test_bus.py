@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from datetime import UTC
 from datetime import datetime
 
@@ -300,6 +301,16 @@ def test_what_the_broker_refuses_is_not_taken_for_sent(broker):
             assert (await queue.get(no_ack=True)).message_id == "m-2"
 
     asyncio.run(story())
+
+
+def test_a_broker_that_does_not_answer_is_named_without_its_password():
+    bus = Bus(f"rabbit://user:SECRET@127.0.0.1:{free_port()}/", Sorter([NOVA], "info"))
+    with pytest.raises(BusUnavailable) as refused:
+        asyncio.run(bus._open())
+    said = str(refused.value)
+    assert re.match(r"no broker answers at 127\.0\.0\.1:\d+: .*[Rr]efused.*; check ", said), said
+    assert "SECRET" not in said
+    assert "Error" not in said
 
 
 def test_the_envelope_is_oslo_messagings():

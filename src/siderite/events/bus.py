@@ -10,6 +10,7 @@ does, so that what nobody reads yet is kept.
 """
 
 import asyncio
+import os
 from collections.abc import Sequence
 from typing import Any
 from typing import cast
@@ -41,6 +42,20 @@ class BusUnavailable(Exception):
     """The broker cannot be reached, or did not confirm; it is tried again."""
 
 
+def _said(why: Exception | None) -> str:
+    """What an error has to say, without the names of classes if it can."""
+    said: tuple[object, ...] = why.args if why else ()
+    words = [part for part in said if isinstance(part, str) and part]
+    if len(said) > 1 and isinstance(said[0], int):  # a number of the system's, and its words
+        return os.strerror(said[0])
+    return words[-1].rstrip(".") if words else type(why).__name__
+
+
+def _place(url: str) -> str:
+    """Where it leads, without its user and password."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
 class Bus:
     """A connection to the broker while there is one."""
 
@@ -68,7 +83,7 @@ class Bus:
             await self.close()
             if isinstance(why, BusUnavailable) or not isinstance(why, Exception):
                 raise
-            raise BusUnavailable(f"the broker did not take notifications: {why!r}") from why
+            raise BusUnavailable(f"the broker did not take notifications: {_said(why)}") from why
         return []
 
     async def close(self) -> None:
@@ -95,7 +110,10 @@ class Bus:
                     return self._channel
             except Exception as error:
                 why = error
-        raise BusUnavailable(f"no broker answers: {why!r}")
+        raise BusUnavailable(
+            f"no broker answers at {', '.join(map(_place, self._urls))}: {_said(why)}; check"
+            " notification_url, and that the broker runs."
+        )
 
     async def _new_channel(self) -> Channel:
         assert self._connection is not None  # noqa: S101
