@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -99,11 +100,13 @@ class Cloud:
     """A session with the service, as whom clouds.yaml names."""
 
     def __init__(self, data: str | None) -> None:
-        auth = read_cloud(data)["auth"]
+        cloud = read_cloud(data)
+        auth = cloud["auth"]
         self.user = str(auth.get("username") or "the application credential in clouds.yaml")
         self.credentials = _credentials(auth)
         self.identity = auth["auth_url"].rstrip("/").removesuffix("/v3") + "/v3"
         self.base = self.identity.removesuffix("/identity/v3")
+        self.trust = _trust(cloud) if self.identity.startswith("https:") else None
         self._token = ""
         self.login()
 
@@ -182,7 +185,7 @@ class Cloud:
             (base or self.base) + path, data, {k: v for k, v in sent.items() if v}, method=method
         )
         try:
-            return urllib.request.urlopen(request, timeout=timeout_s)  # noqa: S310
+            return urllib.request.urlopen(request, timeout=timeout_s, context=self.trust)  # noqa: S310
         except urllib.error.HTTPError as why:
             with why:
                 text = why.read().decode(errors="replace")
@@ -199,8 +202,27 @@ class Cloud:
 
     def _away(self, why: Exception) -> Away:
         reason = getattr(why, "reason", why)  # urllib wraps it
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            return Away(
+                f"the certificate of {self.base} is not trusted: {reason.verify_message}; name the"
+                " file of its CA as cacert of this cloud in clouds.yaml."
+            )
         said = getattr(reason, "strerror", None) or " ".join(str(reason).split()) or repr(reason)
         return Away(f"cannot reach {self.base}: {said}; is `siderite up` running?")
+
+
+def _trust(cloud: Mapping[str, Any]) -> ssl.SSLContext:
+    """Whose certificates are good: of the system's CAs, of the cloud's own (cacert), or any."""
+    path = cloud.get("cacert")
+    try:
+        context = ssl.create_default_context(cafile=path and str(Path(path).expanduser()))
+    except (OSError, TypeError) as why:
+        said = getattr(why, "strerror", None) or why
+        raise Refused(f"cannot use {path!r}, the cacert of this cloud: {said}.") from why
+    if cloud.get("verify") is False:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _credentials(auth: Mapping[str, str]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ async def _check(api: Api, user: str) -> None:
 
 
 async def _reap(cloud: Cloud, rules: Rules, *, once: bool) -> None:
-    api = Api(cloud.base, cloud.identity, cloud.credentials)
+    api = Api(cloud.base, cloud.identity, cloud.credentials, trust=cloud.trust)
     try:
         try:
             await api.login()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from collections.abc import Mapping
+from ssl import SSLContext
 from typing import Any
 
 import httpx
@@ -22,11 +23,18 @@ class Refused(Exception):
 class Api:
     """A session with the cloud: where it is, where tokens come from, and for what."""
 
-    def __init__(self, root: str, identity: str, credentials: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        root: str,
+        identity: str,
+        credentials: Mapping[str, Any],
+        *,
+        trust: SSLContext | None = None,
+    ) -> None:
         self._root = root
         self._identity = identity
         self._credentials = credentials
-        self._client = httpx.AsyncClient(timeout=30.0, trust_env=False)
+        self._client = httpx.AsyncClient(timeout=30.0, trust_env=False, verify=trust or True)
         self._token = ""
 
     async def close(self) -> None:
