@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
+from siderite.core import leases
 from siderite.core import work
 from siderite.core.store import Lost
 from siderite.core.store import Op
@@ -30,7 +31,7 @@ def job(machine, lane="provision", *, now=0.0, due=None, deadline=1000.0, kind="
 
 
 async def claim(store, owner="w1", *, now=1.0, lease_s=10.0, limit=100):
-    found, _ = await work.claim(store, owner, now=now, lease_s=lease_s, limit=limit)
+    found, _ = await leases.claim(store, owner, now=now, lease_s=lease_s, limit=limit)
     return sorted(found, key=lambda item: item.machine)
 
 
@@ -130,7 +131,7 @@ def test_renewed_leases_are_not_taken_over(database_url):
         async with migrated(database_url) as store:
             await store.commit([job("a")])
             [held] = await claim(store, "w1", now=1.0)
-            assert await work.renew(store, "w1", now=9.0, lease_s=10.0) == {held.fence: "a"}
+            assert await leases.renew(store, "w1", now=9.0, lease_s=10.0) == {held.fence: "a"}
             assert await claim(store, "w2", now=12.0) == []
 
     asyncio.run(story())
@@ -145,7 +146,7 @@ def test_a_newer_request_fences_off_whoever_holds_the_old_job(database_url):
             with pytest.raises(Lost):
                 await store.commit([work.keep(held, kind="deploy", job="{}", deadline=100.0)])
             assert await claim(store, "w2", now=3.0) == [], "the old holder may still be at it"
-            await store.commit([work.release("w1", "a", 3.5)])
+            await store.commit([leases.release("w1", "a", 3.5)])
             assert [item.kind for item in await claim(store, "w2", now=4.0)] == ["teardown"]
 
     asyncio.run(story())
@@ -229,11 +230,11 @@ def test_parked_work_comes_back_when_due_or_at_its_deadline_or_when_woken(databa
             await store.commit([work.park(a, due=999.0, deadline=30.0, **park)])
             await store.commit([work.park(b, due=20.0, deadline=1000.0, **park)])
             assert await claim(store, now=10.0) == []
-            assert await work.next_due(store) == 20.0
+            assert await leases.next_due(store) == 20.0
             most = {"lease_s": 10.0, "limit": 5}
-            assert await work.claim(store, "w", now=9.0, **most) == ([], 20.0)
-            assert await work.claim(store, "w", now=21.0, waited_s=2.0, **most) == ([], 20.0)
-            [taken], due = await work.claim(store, "w", now=21.0, waited_s=1.0, **most)
+            assert await leases.claim(store, "w", now=9.0, **most) == ([], 20.0)
+            assert await leases.claim(store, "w", now=21.0, waited_s=2.0, **most) == ([], 20.0)
+            [taken], due = await leases.claim(store, "w", now=21.0, waited_s=1.0, **most)
             assert (taken.machine, due) == ("b", 30.0)
             [late] = await claim(store, "w2", now=30.0)
             assert (late.machine, late.reason) == ("a", "the ramdisk boots")
@@ -250,100 +251,7 @@ def test_forgotten_leases_are_free_again(database_url):
             await store.commit([job("a"), job("b")])
             await claim(store, "w1")
             assert await work.depth(store) == (2, 2)
-            await work.forget_leases(store, 5.0, "w1")
+            await leases.forget(store, 5.0, "w1")
             assert await work.depth(store) == (2, 0)
-
-    asyncio.run(story())
-
-
-HOURS_S = 36000.0
-
-
-def test_time_in_which_nobody_could_work_does_not_count(database_url):
-    """All were down, or the database was: parked, queued and held jobs keep what they had left."""
-
-    async def story():
-        async with migrated(database_url) as store:
-            await store.commit([job("held", deadline=500.0)])
-            assert await claim(store, "w1", now=1.0, lease_s=10.0)
-            await store.commit([job("queued", deadline=400.0, now=11.0)])
-            back = 11.0 + HOURS_S
-            found = await claim(store, "w2", now=back)
-            left = {item.machine: item.deadline - back for item in found}
-            assert left == {"held": 500.0 - 11.0, "queued": 400.0 - 11.0}
-            for item in found:
-                await store.commit([work.park(item, due=back + 5.0, reason="asked")])
-            again = await claim(store, "w2", now=back + 6.0)
-            assert [item.deadline for item in again] == [item.deadline for item in found]
-
-    asyncio.run(story())
-
-
-def test_whoever_could_not_call_back_meanwhile_has_a_respite(database_url):
-    async def story():
-        async with migrated(database_url) as store:
-            await store.commit([job("a", deadline=500.0)])
-            [held] = await claim(store)
-            await store.commit([work.park(held, due=work.FAR, reason="waits for a call")])
-            [late] = await claim(store, now=HOURS_S)
-            assert late.deadline == HOURS_S + work.RESPITE_S
-            await store.commit([work.park(late, due=work.FAR, reason="waits for a call")])
-            [over] = await claim(store, now=late.deadline + 1.0)
-            assert over.deadline == late.deadline, "it had its time"
-
-    asyncio.run(story())
-
-
-def test_a_job_on_which_workers_die_has_no_more_time_than_any(database_url):
-    async def story():
-        async with migrated(database_url) as store:
-            await store.commit([job("a", deadline=500.0)])
-            now = 1.0
-            while now < 600.0:
-                [held] = await claim(store, "w1", now=now, lease_s=10.0)
-                assert held.deadline == 500.0
-                for later in range(8, 80, 8):
-                    await work.renew(store, "w1", now=now + later, lease_s=10.0)
-                now += 90.0
-                await work.forget_leases(store, now)
-
-    asyncio.run(story())
-
-
-def test_what_waits_for_nobodys_time_is_left_as_it_is(database_url):
-    async def story():
-        async with migrated(database_url) as store:
-            await store.commit([job("a", deadline=work.FAR)])
-            await store.commit([job("b", deadline=500.0, pool="there")])
-            most = {"lease_s": 10.0, "limit": 9, "pools": ["here"]}
-            found, _ = await work.claim(store, "w", now=HOURS_S, **most)
-            deadlines = {item.machine: item.deadline for item in found}
-            assert deadlines == {"a": work.FAR, "b": 500.0}, "another group's is to be failed"
-
-    asyncio.run(story())
-
-
-def test_just_after_the_time_has_jumped_no_lease_is_taken_over(database_url):
-    async def story():
-        async with migrated(database_url) as store:
-            await store.commit([job("a"), job("b", due=50.0)])
-            assert await claim(store, "w1", now=1.0, lease_s=10.0)
-            most = {"now": HOURS_S, "lease_s": 10.0, "limit": 9}
-            found, _ = await work.claim(store, "w2", takes_over=False, **most)
-            assert [item.machine for item in found] == ["b"], "nobody has that one"
-            found, _ = await work.claim(store, "w2", **most)
-            assert [item.machine for item in found] == ["a"]
-
-    asyncio.run(story())
-
-
-def test_a_lease_that_ended_is_not_renewed(database_url):
-    async def story():
-        async with migrated(database_url) as store:
-            await store.commit([job("a", deadline=500.0)])
-            assert await claim(store, "w1", now=1.0, lease_s=10.0)
-            assert await work.renew(store, "w1", now=HOURS_S, lease_s=10.0) == {}
-            [again] = await claim(store, "w1", now=HOURS_S)
-            assert again.deadline > HOURS_S
 
     asyncio.run(story())

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from siderite.core import leases
 from siderite.core import work
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
@@ -211,7 +212,7 @@ def test_a_machine_leased_elsewhere_is_not_begun_here(database_url):
         await migrate(store)
         elsewhere = work.add("m", "power", "count", job="{}", now=0.0, deadline=work.FAR)
         await store.commit([elsewhere])
-        assert (await work.claim(store, "another", now=1.0, lease_s=1e10, limit=1))[0]
+        assert (await leases.claim(store, "another", now=1.0, lease_s=1e10, limit=1))[0]
         worker = Worker(store, {}, owner="me", slots=10)
         task = asyncio.create_task(worker.run())
         await asyncio.sleep(0.05)
@@ -235,7 +236,7 @@ def test_a_lease_that_ended_is_taken_over_unless_the_time_has_just_jumped(is_set
         store = await open_store("sqlite://")
         await migrate(store)
         await store.commit([work.add("m", "a", "count", job="{}", now=0.0, deadline=work.FAR)])
-        assert (await work.claim(store, "another", now=1.0, lease_s=10.0, limit=1))[0]
+        assert (await leases.claim(store, "another", now=1.0, lease_s=10.0, limit=1))[0]
         worker = Worker(store, {}, owner="me", slots=10, is_settled=lambda: is_settled)
         task = asyncio.create_task(worker.run())
         await asyncio.sleep(0.05)
@@ -398,7 +399,7 @@ def test_a_stopping_worker_keeps_its_leases_while_what_it_gives_up_comes_to_an_e
 
 
 def test_a_worker_that_is_cut_off_stops_in_time_though_its_clock_was_set_back(monkeypatch):
-    monkeypatch.setattr("siderite.core.worker.LEASE_S", work.GRACE_S + 0.3)
+    monkeypatch.setattr("siderite.core.worker.LEASE_S", leases.GRACE_S + 0.3)
     monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.05)
     began, stopped = asyncio.Event(), asyncio.Event()
     now = [1_000_000.0]
@@ -462,7 +463,7 @@ def test_a_worker_whose_clock_was_set_back_goes_on_looking():
 
 
 def test_what_is_claimed_after_leases_were_lost_is_not_stopped_with_those(monkeypatch):
-    monkeypatch.setattr("siderite.core.worker.LEASE_S", work.GRACE_S + 1.0)
+    monkeypatch.setattr("siderite.core.worker.LEASE_S", leases.GRACE_S + 1.0)
     monkeypatch.setattr("siderite.core.worker.RENEW_S", 60.0)  # as if the database was away
     ended = []
 
@@ -495,14 +496,14 @@ def test_what_is_claimed_after_leases_were_lost_is_not_stopped_with_those(monkey
 
 def _slow(monkeypatch, name, wait):
     """Have the answer of one of work's questions wait, though it is as of before."""
-    ask = getattr(work, name)
+    ask = getattr(leases, name)
 
     async def slow(*args, **options):
         answer = await ask(*args, **options)
         await wait(answer)
         return answer
 
-    monkeypatch.setattr(work, name, slow)
+    monkeypatch.setattr(leases, name, slow)
 
 
 def _drives_for(seconds, ended, begun=None):
@@ -546,7 +547,7 @@ def test_a_job_that_begins_while_leases_are_renewed_goes_on(monkeypatch):
 
 
 def test_a_database_that_takes_seconds_to_renew_leases_does_not_cost_them(monkeypatch):
-    monkeypatch.setattr("siderite.core.worker.LEASE_S", work.GRACE_S + 1.0)
+    monkeypatch.setattr("siderite.core.worker.LEASE_S", leases.GRACE_S + 1.0)
     monkeypatch.setattr("siderite.core.worker.RENEW_S", 0.2)
     ended = []
 

@@ -34,7 +34,7 @@ class Direct(Api):
     """A session without a socket."""
 
     def __init__(self, made: Cloud) -> None:
-        super().__init__("http://cloud.test/identity/v3", "", "", "")
+        super().__init__("http://cloud.test", "http://cloud.test/identity/v3", {})
         self._app = made.app.app
 
     async def _send(self, method: str, path: str, body: Any) -> httpx.Response:

@@ -347,9 +347,10 @@ def test_the_versions_between_novas_and_ours_do_not_exist(full: Cloud) -> None:
     assert full.ask("GET", "/servers", version=899).status == 406
 
 
-@pytest.mark.parametrize("move", ["BUILD → PENDING", "PENDING → BUILD", "PENDING → ERROR"])
+@pytest.mark.parametrize("move", ["BUILD | PENDING", "PENDING | BUILD", "PENDING | ERROR"])
 def test_the_moves_are_documented_with_who_is_responsible_for_the_server(move: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "explanation" / "servers.md").read_text()
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "how-to" / "free-room-for-pending-servers.md").read_text()
     assert f"| {move} |" in page
     assert "responsible" in page
     assert "use_pending_state" in page

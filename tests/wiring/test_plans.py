@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 
+from siderite.core import leases
 from siderite.core import work
 from tests.support.app import running
 
@@ -134,10 +135,10 @@ async def _problems(url, place):
                 why = await _judge(store.dialect, fetch, sql, args, narrow=path in NARROW)
                 found += [f"{path}: {why}: {' '.join(sql.split())}"] if why else []
         asked.clear()
-        await work.claim(store, "me", now=1.0, lease_s=1.0, limit=9)
-        await work.claim(store, "me", now=1.0, lease_s=1.0, limit=9, pools=["a"])
-        await work.renew(store, "me", now=1.0, lease_s=1.0)
-        await work.next_due(store)
+        await leases.claim(store, "me", now=1.0, lease_s=1.0, limit=9)
+        await leases.claim(store, "me", now=1.0, lease_s=1.0, limit=9, pools=["a"])
+        await leases.renew(store, "me", now=1.0, lease_s=1.0)
+        await leases.next_due(store)
         await work.of_machine(store, node)
         for sql, args in asked:
             why = await _judge(store.dialect, fetch, sql, args, narrow=False)

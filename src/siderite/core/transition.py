@@ -19,6 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from siderite.core import eventlog
+from siderite.core import leases
 from siderite.core import metrics
 from siderite.core import work
 from siderite.core.clock import now as wall_clock
@@ -311,7 +312,7 @@ class Door:
             await self.store.commit([leased if op is due else op for op in ops])
         except BaseException as why:
             hands.let_go(job.machine)
-            if isinstance(why, Lost) or (isinstance(why, Duplicate) and work.is_lease_clash(why)):
+            if isinstance(why, Lost) or (isinstance(why, Duplicate) and leases.is_clash(why)):
                 return False  # perhaps only the lease was not to be had
             raise
         hands.begin(job, lease[1])

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from functools import partial
 
+from siderite.core import leases
 from siderite.core import metrics
 from siderite.core import work
 from siderite.core.clock import now as wall_clock
@@ -135,7 +136,7 @@ class Worker:
 
     def begin(self, item: Work, lease_until: float) -> None:
         """Carry out a job that has our lease, in a place that was reserved."""
-        if self._clock() > lease_until - work.GRACE_S:
+        if self._clock() > lease_until - leases.GRACE_S:
             self.let_go(item.machine)  # it took too long to hear of it: it may be another's now
             return
         task = asyncio.create_task(self._do(item))
@@ -162,7 +163,7 @@ class Worker:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
             with contextlib.suppress(Exception):
-                await work.forget_leases(self._store, self._clock(), self._owner)
+                await leases.forget(self._store, self._clock(), self._owner)
 
     async def _drain(self) -> None:
         """Take no more, and give what is under way time to come to a place where it can rest."""
@@ -197,7 +198,7 @@ class Worker:
         limit, self._own = min(free, 100), math.inf if self._own <= now else self._own
         expected, self._expects = self._expects, False
         self._handed_back.clear()
-        claimed, due = await work.claim(
+        claimed, due = await leases.claim(
             self._store, self._owner, now=now, lease_s=LEASE_S, limit=limit, pools=self._pools,
             waited_s=back_s, takes_over=self._is_settled(),
         )  # fmt: skip
@@ -268,7 +269,7 @@ class Worker:
         """Our lease may be on a job that took the place of ours: let anyone have it."""
         self._handed_back.add(machine)
         with contextlib.suppress(Exception):
-            await self._store.commit([work.release(self._owner, machine, self._clock())])
+            await self._store.commit([leases.release(self._owner, machine, self._clock())])
             self.kick()
 
     async def _again(self, item: Work, why: Exception) -> None:
@@ -288,7 +289,7 @@ class Worker:
             running, busy = list(self._running), set(self._busy)
             try:
                 async with asyncio.timeout(PATIENCE_S):
-                    ours = await work.renew(self._store, self._owner, now=now, lease_s=LEASE_S)
+                    ours = await leases.renew(self._store, self._owner, now=now, lease_s=LEASE_S)
                     self._be_sure(now, moment)
                     for fence in running:
                         if fence not in ours and fence in self._running:
@@ -302,8 +303,8 @@ class Worker:
 
     def _be_sure(self, now: float, moment: float) -> None:
         """The leases are ours as of now."""
-        self._sure_until = now + LEASE_S - work.GRACE_S
-        self._sure_at = moment + LEASE_S - work.GRACE_S
+        self._sure_until = now + LEASE_S - leases.GRACE_S
+        self._sure_at = moment + LEASE_S - leases.GRACE_S
 
     def _sure_for(self) -> float:
         """For how many seconds they still are, whatever was done to the clock meanwhile."""

@@ -18,7 +18,7 @@ from siderite import openapi
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.usecases.context import Context
 from siderite.core import clock
-from siderite.core import work
+from siderite.core import leases
 from siderite.core.config import Config
 from siderite.core.http import App
 from siderite.core.http import Service
@@ -146,7 +146,7 @@ async def _base(config: Config, role: Role) -> Base:
             has=newer[0],
         )
     if store.dialect == "sqlite":
-        await work.forget_leases(store, clock.now())
+        await leases.forget(store, clock.now())
     await clock.now.look(store)
     door = Door(store, host=config.host)
     hub = Hub(store)
