@@ -231,6 +231,27 @@ def test_an_answer_that_is_cut_short_is_told_as_that(tmp_path, head, body):
     gc.collect()
 
 
+@pytest.mark.parametrize(("count", "is_known"), [(0, False), (1, True), (2, False)])
+def test_a_bmc_of_several_systems_has_no_only_one_though_others_are_away(
+    front, tmp_path, count, is_known
+):
+    paths = [SYSTEM, "/redfish/v1/Systems/away"][:count]
+    told = {"Name": "Systems", "Members": [{"@odata.id": path} for path in paths]}
+    systems = {"Systems": {"@odata.id": CHASSIS}}
+    front.page = lambda path, page: {CHASSIS: told, "/redfish/v1": page | systems}.get(path, page)
+    at = Machine(front.driver_info).at
+
+    async def story():
+        with process(tmp_path) as driver:
+            if is_known:
+                assert await driver.power.read(at) is PowerState.OFF
+                return
+            with pytest.raises(Refused, match=r"not exactly one system\. Set redfish_system_id"):
+                await driver.power.read(at)
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("part", ["EthernetInterfaces", "Storage", "Processors", "Bios"])
 def test_a_bmc_that_falls_silent_in_an_inspection_has_not_told_that_there_is_nothing(
     front, tmp_path, part

@@ -80,7 +80,8 @@ class Line:
     def system(self, timeout_s: float) -> Any:
         """sushy's system, opened if need be. Blocks."""
         if self._system is None:
-            self._system = self.root(timeout_s).get_system(self.address.system)
+            root = self.root(timeout_s)
+            self._system = root.get_system(self.address.system or _only_system(root))
         return self._system
 
     def root(self, timeout_s: float) -> Any:
@@ -141,6 +142,18 @@ class Line:
         login, self._root, self._login, self._system = self._login, None, None, None
         self._pages = None
         return login
+
+
+def _only_system(root: Any) -> str:
+    """The one system that a BMC has. Those that are not there just now count, too: else another
+    node's machine would be taken for it.
+    """
+    from sushy import exceptions  # noqa: PLC0415
+
+    paths = root.get_system_collection().members_identities
+    if len(paths) != 1:
+        raise exceptions.UnknownDefaultError(entity="ComputerSystem", error=f"{len(paths)} systems")
+    return str(paths[0])
 
 
 def _monitor(answer: Any) -> list[str]:
