@@ -69,6 +69,9 @@ def test_a_snapshot_is_made_stored_once_and_read_as_a_file(tmp_path: Path) -> No
             assert isinstance(path, Path) and path.read_bytes() == file.read_bytes()
             await images.discard(image)
             assert (await here.show(image))["status"] == "active", "what is complete stays"
+            path.unlink()
+            lost = await images.local(image)
+            assert isinstance(lost, Failed) and "look at the images directory" in lost.reason
 
     asyncio.run(story())
 

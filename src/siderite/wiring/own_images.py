@@ -173,9 +173,15 @@ class OwnImages:
 
     async def local(self, image: str) -> Path | Wait | Failed:
         try:
-            return await self._images.path(image, SYSTEM)
+            path = await self._images.path(image, SYSTEM)
         except SideriteError as why:
             return Failed(why.sentence)
+        if not await asyncio.to_thread(path.is_file):
+            return Failed(
+                f"The data of image {image} is not where it was put; an administrator should look"
+                " at the images directory."
+            )
+        return path
 
     async def store(self, image: str, source: Path, disk_format: str) -> Outcome:
         task = self._storing.get(image)
