@@ -191,7 +191,7 @@ def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> No
         assert freed["instance_uuid"] is None
 
 
-@pytest.mark.parametrize("verb", ["reboot", "rebuild"])
+@pytest.mark.parametrize("verb", ["reboot", "rebuild", "rescue"])
 def test_a_rescue_that_failed_is_over_when_the_server_is_mended(metal: Metal, verb: str) -> None:
     with metal.nodes(1) as [node]:
         image_id = metal.image()
@@ -201,8 +201,12 @@ def test_a_rescue_that_failed_is_over_when_the_server_is_mended(metal: Metal, ve
         metal.do(server, {"rescue": {}}, "ERROR")
         assert metal.node(node)["provision_state"] == "rescue failed"
         metal.server.unscript(f"node:{node}")
-        how = {"type": "HARD"} if verb == "reboot" else {"imageRef": image_id}
-        metal.do(server, {verb: how}, "ACTIVE")
+        how = {"reboot": {"type": "HARD"}, "rebuild": {"imageRef": image_id}}
+        if verb == "rescue":  # it is tried again, as often as it is asked for
+            metal.do(server, {"rescue": {}}, "RESCUE")
+            metal.do(server, {"unrescue": None}, "ACTIVE")
+        else:
+            metal.do(server, {verb: how[verb]}, "ACTIVE")
         seen = metal.node(node)
         assert (seen["provision_state"], seen["power_state"]) == ("active", "power on")
 

@@ -61,7 +61,7 @@ class _Servers:
     def __init__(self, apis: Apis) -> None:
         self._apis = apis
         self._rebooted: set[str] = set()
-        self._unrescued: set[str] = set()
+        self._told: set[str] = set()
 
     # Life
 
@@ -209,10 +209,10 @@ class _Servers:
 
     async def rescue(self, at: At, guest: Guest, image: str | None, token: str) -> Outcome:
         word = guest.admin_password or secrets.token_urlsafe(12)
-        return await self._led(at, guest, "rescue", "rescue", rescue_password=word)
+        return await self._led(at, guest, token, "rescue", rescue_password=word)
 
     async def unrescue(self, at: At, guest: Guest, token: str) -> Outcome:
-        return await self._led(at, guest, "unrescue", "active")
+        return await self._led(at, guest, token, "unrescue")
 
     async def _astray(self, api: BaremetalApi, node: Node, token: str) -> Outcome | None:
         """None once a node runs no rescue system: its server is not rescued, for that failed, or
@@ -221,26 +221,34 @@ class _Servers:
         state = node["provision_state"]
         if state in ("rescuing", "rescue wait", "unrescuing"):
             return _under_way(node, f"is {state}")
-        was_told = token in self._unrescued
-        self._unrescued.discard(token)
         if state not in _ASTRAY:
+            self._told.discard(token)
             return None
-        if was_told and state == "unrescue failed":
-            return Failed(f"node {node['uuid']} is {state}: {node.get('last_error')}")
-        self._unrescued.add(token)
+        if token in self._told and state == "unrescue failed":
+            return self._failed(node, token)
         await api.provision(node["uuid"], "unrescue")
+        self._told.add(token)
         return _under_way(node, "is told to unrescue")
 
-    async def _led(self, at: At, guest: Guest, verb: str, to: str, **more: Any) -> Outcome:
+    def _failed(self, node: Node, token: str) -> Failed:
+        self._told.discard(token)
+        why = node.get("last_error") or "no reason"
+        return Failed(f"node {node['uuid']} is {node['provision_state']}: {why}")
+
+    async def _led(self, at: At, guest: Guest, token: str, verb: str, **more: Any) -> Outcome:
         async def work(api: BaremetalApi, node: Node) -> Outcome:
-            state = node["provision_state"]
-            if state == to:
+            state, was_told = node["provision_state"], token in self._told
+            if state == ("rescue" if verb == "rescue" else "active"):
+                self._told.discard(token)
                 return Done()
-            if state.endswith("failed"):
-                return Failed(f"node {node['uuid']} is {state}: {node.get('last_error')}")
-            if state not in ("active", "rescue"):
+            # What had failed before this was asked for is tried once more.
+            may_try = state in _ASTRAY and not was_told
+            if state.endswith("failed") and not may_try:
+                return self._failed(node, token)
+            if state != "active" and not may_try:
                 return _under_way(node, f"is {state}")
             await api.provision(node["uuid"], verb, **more)
+            self._told.add(token)
             return _under_way(node, f"is told to {verb}")
 
         return await self._with_own(at, guest, work)
