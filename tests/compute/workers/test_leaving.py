@@ -377,9 +377,9 @@ def test_a_server_that_goes_before_a_build_that_failed_is_undone_leaves_nothing_
     uuid = lite.create()
     lite.wait(uuid, lambda seen: "busy with destroy" in str(seen["wait_reason"]))
     assert len(lite.guests.where(uuid)) == 1  # its disk
+    lite.guests.scripts.set("all", None)
     if is_reset:
         assert lite.act(uuid, "os-resetState", {"state": "error"}).status == 202
-    lite.guests.scripts.set("all", None)
     assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
     lite.wait(uuid, lambda seen: seen["status"] == "GONE")
     until(lite, uuid, LEFT, 0)
