@@ -211,6 +211,23 @@ def test_a_rescue_that_failed_is_over_when_the_server_is_mended(metal: Metal, ve
         assert (seen["provision_state"], seen["power_state"]) == ("active", "power on")
 
 
+def test_a_deleted_server_does_not_wait_for_a_node_whose_cleaning_failed(metal: Metal) -> None:
+    """The node carries it no more; what it needs itself is for its operator to see."""
+    with metal.nodes(1) as [node]:
+        server = metal.boot(metal.flavor("CUSTOM_BAREMETAL_GOLD"), metal.image())
+        metal.until(server, "ACTIVE")
+        metal.server.script(f"node:{node}", fail={"clean": "stuck", "deploy": "stuck"})
+        metal.nova("DELETE", f"/servers/{server}")
+        metal.wait(lambda: metal.node(node), lambda n: n["provision_state"] == "clean failed")
+        assert metal.node(node)["maintenance"]
+        metal.wait(lambda: metal.nova("GET", "/servers")["servers"], lambda left: left == [])
+        metal.server.unscript(f"node:{node}")
+        metal.ironic("DELETE", f"/nodes/{node}/maintenance")
+        for target, state in (("manage", "manageable"), ("provide", "available")):
+            metal.ironic("PUT", f"/nodes/{node}/states/provision", {"target": target})
+            metal.wait(lambda: metal.node(node)["provision_state"], lambda s, to=state: s == to)
+
+
 def reap(metal: Metal) -> None:
     """One round of the reaper, while an operator has the nodes looked at again and again."""
     with ThreadPoolExecutor() as beside:

@@ -135,8 +135,6 @@ class _Servers:
 
     async def destroy(self, at: At, guest: Guest, token: str) -> Outcome:
         async def work(api: BaremetalApi, node: Node) -> Outcome:
-            if node["instance_uuid"] != guest.uuid:
-                return Done()
             state = node["provision_state"]
             if state == "available":
                 await api.patch(
@@ -148,7 +146,7 @@ class _Servers:
             await api.provision(node["uuid"], "deleted")
             return _under_way(node, "is being torn down")
 
-        return await self._with_node(at, guest, work, missing=Done())
+        return await self._with_node(at, guest, work, left=Done())
 
     async def state(self, at: At, guest: Guest) -> Power | None:
         try:
@@ -270,14 +268,19 @@ class _Servers:
         at: At,
         guest: Guest,
         work: Callable[[BaremetalApi, Node], Awaitable[Outcome]],
-        missing: Outcome | None = None,
+        left: Outcome | None = None,
     ) -> Outcome:
+        """`left` is the answer if there is no such node, or if it carries the server no more,
+        whoever works on it.
+        """
         api = self._apis(at)
         try:
             node = await api.node(guest.node)
             if node is None:
                 gone = Failed(f"the bare metal API at {api.endpoint} has no node {guest.node}")
-                return missing or gone
+                return left or gone
+            if left is not None and node["instance_uuid"] != guest.uuid:
+                return left
             if node.get("maintenance"):
                 why = node.get("maintenance_reason") or "no reason given"
                 return Wait(f"node {node['uuid']} is in maintenance: {why}", 30.0)
