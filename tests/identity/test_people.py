@@ -29,6 +29,17 @@ async def test_a_project_lives_from_post_to_delete(here: World) -> None:
 
 
 @story
+async def test_a_project_tells_what_it_stands_among_if_asked(here: World) -> None:
+    """`openstack project show --parents --children`."""
+    path = f"/v3/projects/{await here.new_project('lab')}"
+    shown = (await here.call("GET", f"{path}?parents_as_ids&subtree_as_ids")).json()["project"]
+    assert (shown["parents"], shown["subtree"]) == ({"default": None}, None)
+    shown = (await here.call("GET", f"{path}?parents_as_list&subtree_as_list")).json()["project"]
+    assert (shown["parents"], shown["subtree"]) == ([], [])
+    assert not {"parents", "subtree"} & set((await here.call("GET", path)).json()["project"])
+
+
+@story
 async def test_a_user_lives_from_post_to_delete(here: World) -> None:
     body = {"user": {"name": "mia", "password": PASSWORD, "email": "mia@lab.test"}}
     made = await here.call("POST", "/v3/users", body)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from typing import Any
 
 from siderite.core.http import Request
 from siderite.core.http import Response
@@ -14,6 +15,15 @@ from siderite.identity.web import views
 
 if TYPE_CHECKING:
     from siderite.identity.web.service import IdentityService
+
+
+_KIN: dict[str, dict[str, Any]] = {
+    "parents_as_ids": {"parents": {DEFAULT.id: None}},
+    "parents_as_list": {"parents": []},
+    "subtree_as_ids": {"subtree": None},
+    "subtree_as_list": {"subtree": []},
+}
+"""Whom a project is told to stand among, if that is asked for: only the domain is above it."""
 
 
 async def list_all(service: "IdentityService", request: Request) -> Response:
@@ -53,7 +63,11 @@ async def list_of_user(service: "IdentityService", request: Request) -> Response
 
 async def show(service: "IdentityService", request: Request) -> Response:
     """GET /v3/projects/{project_id}"""
-    return _one(service, await service.identity.projects.get(query.path_id(request)))
+    shown = views.project(service.v3, await service.identity.projects.get(query.path_id(request)))
+    for name, kin in _KIN.items():
+        if query.flag(request, name):
+            shown |= kin
+    return reply({"project": shown})
 
 
 async def create(service: "IdentityService", request: Request) -> Response:
