@@ -87,7 +87,8 @@ def test_no_query_is_too_odd(tell: Tell) -> None:
                 for value in ("", "-1", "x", "%25", "9" * 30, "%E2%98%83"):
                     version = VERSIONS[at % len(VERSIONS)]
                     answer = await here.ask("GET", f"{path}?{name}={value}", version=version)
-                    assert answer.status in (200, 400, 404), (path, name, value, answer)
+                    known = (400, 404, 501) if path.endswith("/uptime") else (200, 400, 404)
+                    assert answer.status in known, (path, name, value, answer)
 
     tell(story)
 
