@@ -65,6 +65,7 @@ def test_a_line_of_usage_shows_what_must_be_given_and_what_may_be_given_again() 
     text = (ROOT / "docs" / "reference" / "cli.md").read_text()
     assert "siderite server create NAME … --flavor FLAVOR --image IMAGE [--zone ZONE]" in text
     assert "\nsiderite node show NODE … [-o FORM] [--data DIR]\n" in text
+    assert "| `-o, --output FORM` | table (default), json, yaml or name |" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
