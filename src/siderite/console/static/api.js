@@ -26,16 +26,52 @@ export async function login(name, password, project) {
   });
   if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
   const { token } = await answer.json();
-  session = {
+  begin({
     token: answer.headers.get("X-Subject-Token"), name, project,
     roles: (token.roles || []).map((role) => role.name),
-  };
+  });
+}
+
+function begin(made) {
+  session = made;
   sessionStorage.setItem(KEPT, JSON.stringify(session));
 }
 
-export function logout() {
+function logout() {
   session = null;
   sessionStorage.removeItem(KEPT);
+}
+
+// Another tab goes on with the session of one that is open. It asks for it: nothing is kept where it would outlive the tabs.
+const ANSWER_MS = 300;
+const tabs = new BroadcastChannel("siderite");
+tabs.addEventListener("message", ({ data }) => {
+  if (data.asked && session) tabs.postMessage({ session });
+  if (session && data.left === session.token) forget();
+});
+
+export function borrow() {
+  return new Promise((done) => {
+    if (session) { done(); return; }
+    const hear = ({ data }) => { if (data.session && !session) begin(data.session); if (session) done(); };
+    tabs.addEventListener("message", hear);
+    tabs.postMessage({ asked: true });
+    setTimeout(() => { tabs.removeEventListener("message", hear); done(); }, ANSWER_MS);
+  });
+}
+
+function forget() {
+  logout();
+  sessionStorage.removeItem(BACK);
+  location.hash = "#/login";
+}
+
+// Who leaves has left: in every tab, and at the service, where the token would else be good for a day.
+export async function leave() {
+  const { token } = session;
+  tabs.postMessage({ left: token });
+  forget();
+  await reach("/identity/v3/auth/tokens", { method: "DELETE", headers: { "X-Auth-Token": token, "X-Subject-Token": token } }).catch(() => null);
 }
 
 // Whoever logs in again goes on where the session ended.

@@ -1,6 +1,6 @@
 // Which page, who is logged in, and what is live.
 
-import { BACK, calls, can, follow, get, login, logout, session } from "./api.js";
+import { BACK, borrow, calls, can, follow, get, leave, login, session } from "./api.js";
 import { fleet, heardOf } from "./fleet.js";
 import { oneNode, oneServer } from "./machine.js";
 import * as pages from "./pages.js";
@@ -289,8 +289,8 @@ document.getElementById("theme").addEventListener("click", () => {
   document.documentElement.dataset.theme = dark ? "light" : "dark";
   localStorage.setItem("siderite-theme", document.documentElement.dataset.theme);
 });
-document.getElementById("leave").addEventListener("click", () => { logout(); sessionStorage.removeItem(BACK); location.hash = "#/login"; });
+document.getElementById("leave").addEventListener("click", leave);
 window.addEventListener("hashchange", () => show());
 setInterval(older, 5000);
 setInterval(() => { if (session && !document.hidden && ASKED_AGAIN.has(where().name)) soon(0); }, ASK_AGAIN_MS);
-show();
+borrow().then(() => show());
