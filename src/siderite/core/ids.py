@@ -34,9 +34,12 @@ def new_request_id() -> str:
     return "req-" + new_uuid()
 
 
-def new_secret() -> str:
-    """A random text that nobody guesses."""
-    return secrets.token_urlsafe(32)
+def new_secret(size: int = 32) -> str:
+    """A random text of so many bytes that nobody guesses, and no command takes for an option."""
+    text = "-"
+    while text.startswith("-"):
+        text = secrets.token_urlsafe(size)
+    return text
 
 
 def is_uuid(text: str) -> bool:

@@ -1,19 +1,20 @@
 """Token texts: 32 random bytes. The database only ever sees their hash."""
 
 import hashlib
-import secrets
+
+from siderite.core.ids import new_secret
 
 MAX_LENGTH = 255
 
 
 def new_token() -> str:
     """A new token's text."""
-    return secrets.token_urlsafe(32)
+    return new_secret()
 
 
 def new_audit_id() -> str:
     """An id by which a token can be spoken of without naming it."""
-    return secrets.token_urlsafe(16)
+    return new_secret(16)
 
 
 def token_hash(token: str) -> str | None:

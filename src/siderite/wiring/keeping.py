@@ -1,12 +1,12 @@
 """Backup, restore, the move to PostgreSQL, and a way back in for a locked-out administrator."""
 
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
 from siderite import clouds
 from siderite.core.config import Config
 from siderite.core.errors import SideriteError
+from siderite.core.ids import new_secret
 from siderite.core.store import open_store
 from siderite.core.store.backup import DATABASE
 from siderite.core.store.backup import CannotBackUp
@@ -103,7 +103,7 @@ async def new_admin_password(config: Config) -> Path:
     try:
         await migrate(store)
         identity = Identity(store, token_ttl_s=config.token_ttl_s)
-        made_up = secrets.token_urlsafe(18)
+        made_up = new_secret(18)
         with clouds.changing(config, made_up):
             await identity.let_admin_in(made_up)
         return clouds.path(config)

@@ -8,7 +8,6 @@ again when it is done.
 
 import base64
 import re
-import secrets
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -31,6 +30,7 @@ from siderite.compute.drivers.contract import Inventory
 from siderite.compute.drivers.metadata import meta_data
 from siderite.compute.drivers.metadata import network_data
 from siderite.compute.drivers.metadata import user_data
+from siderite.core.ids import new_secret
 
 _SOON_AVAILABLE = ("deleting", "cleaning", "clean wait")
 """A node that somebody has left is on its way through these, by itself."""
@@ -206,7 +206,7 @@ class _Servers:
     # Rescue
 
     async def rescue(self, at: At, guest: Guest, image: str | None, token: str) -> Outcome:
-        word = guest.admin_password or secrets.token_urlsafe(12)
+        word = guest.admin_password or new_secret(12)
         return await self._led(at, guest, token, "rescue", rescue_password=word)
 
     async def unrescue(self, at: At, guest: Guest, token: str) -> Outcome:

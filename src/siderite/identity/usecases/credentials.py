@@ -1,6 +1,5 @@
 """Application credentials: made by a user from a token, listed, deleted; a secret is told once."""
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
@@ -9,6 +8,7 @@ from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
+from siderite.core.ids import new_secret
 from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
 from siderite.core.store import Duplicate
@@ -80,7 +80,7 @@ class Credentials:
             )
         if wanted.expires_at is not None and wanted.expires_at <= self._clock():
             raise Invalid("expires_at is in the past; choose a later time, or leave it out.")
-        secret = wanted.secret or secrets.token_urlsafe(64)
+        secret = wanted.secret or new_secret(64)
         made = Credential(
             uuid=new_uuid().replace("-", ""),
             user_id=session.user_id,

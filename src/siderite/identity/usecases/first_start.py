@@ -1,8 +1,8 @@
 """The first start: projects admin and service, and the user admin, in one commit."""
 
-import secrets
 from collections.abc import Callable
 
+from siderite.core.ids import new_secret
 from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
 from siderite.core.store import Store
@@ -36,7 +36,7 @@ async def first_start(
 async def _make(
     store: Store, passwords: Passwords, password: str, keep: Callable[[str], None]
 ) -> str | None:
-    made_up = "" if password else secrets.token_urlsafe(18)
+    made_up = "" if password else new_secret(18)
     keep(password or made_up)
     admin_project = Project(uuid=_new_id(), name="admin", description="The operator's project.")
     service_project = Project(uuid=_new_id(), name="service", description="Accounts of services.")

@@ -11,7 +11,6 @@ end before the next part begins.
 """
 
 import contextlib
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,6 +40,7 @@ from siderite.baremetal.drivers.switch import RESET_DONE
 from siderite.baremetal.drivers.switch import SOON_S
 from siderite.baremetal.drivers.switch import UNTOLD
 from siderite.baremetal.drivers.switch import Switch
+from siderite.core.ids import new_secret
 
 MEMORY = "ramdisk"
 TASK = "bmc_task"
@@ -79,7 +79,7 @@ class Booter:
         """
         memory = _memory(at, token)
         if memory is None:
-            fresh = {"token": token, "phase": "off", "secret": secrets.token_urlsafe(18)}
+            fresh = {"token": token, "phase": "off", "secret": new_secret(18)}
             reason = "the machine is to go off before it boots the ramdisk"
             return Wait(reason, 0.0, remember={**FORGET, TASK: None, MEMORY: fresh})
         try:

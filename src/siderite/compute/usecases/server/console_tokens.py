@@ -1,12 +1,12 @@
 """Tokens that open a server's console, for a while and for whoever holds them."""
 
-import secrets
 from dataclasses import dataclass
 from hashlib import sha256
 
 from siderite.compute.domain.server import Server
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases.context import Context
+from siderite.core.ids import new_secret
 from siderite.core.store import Op
 
 
@@ -20,7 +20,7 @@ class Opened:
 
 async def issue(ctx: Context, server: Server, protocol: str) -> str:
     """A new token; those whose time is over are forgotten."""
-    token = secrets.token_urlsafe(32)
+    token = new_secret()
     now = ctx.door.clock()
     await ctx.door.store.commit(
         [

@@ -1,6 +1,5 @@
 """Actions of a server whose bodies say more than their name."""
 
-import secrets
 from collections.abc import Awaitable
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -32,6 +31,7 @@ from siderite.core.errors import SideriteError
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import reply
+from siderite.core.ids import new_secret
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
@@ -63,7 +63,7 @@ async def rescue(service: "Service", request: Request, value: Any) -> Response:
     ref = asked.get("rescue_image_ref")
     if ref is not None:
         await _image(service, request, ref)
-    password = asked.get("adminPass") or secrets.token_urlsafe(9)
+    password = asked.get("adminPass") or new_secret(9)
     wish = Ask("rescue", {"image": ref, "password": password},
                is_hard=asked.get("shutdown_type", False))  # fmt: skip
     await _ask(service, request, wish)
@@ -75,7 +75,7 @@ async def rebuild(service: "Service", request: Request, value: Any) -> Response:
     version = request.version
     asked = forms.take(value, "rebuild", action_keys.rebuild(version), version)
     image = await _image(service, request, asked["imageRef"])
-    password = asked.get("adminPass") or secrets.token_urlsafe(9)
+    password = asked.get("adminPass") or new_secret(9)
     changes: dict[str, Any] = {"image": image}
     for key, field in (
         ("name", "name"), ("metadata", "metadata"), ("OS-DCF:diskConfig", "disk_config"),
@@ -176,7 +176,7 @@ async def evacuate(service: "Service", request: Request, value: Any) -> Response
     args = {"stopped": version >= _STOPPED, **({} if host is None else {"host": host})}
     password = asked.get("adminPass")
     if not password and version <= _PASSWORD_UNTIL:
-        password = secrets.token_urlsafe(9)
+        password = new_secret(9)
 
     def prepare(server: Server, change: Any) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
         if not password:

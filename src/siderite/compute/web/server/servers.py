@@ -1,6 +1,5 @@
 """The addresses of servers: parse, command, call, view."""
 
-import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
@@ -30,6 +29,7 @@ from siderite.core.http import Route
 from siderite.core.http import parse_json
 from siderite.core.http import raw
 from siderite.core.http import reply
+from siderite.core.ids import new_secret
 from siderite.core.store import Line
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ async def make(service: "Service", request: Request) -> Response:
                 f"Can not find requested image {image_id}. `image list` shows those for your"
                 " project."
             )
-    password = server.get("adminPass") or secrets.token_urlsafe(9)
+    password = server.get("adminPass") or new_secret(9)
     server["adminPass"] = password
     wish = Create(
         flavor=server["flavorRef"],
