@@ -46,7 +46,7 @@ CHECKS = (
 )
 SPARED = {"identity:DELETE /v3/auth/tokens"}
 """It would end the session that all requests share."""
-EXAMPLES = int(os.environ.get("SIDERITE_EXAMPLES", "2"))
+EXAMPLES = int(os.environ.get("SIDERITE_EXAMPLES", "1"))
 """Requests made up of each kind; scripts/soak asks for more."""
 EACH = settings(
     max_examples=EXAMPLES, database=None, derandomize=True, deadline=None, phases=[Phase.generate],

@@ -52,13 +52,15 @@ def test_a_migration_waits_while_the_other_host_copies_a_large_disk(
     """It is neither refused, nor taken for failed when the guest is there already."""
     live: Any = world.driver.live_migrate
     guest, to = world.spawn(at), at_lab(far)
-    original, copy = (f"{uuid.uuid4()}.{what}" for what in ("original", "copy"))
+    original, *copies = (f"{uuid.uuid4()}.{what}" for what in ("original", "one", "another"))
     pool = Pool(far.connection(), {})
     pool.upload(original, os.urandom(64 << 20))
     ended = threading.Event()
-    copying = threading.Thread(target=_copy, args=(far, original, copy, ended))
+    # Two at a time: one copies while the other begins anew.
+    copying = [threading.Thread(target=_copy, args=(far, original, copy, ended)) for copy in copies]
     monkeypatch.setattr(volumes, "_BUSY_PATIENCE_S", 0.0)
-    copying.start()
+    for thread in copying:
+        thread.start()
     reasons = set()
     try:
         while not isinstance(said := world.run(live.live_migrate(at, guest, to, "token")), Done):
@@ -69,11 +71,12 @@ def test_a_migration_waits_while_the_other_host_copies_a_large_disk(
     finally:
         was_busy = ended.is_set()
         ended.set()
-        copying.join()
+        for thread in copying:
+            thread.join()
     assert was_busy, reasons
     assert world.state(to, guest) is Power.RUNNING
     world.done(world.driver.life.destroy, to, guest)
-    for name in (original, copy):
+    for name in (original, *copies):
         pool.delete(name)
 
 
