@@ -2,6 +2,7 @@
 none ends up in two places, or in none.
 """
 
+import fcntl
 import os
 import random
 import signal
@@ -49,6 +50,10 @@ def impatient(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     snapshot: Any = world.driver.snapshot
     monkeypatch.setattr(snapshot._site._runs, "_patience_s", 0.05)
     return world
+
+
+_WRITES = 101
+"""The byte of an image that QEMU locks to say that it writes there."""
 
 
 def _pool(host: LabHost) -> Path:
@@ -304,6 +309,24 @@ def _with_restart(
         return answer
 
     return asked
+
+
+def test_a_snapshot_waits_for_a_disk_that_is_at_rest(
+    lab: LabHost, at: At, impatient: World, tmp_path: Path
+) -> None:
+    """libvirtd says that the guest is off, but somebody has its disk."""
+    guest = new_guest(_random_image(impatient, tmp_path), is_running=False)
+    impatient.done(impatient.driver.life.spawn, at, guest)
+    disk = next(_pool(lab).glob(f"{guest.uuid}.disk-*.qcow2"))
+    snapshot: Any = impatient.driver.snapshot
+    made = str(uuid.uuid4())
+    with disk.open("rb") as held:
+        fcntl.lockf(held, fcntl.LOCK_SH, 1, _WRITES)
+        said: Any = None
+        while "writes to its disk" not in getattr(said, "reason", ""):
+            said = impatient.run(snapshot.snapshot(at, guest, made, "token"))
+            assert isinstance(said, Wait), said
+    impatient.done(snapshot.snapshot, at, guest, made)
 
 
 @pytest.mark.parametrize("is_on", [True, False])

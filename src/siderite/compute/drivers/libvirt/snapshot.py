@@ -32,6 +32,7 @@ from siderite.compute.drivers.libvirt.volumes import Pool
 from siderite.compute.drivers.libvirt.volumes import Progress
 
 _PAUSE_S = 0.05
+_LOCKED, _LOCKED_AGAIN_S = "lock", 1.0
 
 
 class LibvirtSnapshot:
@@ -91,8 +92,20 @@ def _copy(connection: Any, host: Host, guest: Guest, run: Run) -> int:
     if domain is not None and domain.isActive():
         _mirror(domain, pool, disk, copy, run)
     else:
-        pool.clone(copy, disk)
+        _clone(pool, copy, disk)
     return pool.file_size(copy)
+
+
+def _clone(pool: Pool, copy: str, disk: str) -> None:
+    """Copy a disk at rest. If something writes to it, it is none yet: libvirtd may not know for a
+    moment that the guest runs, when it has just been started.
+    """
+    try:
+        pool.clone(copy, disk)
+    except library().libvirtError as why:
+        if _LOCKED not in str(why):
+            raise
+        raise HostError(Wait(f"something writes to its disk ({why})", _LOCKED_AGAIN_S)) from why
 
 
 def _mirror(domain: Any, pool: Pool, disk: str, copy: str, run: Run) -> None:
