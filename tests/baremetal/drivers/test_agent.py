@@ -9,7 +9,6 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from http.server import ThreadingHTTPServer
-from subprocess import run
 from urllib.parse import parse_qs
 from urllib.parse import urlsplit
 
@@ -28,6 +27,7 @@ from siderite.baremetal.drivers.agent.iso import NoRamdisk
 from siderite.baremetal.drivers.agent.iso import config_drive
 from siderite.baremetal.drivers.contract import Endpoint
 from tests.lab.bmc import files_served
+from tests.support.certificates import self_signed
 
 TOKEN = "the ramdisk's own token"
 STEP = Step("deploy", "erase_devices_metadata", 99, in_band=True)
@@ -130,12 +130,7 @@ def test_a_step_is_given_once_however_often_it_is_asked_for():
 @pytest.fixture
 def certificate(tmp_path):
     """One that a ramdisk makes for itself, with its key."""
-    path = tmp_path / "agent.pem"
-    words = ["-keyout", path, "-out", path, "-subj", "/CN=agent", "-nodes", "-days", "1"]
-    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-    name = ["-addext", "subjectAltName=IP:127.0.0.1"]
-    run(["openssl", "req", "-x509", *kind, *name, *words], check=True, capture_output=True)
-    return path
+    return self_signed(tmp_path / "agent.pem")
 
 
 def test_a_ramdisk_is_known_by_the_certificate_it_sent_which_is_read_once(certificate, monkeypatch):

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import ssl
 import threading
-from subprocess import run
 
 import pytest
 import requests
@@ -30,6 +29,7 @@ from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.switch import Switch
 from tests.lab.redfish_moody import HANGS_UP
 from tests.lab.redfish_moody import moody_bmc
+from tests.support.certificates import self_signed
 
 
 @pytest.fixture
@@ -252,18 +252,9 @@ def test_a_missing_file_of_a_ca_is_told_and_an_empty_word_trusts_nobody_more(bmc
     asyncio.run(story())
 
 
-def certificate(path):
-    """One that a BMC makes for itself, with its key."""
-    words = ["-keyout", path, "-out", path, "-subj", "/CN=bmc", "-nodes", "-days", "1"]
-    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-    name = ["-addext", "subjectAltName=IP:127.0.0.1"]
-    run(["openssl", "req", "-x509", *kind, *name, *words], check=True, capture_output=True)
-    return path
-
-
 def test_a_certificate_that_becomes_another_in_the_middle_is_waited_for(lines, tmp_path):
     """As when it ends, or a BMC makes itself a new one; it may be mended at either side."""
-    first, second = (certificate(tmp_path / name) for name in ("first.pem", "second.pem"))
+    first, second = (self_signed(tmp_path / name) for name in ("first.pem", "second.pem"))
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(first)
 
