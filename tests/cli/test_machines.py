@@ -1,15 +1,19 @@
 """Nodes and servers by the command: many at once, waiting, forms of output, exit codes."""
 
+import base64
 import io
 import json
+import shlex
 from collections.abc import Callable
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 
 from siderite.cli.cloud import Cloud
 from siderite.cli.main import main
+from siderite.cli.main import parser
 from tests.support.server import Server
 from tests.support.server import running_server
 
@@ -19,6 +23,7 @@ OPTIONS = {
 QUICK = {"latency_s": {"*": 0}, "shutdown_s": 0.2}
 HARD = ("--hard-shutdown", "--wait", "--timeout", "30")
 Say = Callable[..., tuple[int, str, str]]
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8P3L1vJm1sXl2Ck1r3o2yGkq0a1m7Vb8n9c0d1e2f3 me"
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +65,8 @@ def test_what_a_newcomer_is_told_to_try_stays_in_sight(server: Server, say: Say)
     told = text.partition("Try, in another terminal:")
     assert len(told[0].splitlines()) <= 6
     assert not [line for line in told[2].splitlines() if "moved" in line]
+    ours = [shlex.split(line) for line in told[2].splitlines() if line.startswith("  siderite ")]
+    assert [parser().parse_args(words[1:]).verb for words in ours] == ["list", "create"]
 
 
 def test_many_nodes_go_through_their_states_and_are_waited_for(server: Server, say: Say) -> None:
@@ -260,6 +267,7 @@ def test_workers_and_health_are_there(server: Server, say: Say) -> None:
     code, out, _ = say("doctor")  # clouds.yaml says where it listens
     assert "Siderite answers at" in out, out
     assert "4 of 4 answer" in out
+    assert "the one is up" in out
 
 
 def test_a_script_is_for_a_node_by_its_name_and_a_rack_of_any(server: Server, say: Say) -> None:
@@ -296,7 +304,7 @@ def test_the_story_of_a_full_cloud(server: Server, capsys: pytest.CaptureFixture
         assert main([*words, '{"ramdisk": false}']) == 0
         assert ("As yet there are none" in capsys.readouterr().out) is not is_known
         assert main([*words, "{}"]) == 0
-        assert f"Machines of rack:{rack} now follow no script of it." in capsys.readouterr().out
+        assert f"There is no script for rack:{rack} any more." in capsys.readouterr().out
     assert main(["demo", "--data", str(server.data), "full-cloud"]) == 0
     said = capsys.readouterr().out
     assert "It is PENDING, not ERROR" in said
@@ -308,3 +316,130 @@ def test_the_story_of_a_lost_signal(server: Server, capsys: pytest.CaptureFixtur
     said = capsys.readouterr().out
     assert "the guest shut down after" in said
     assert "after 1 signals" not in said
+
+
+def test_nodes_are_listed_by_what_they_are(server: Server, say: Say) -> None:
+    _new_nodes(server, "kind-1", "kind-2")
+    _, out, _ = say("node", "list", "--name", "^kind-[12]$", "--driver", "fake-hardware")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["kind-1", "kind-2"]
+    headers = server.headers("1.50")
+    [mine] = server.api.get("/identity/v3/projects?name=admin", headers=headers).json()["projects"]
+    for path, value in (("owner", mine["id"]), ("resource_class", "gold")):
+        change = [{"op": "replace", "path": f"/{path}", "value": value}]
+        server.api.patch(
+            "/baremetal/v1/nodes/kind-1", json=change, headers=headers
+        ).raise_for_status()
+    for words in (("--owner", "admin"), ("--owner", mine["id"]), ("--resource-class", "gold")):
+        _, out, _ = say("node", "list", *words, "-f", "json")
+        assert [node["name"] for node in json.loads(out)] == ["kind-1"], words
+    assert json.loads(say("node", "list", "--owner", "somebody else", "--format", "json")[1]) == []
+    _, out, _ = say("node", "list", "--long", "--resource-class", "gold")
+    head, row = (line.split() for line in out.splitlines())
+    assert {"CLASS", "DRIVER", "OWNER", "SINCE"} <= set(head)
+    assert {"gold", "fake-hardware", mine["id"]} <= set(row)
+    code, _, err = say("node", "list", "--name", "(")
+    assert code == 1
+    assert "--name is no regular expression" in err
+
+
+def test_servers_are_listed_by_what_they_are(say: Say) -> None:
+    words = ("--flavor", "m1.tiny", "--image", "tiny", "--wait")
+    assert say("server", "create", "kin-1", "kin-2", "other", *words)[0] == 0
+    _, out, _ = say("server", "list", "--name", "^kin-", "--project", "admin", "-f", "json")
+    found = json.loads(out)
+    assert sorted(one["name"] for one in found) == ["kin-1", "kin-2"]
+    host = found[0]["OS-EXT-SRV-ATTR:host"]
+    _, out, _ = say("server", "list", "--host", host, "--long")
+    head, *rows = out.splitlines()
+    assert {"PROJECT", "IMAGE", "ADDRESSES", "CREATED"} <= set(head.split())
+    assert any(found[0]["id"] in row and found[0]["image"]["id"] in row for row in rows)
+    address = next(iter(found[0]["addresses"].values()))[0]["addr"].replace(".", r"\.")
+    _, out, _ = say("server", "list", "--ip", f"^{address}$", "-o", "name")
+    assert out.split() == [found[0]["id"]]
+    code, _, err = say("server", "list", "--project", "nobody's")
+    assert code == 3
+    assert "there is no project" in err
+
+
+def test_who_is_right_about_power_is_said_of_many_at_once(server: Server, say: Say) -> None:
+    _new_nodes(server, "right-1", "right-2")
+    assert say("node", "power-policy", "observe", "right-1", "right-2")[0] == 0
+    shown = json.loads(say("node", "show", "right-1", "right-2", "-o", "json")[1])
+    assert [node["power_policy"] for node in shown] == ["observe", "observe"]
+    assert say("node", "power-policy", "default", "right-1", "nobody")[0] == 3
+    assert json.loads(say("node", "show", "right-1", "-o", "json")[1])["power_policy"] is None
+
+
+def test_doctor_looks_where_the_other_commands_do(
+    server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(server.data / "clouds.yaml"))
+    main(["doctor", "-f", "json"])
+    found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
+    assert str(server.data) in found["database"]["found"]
+    assert server.url in found["port"]["found"]
+
+
+def test_a_server_gets_a_key_networks_and_what_its_first_start_is_to_do(
+    server: Server, say: Say, tmp_path: Path
+) -> None:
+    file = tmp_path / "data"
+    file.write_text("#cloud-config\n")
+    headers = {**server.headers(), "OpenStack-API-Version": "compute 2.90"}
+    key = {"keypair": {"name": "mine", "public_key": KEY, "type": "ssh"}}
+    server.api.post("/compute/v2.1/os-keypairs", json=key, headers=headers).raise_for_status()
+    size = ("--flavor", "m1.tiny", "--image", "tiny")
+    more = ("--key-name", "mine", "--network", "private", "--user-data", str(file))
+    assert say("server", "create", "whole", *size, *more, "--wait")[0] == 0
+    made = json.loads(say("server", "show", "whole", "-f", "json")[1])
+    assert (made["key_name"], list(made["addresses"])) == ("mine", ["private"])
+    assert base64.b64decode(made["OS-EXT-SRV-ATTR:user_data"]) == b"#cloud-config\n"
+    assert say("server", "create", "alone", *size, "--network", "none", "--wait")[0] == 0
+    assert json.loads(say("server", "show", "alone", "-f", "json")[1])["addresses"] == {}
+    code, _, err = say("server", "create", "lost", *size, "--network", "nowhere")
+    assert code == 3
+    assert "there is no network 'nowhere'; there are private." in err
+    code, _, err = say("server", "create", "lost", *size, "--user-data", str(tmp_path / "gone"))
+    assert code == 1
+    assert "cannot read" in err
+    assert say("server", "delete", "whole", "alone", "--wait")[0] == 0
+
+
+def test_a_host_is_closed_to_new_servers_for_a_while(say: Say) -> None:
+    assert say("host", "disable", "sim-4", "--reason", "a new disk") == (
+        0, "sim-4: no new servers go there.\n", "",
+    )  # fmt: skip
+    _, out, _ = say("host", "list", "--long")
+    [row] = [line for line in out.splitlines() if line.startswith("sim-4 ")]
+    assert "a new disk" in row
+    assert "0/131072" in row
+    assert say("host", "enable", "sim-4")[:2] == (0, "sim-4: servers go there.\n")
+    [host] = [one for one in json.loads(say("host", "list", "--long", "-f", "json")[1])
+              if one["name"] == "sim-4"]  # fmt: skip
+    assert (host["status"], host["disabled"], host["room"]["vcpus"]["used"]) == ("UP", False, 0)
+    code, _, err = say("host", "disable", "nowhere")
+    assert code == 3
+    assert "there is no host 'nowhere'" in err
+
+
+def test_a_node_is_enrolled_whole_or_not_at_all(
+    server: Server, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--driver", "ipmi", "--driver-info", "ipmi_address=10.0.0.7",
+             "--driver-info", "ipmi_password=-", "--resource-class", "gold")  # fmt: skip
+    code, _, err = say("node", "create", "new-1", "--driver", "ipmi", "--port", "no address")
+    assert code == 1, err
+    assert say("node", "show", "new-1")[0] == 3
+    monkeypatch.setattr("sys.stdin", io.StringIO("secret\n"))
+    code, out, err = say("node", "create", "new-1", *words, "--port", "52:54:00:12:34:56")
+    assert code == 0, err
+    made = json.loads(say("node", "show", "new-1", "-f", "json")[1])
+    assert (made["uuid"], made["driver"], made["resource_class"]) == (out.strip(), "ipmi", "gold")
+    assert made["driver_info"] == {"ipmi_address": "10.0.0.7", "ipmi_password": "******"}
+    headers = server.headers("1.50")
+    path = f"/baremetal/v1/ports?node={made['uuid']}"
+    [port] = server.api.get(path, headers=headers).json()["ports"]
+    assert port["address"] == "52:54:00:12:34:56"
+    assert say("node", "create", "new-1", *words)[0] == 4
+    assert say("node", "delete", "new-1", "nobody")[0] == 3
+    assert say("node", "show", "new-1")[0] == 3

@@ -17,6 +17,7 @@ from siderite.cli import show
 from siderite.cli import wait
 from siderite.cli.cloud import Away
 from siderite.cli.cloud import Missing
+from siderite.cli.doctor import workers_of
 from siderite.cli.main import main
 from siderite.cli.wait import Sight
 from siderite.cli.wait import until_over
@@ -170,7 +171,7 @@ def test_a_data_directory_without_a_cloud_is_refused_with_what_to_do(tmp_path, c
     ("words", "wanted"),
     [
         ("siderite no", {"node"}),
-        ("siderite node p", {"provision", "power"}),
+        ("siderite node p", {"provision", "power", "power-policy"}),
         ("siderite node provision ma", {"manage"}),
         ("siderite server stop --ha", {"--hard-shutdown"}),
         ("siderite demo full", {"full-cloud"}),
@@ -218,6 +219,14 @@ def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path, capsys) -> Non
     assert "choose another with --listen" in said
     assert "wrong    database" in said
     assert "siderite restore" in said
+
+
+def test_doctor_says_who_carries_out_work() -> None:
+    up, down = {"hostname": "w1", "alive": True}, {"hostname": "w2", "alive": False}
+    states = [workers_of(found).state for found in ([up, up], [up, down], [down], [])]
+    assert states == ["well", "caution", "wrong", "wrong"]
+    assert "1 of 2 are up; not heard of lately: w2" in workers_of([up, down]).found
+    assert "siderite worker" in workers_of([down]).remedy
 
 
 def test_doctor_knows_a_database_of_a_newer_version(tmp_path: Path, capsys) -> None:
@@ -348,6 +357,16 @@ def test_one_that_is_gone_does_not_end_the_watch_over_the_others(
     code = until_over([("web1", "deleted"), ("web2", "there")], look, 5)
     assert (code, seen) == (Missing.exit_code, ["there"])
     assert "web1: Instance deleted could not be found." in capsys.readouterr().err
+
+
+def test_at_a_terminal_the_bar_ends_with_what_became_of_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    ends = [("n1", "manageable"), ("n2", "manageable"), ("n3", "enroll")]
+    assert until_over(ends, lambda state: Sight(state, is_over=True), 5) == 0
+    last = capsys.readouterr().err.rpartition("\r")[2]
+    assert "2 manageable, 1 enroll" in last
 
 
 def test_two_of_one_name_are_both_waited_for() -> None:

@@ -5,6 +5,8 @@ import json
 from playwright.sync_api import Route
 
 from tests.console.conftest import Eyes
+from tests.console.test_pages import nova
+from tests.console.test_servers import bootable
 from tests.console.test_stories import COMPUTE
 
 
@@ -36,7 +38,7 @@ def test_what_is_kept_for_a_server_that_waits_is_not_offered(eyes: Eyes) -> None
     eyes.log_in()
     eyes.sees("Attention")
     eyes.at("capacity")
-    offered = "tr:has(td:text-is('small')) td.num b"
+    offered = "tr:has(.name:text-is('small')) td.num b"
     eyes.page.wait_for_selector(f"{offered}:text-is('4')")
     eyes.at(f"server/{uuid}")
     eyes.page.wait_for_selector("h1 .tag:has-text('PENDING')")
@@ -48,6 +50,30 @@ def test_what_is_kept_for_a_server_that_waits_is_not_offered(eyes: Eyes) -> None
     ask("POST", f"/servers/{uuid}/action", {"siderite-claimPending": care})
     eyes.at("capacity")
     eyes.page.wait_for_selector(f"{offered}:text-is('0')")
+
+
+def test_all_hosts_that_a_server_fits_on_can_be_seen(eyes: Eyes) -> None:
+    def make(what: str, body: dict[str, object]) -> None:
+        headers = {**eyes.server.headers(), **COMPUTE}
+        made = eyes.server.api.post(f"/compute/v2.1/{what}", json=body, headers=headers)
+        assert made.status_code < 300, made.text
+
+    for number in range(6):
+        options = {"vcpus": str(1000 + number), "ram_mib": "4096000", "disk_gib": "10"}
+        host = {"name": f"row-{number}", "uri": "simulated:", "options": options}
+        make("hosts", {"host": host})
+    for name, vcpus in (("huge", 1000), ("hopeless", 100_000)):
+        make("flavors", {"flavor": {"name": name, "vcpus": vcpus, "ram": 64, "disk": 0}})
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("capacity")
+    row = "tr:has(.name:text-is('huge'))"
+    eyes.page.wait_for_selector(f"{row} td.num b:text-is('6')")
+    assert not eyes.page.is_visible(f"{row} >> text=row-5")
+    eyes.page.click(f"{row} summary:text-is('and 2 more')")
+    shown = " ".join(eyes.page.inner_text(f"{row} td:last-child").split())
+    assert [number for number in range(6) if f"row-{number} 1" not in shown] == []
+    assert "no host has room" in eyes.page.inner_text("tr:has(.name:text-is('hopeless'))")
 
 
 def test_a_process_that_does_not_know_of_kept_room_breaks_no_page(eyes: Eyes) -> None:
@@ -72,3 +98,18 @@ def test_a_process_that_does_not_know_of_kept_room_breaks_no_page(eyes: Eyes) ->
     eyes.at("capacity")
     eyes.page.wait_for_selector("main h1:text-is('Capacity')")
     eyes.sees("older")
+
+
+def test_a_host_that_is_nearly_full_is_seen_at_once(eyes: Eyes) -> None:
+    options = {"vcpus": "1", "ram_mib": "4096", "disk_gib": "10"}
+    nova(eyes.server, "hosts", {"host": {"name": "brim", "uri": "simulated:", "options": options}})
+    flavor = {"name": "whole", "vcpus": 1, "ram": 64, "disk": 1}
+    size = nova(eyes.server, "flavors", {"flavor": flavor})["flavor"]["id"]
+    asked = {"name": "fills", "flavorRef": size, "imageRef": bootable(eyes.server, "any")}
+    nova(eyes.server, "servers", {"server": {**asked, "networks": "none", "host": "brim"}})
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("capacity")
+    row = "tr:has(td:text-is('brim'))"
+    eyes.page.wait_for_selector(f"{row} .meter.full[aria-label='1 of 1']")
+    assert eyes.page.locator(f"{row} .meter.full").count() == 1, "its memory and disk are not"

@@ -95,6 +95,25 @@ def test_of_many_that_were_asked_those_that_refused_stay_chosen(eyes: Eyes) -> N
     assert not eyes.page.is_checked("input[aria-label='Choose rdy']")
 
 
+def test_why_many_are_in_maintenance_is_said_once(eyes: Eyes) -> None:
+    uuids = [make_node(eyes.server, name, resource_class="off") for name in ("off-1", "off-2")]
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node?resource_class=off")
+    eyes.page.check("thead input")
+    what = "select[aria-label='What to do with the chosen nodes']"
+    eyes.page.select_option(what, "maintenance on")
+    eyes.page.click("text=Do it to the chosen")
+    eyes.page.click("dialog button:text-is('Cancel')")
+    eyes.page.click("text=Do it to the chosen")
+    eyes.page.fill("dialog input", "rack is moved")
+    eyes.page.keyboard.press("Enter")
+    eyes.page.wait_for_selector("#toast :text-is('maintenance on: 2 taken.')")
+    for uuid in uuids:
+        node = iron(eyes.server, "GET", f"/nodes/{uuid}")
+        assert node["maintenance_reason"] == "rack is moved"
+
+
 def test_what_no_event_tells_of_is_asked_for_again_by_itself(eyes: Eyes) -> None:
     eyes.page.clock.install()
     eyes.log_in()
@@ -136,6 +155,8 @@ def test_who_may_not_see_the_workers_is_not_told_that_there_are_none(eyes: Eyes)
     assert server.api.put(f"/identity/v3/{grant}", headers=headers).status_code == 204
     eyes.log_in("plain", "and simple")
     eyes.sees("Attention")
+    eyes.at("fleet/node")
+    eyes.sees("No node belongs to your project, or is lent to it.")
     eyes.at("health")
     eyes.page.wait_for_selector("h1:text-is('Health')")
     told = eyes.page.inner_text("main")

@@ -216,7 +216,7 @@ def test_lists_go_on_though_the_services_pages_are_short(eyes: Eyes) -> None:
     eyes.page.wait_for_selector(f"p.count:has-text('{2 * SHORT + 1} nodes')")
     eyes.at("capacity")
     eyes.sees(f"all {2 * SHORT + 1} hosts")
-    eyes.page.wait_for_selector(f"tr:has(td:text-is('flavor-{2 * SHORT}'))")
+    eyes.page.wait_for_selector(f"tr:has(.name:text-is('flavor-{2 * SHORT}'))")
     eyes.photograph("capacity-of-many")
     eyes.at("images")
     eyes.page.wait_for_selector(f"tr:has(span:text-is('image-{2 * SHORT}'))")

@@ -31,6 +31,9 @@ def bootable(server: Server, name: str) -> str:
     return image
 
 
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8P3L1vJm1sXl2Ck1r3o2yGkq0a1m7Vb8n9c0d1e2f3 me"
+
+
 def refused(eyes: Eyes, sentence: str) -> None:
     eyes.page.click("button:text-is('New server')")
     eyes.page.wait_for_selector(f"#toast .bad:has-text('{sentence}')")
@@ -48,6 +51,7 @@ def test_a_server_is_booted_and_its_console_read(eyes: Eyes) -> None:
     bootable(server, "disk")
     make_image(server, "without-data")
     nova(server, "hosts", {"host": {"name": "stage", "uri": "simulated:"}})
+    nova(server, "os-keypairs", {"keypair": {"name": "mine", "public_key": KEY, "type": "ssh"}})
     eyes.page.click("button:text-is('New server')")
     eyes.page.wait_for_selector("dialog select[aria-label=Image]")
     assert eyes.page.inner_text("dialog select[aria-label=Image]") == "disk"
@@ -55,11 +59,16 @@ def test_a_server_is_booted_and_its_console_read(eyes: Eyes) -> None:
     eyes.photograph("new-server")
     eyes.page.click("dialog button:text-is('Go on')")
     eyes.page.wait_for_selector("h1:has-text('made-here') .tag:text-is('ACTIVE')")
+    assert '"key_name": "mine"' in eyes.page.text_content("details pre:has-text('key_name')")
+    for named in ("disk (", "admin ("):  # the image, the project
+        eyes.page.wait_for_selector(f"dd:has-text('{named}')")
     eyes.page.click("summary:text-is('Console log')")
     eyes.page.wait_for_selector("details[open] pre:has-text('made-here login:')")
     eyes.photograph("console-log")
     eyes.page.click("button:text-is('Open its screen')")
     eyes.page.wait_for_selector("#toast .bad:has-text('its console log may tell')")
+    eyes.at("fleet/server")
+    eyes.page.wait_for_selector("tr:has-text('made-here') [data-label=Owner]:has-text('admin')")
 
 
 @pytest.fixture
@@ -90,6 +99,23 @@ def test_a_screen_opens_in_a_window_of_its_own(eyes: Eyes, boot: Callable[[str],
         eyes.page.click("button:text-is('Open its screen')")
     opened.value.wait_for_url(url)
     assert opened.value.evaluate("window.opener") is None
+
+
+def test_a_server_gets_another_size(eyes: Eyes, server: Server, boot: Callable[[str], str]) -> None:
+    uuid = boot("grows")
+    nova(server, "flavors", {"flavor": {"name": "larger", "vcpus": 2, "ram": 128, "disk": 1}})
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"server/{uuid}")
+    eyes.page.wait_for_selector("h1 .tag:text-is('ACTIVE')")
+    eyes.page.click("button:text-is('resize')")
+    eyes.page.wait_for_selector("dialog[aria-label=Resize]")
+    eyes.page.select_option("dialog select", label="larger: 2 vCPUs, 128 MiB, 1 GiB")
+    eyes.page.click("dialog button:text-is('Go on')")
+    eyes.page.wait_for_selector("h1 .tag:text-is('VERIFY_RESIZE')")
+    eyes.page.click("button:text-is('confirm resize')")
+    eyes.page.wait_for_selector("h1 .tag:text-is('ACTIVE')")
+    eyes.page.wait_for_selector("dd:text-is('larger')")
 
 
 def test_a_server_that_is_deleted_is_gone_and_nothing_went_wrong(

@@ -17,10 +17,11 @@ LINK = f"see https://tickets.example/{'0' * 200}"
 PAGES = (
     "attention", "fleet/node", "fleet/server", "pending", "events", "images", "capacity", "health",
 )  # fmt: skip
+HOSTS = 14
 WIDTHS = (390, 701, 768, 800, 900, 1024, 1280)
 TELEPHONE, TWO_LINES = 700, 60
 TALLEST = "Math.max(...[...document.querySelectorAll('tbody tr')].map((one) => one.offsetHeight))"
-PARTS = "html, .scroll:not(.tight), table.fleet th"
+PARTS = "html, .scroll, table.fleet th"
 WIDER = f"""[...document.querySelectorAll('{PARTS}')]
     .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.outerHTML)"""
 
@@ -30,7 +31,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service with things of all kinds of names."""
     options = {"quota_instances": "-1", "quota_cores": "-1"}
     with running_server(tmp_path_factory.mktemp("widths"), options=options) as made:
-        nova(made, "hosts", {"host": {"name": "a-host-of-a-rather-long-name", "uri": "simulated:"}})
+        for number in range(HOSTS):
+            host = {"name": f"host-{number}-of-a-rather-long-name.example", "uri": "simulated:"}
+            nova(made, "hosts", {"host": host})
         flavor = {"name": "m1.medium-with-a-long-name", "vcpus": 1, "ram": 64, "disk": 1}
         size = nova(made, "flavors", {"flavor": flavor})["flavor"]["id"]
         image = bootable(made, "i" * 200)
@@ -57,3 +60,15 @@ def test_every_list_is_as_wide_as_its_window_at_most(eyes: Eyes) -> None:
                 tall = eyes.page.evaluate(TALLEST)
                 assert tall < TWO_LINES, "a host's name is cut, not broken into many lines"
             eyes.photograph(f"long-{name.replace('/', '-')}-{width}")
+
+
+def test_the_head_of_the_page_leaves_the_page_its_room(eyes: Eyes) -> None:
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.page.wait_for_selector("#who:text-is('admin')")
+    for width, most in ((1280, 60), (390, 170)):
+        eyes.page.set_viewport_size({"width": width, "height": 850})
+        assert eyes.page.eval_on_selector("#top", "one => one.offsetHeight") <= most, width
+    cards = "[...document.querySelectorAll('.card')].filter((one) => one.offsetHeight)"
+    told = eyes.page.evaluate(f"{cards}.map((one) => one.innerText.split('\\n')[0])")
+    assert told == ["2"], "on a telephone what needs nobody takes no room"

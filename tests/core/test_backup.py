@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from siderite import clouds
 from siderite import wiring
 from siderite.cli.main import main
 from siderite.core.config import Config
+from siderite.core.store import backup
 from siderite.core.store.backup import CannotBackUp
 from siderite.core.store.backup import back_up
 from siderite.core.store.backup import finish
@@ -69,6 +71,19 @@ def test_nothing_is_overwritten_by_a_backup_or_a_restore(tmp_path):
     (tmp_path / "junk.tar").write_bytes(b"no archive")
     with pytest.raises(CannotBackUp, match="is no backup of Siderite, or a damaged one"):
         restore(tmp_path / "junk.tar", tmp_path / "c", told)
+
+
+def test_an_image_that_is_kept_elsewhere_by_a_link_is_part_of_the_backup(tmp_path):
+    with standing(tmp_path / "a"):
+        pass
+    (tmp_path / "disk").write_bytes(b"an image's data")
+    images = tmp_path / "a" / "images"
+    images.mkdir(exist_ok=True)
+    (images / "moved").symlink_to(tmp_path / "disk")
+    back_up(tmp_path / "a", tmp_path / "kept.tar", told)
+    (tmp_path / "disk").unlink()
+    restore(tmp_path / "kept.tar", tmp_path / "b", told)
+    assert (tmp_path / "b" / "images" / "moved").read_bytes() == b"an image's data"
 
 
 def test_a_backup_ends_however_often_the_service_commits_meanwhile(tmp_path):
@@ -184,6 +199,28 @@ def test_two_restores_do_not_meet_in_one_directory(tmp_path):
     restore(tmp_path / "kept.tar", tmp_path / "b", meanwhile)
     with standing(tmp_path / "b"):
         pass
+
+
+def test_a_restore_that_waited_for_another_does_not_overwrite_what_that_brought(
+    tmp_path, monkeypatch
+):
+    with standing(tmp_path / "a"):
+        pass
+    kept, alone = tmp_path / "kept.tar", backup._sole_restorer
+    back_up(tmp_path / "a", kept, told)
+
+    @contextmanager
+    def late(data):
+        monkeypatch.setattr(backup, "_sole_restorer", alone)
+        restore(kept, data, told)
+        with alone(data):
+            yield
+
+    monkeypatch.setattr(backup, "_sole_restorer", late)
+    with pytest.raises(CannotBackUp, match="not empty"):
+        restore(kept, tmp_path / "b", told)
+    with standing(tmp_path / "b") as again:
+        assert again.ask("GET", "/healthz").status == 200
 
 
 def test_an_old_file_is_not_backed_up_in_the_place_of_the_database_in_use(tmp_path):

@@ -31,12 +31,38 @@ def test_without_a_shared_database_it_is_the_computers(tmp_path):
         clock = Clock()
         store = await open_store(f"sqlite:///{tmp_path}/a.db")
         await clock.look(store)
-        await clock.keep(store)  # there is nothing to keep up with
         await store.close()
         return clock
 
     clock = asyncio.run(story())
     assert abs(off(clock)) < 1.0
+
+
+@pytest.mark.parametrize("set_s", [-HOUR_S, HOUR_S])
+def test_the_computers_clock_counts_from_when_it_is_looked_at(monkeypatch, set_s):
+    clock, real = Clock(), time.time
+    assert clock.look_here() == 0.0
+    monkeypatch.setattr(time, "time", lambda: real() + set_s)
+    assert abs(clock() - real()) < 1.0, "it does not jump by itself"
+    assert abs(clock.look_here() + set_s) < 1.0
+    assert abs(off(clock)) < 1.0
+    assert clock.look_here() == 0.0
+
+
+def test_a_small_correction_of_the_computers_clock_is_no_jump(monkeypatch):
+    clock, real = Clock(), time.time
+    clock.look_here()
+    monkeypatch.setattr(time, "time", lambda: real() - 0.5)
+    assert clock.look_here() == 0.0
+    assert abs(off(clock)) < 0.1
+
+
+def test_who_was_stopped_while_looking_at_the_clock_sees_no_jump(monkeypatch):
+    clock, real, ticks_at = Clock(), time.time, iter([0.0, 0.0, 10.0, 3610.0])
+    monkeypatch.setattr(time, "clock_gettime", lambda which: next(ticks_at))
+    clock.look_here()
+    monkeypatch.setattr(time, "time", lambda: real() + 3610.0)  # it slept between the two
+    assert clock.look_here() == 0.0
 
 
 def test_with_one_it_is_the_databases(postgres_url):

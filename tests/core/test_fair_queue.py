@@ -80,3 +80,26 @@ def test_who_gives_up_waiting_takes_nobody_elses_turn():
         assert served == ["a", "c", "e"]
 
     asyncio.run(story())
+
+
+def test_who_gave_up_waiting_takes_no_place():
+    async def story():
+        queue = FairQueue(1, 2, "full")
+        async with queue.turn("a"):
+            for _ in range(3):
+                gone = [asyncio.create_task(_turn(queue, name)) for name in ("b", "c")]
+                await asyncio.sleep(0)
+                for task in gone:
+                    task.cancel()
+                await asyncio.gather(*gone, return_exceptions=True)
+            waiting = asyncio.create_task(_turn(queue, "d"))
+            await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            await waiting
+
+    asyncio.run(story())
+
+
+async def _turn(queue, name):
+    async with queue.turn(name):
+        pass

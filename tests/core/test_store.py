@@ -229,6 +229,35 @@ def test_a_full_disk_is_said_and_nothing_that_was_undone_is_called_done(tmp_path
     asyncio.run(story())
 
 
+def test_who_waits_for_a_commit_hears_of_it_though_a_sick_disk_lets_nothing_be_undone(tmp_path):
+    class Sick:
+        def __init__(self, connection):
+            self.connection, self.refusals = connection, 2
+
+        def __getattr__(self, name):
+            return getattr(self.connection, name)
+
+        def execute(self, sql, *args):
+            if sql == "ROLLBACK" and self.refusals:
+                self.refusals -= 1
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+                raise error
+            return self.connection.execute(sql, *args)
+
+    async def story():
+        async with things(f"sqlite:///{tmp_path}/a.db") as store, asyncio.timeout(10):
+            store._writer = Sick(store._writer)
+            half = [Op(INSERT, (1, "a", 1)), Op(SWAP, (2, 9, 1), 1)]
+            with pytest.raises(Unavailable, match="disk I/O error"):
+                await store.commit(half)
+            assert store.is_ailing
+            await store.commit([Op(INSERT, (2, "b", 1))])
+            assert await rows(store) == [(2, "b", 1)]
+
+    asyncio.run(story())
+
+
 def test_a_full_disk_of_postgresql_is_said_until_a_commit_succeeds(postgres_url):
     full = "DO $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$"
 

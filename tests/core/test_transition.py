@@ -60,3 +60,21 @@ def test_listeners_are_told_of_a_commit_whose_task_was_cancelled_on_the_way(tmp_
             assert len(await placed(store)) == 1
 
     asyncio.run(story())
+
+
+def test_what_was_decided_before_the_clock_was_set_back_is_decided_again(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            now, decided = [9000.0], []
+            door = Door(store, host="here", clock=lambda: now[0])
+
+            async def decide(change):
+                decided.append(change.now)
+                change.tell(fact("a", 1))
+                now[0] = 5400.0
+
+            await door.attempt(Cause(), "m", decide)
+            assert decided == [9000.0, 5400.0]
+            assert [entry.at for entry in await placed(store)] == [5400.0]
+
+    asyncio.run(story())

@@ -10,7 +10,9 @@ import uvicorn
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError
 
+from siderite.core.websocket import SocketHandler
 from siderite.core.websocket import carry
+from siderite.core.websocket import refuse
 from siderite.core.websocket import with_sockets
 
 
@@ -19,9 +21,18 @@ async def _nothing(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body"})
 
 
+async def _never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    raise AssertionError
+
+
+async def _wordy(scope: Any, receive: Any, send: Any) -> None:
+    await refuse(receive, send, "über " * 50)
+
+
 def _with_server(
     peer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
     story: Callable[[str], Awaitable[None]],
+    **more: SocketHandler,
 ) -> None:
     async def main() -> None:
         other = await asyncio.start_server(peer, "127.0.0.1", 0)
@@ -30,7 +41,7 @@ def _with_server(
         async def handler(scope: Any, receive: Any, send: Any) -> None:
             await carry(scope, receive, send, await asyncio.open_connection("127.0.0.1", port))
 
-        app = with_sockets(_nothing, {"way": handler})
+        app = with_sockets(_nothing, {"way": handler, "closed": _wordy, **more})
         options = uvicorn.Config(
             app, port=0, ws="websockets-sansio", lifespan="off", log_config=None
         )
@@ -85,13 +96,52 @@ def test_a_large_answer_arrives_whole() -> None:
     _with_server(pour, story)
 
 
-def test_an_unknown_address_is_refused_with_a_reason() -> None:
-    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        raise AssertionError
+def test_a_client_that_leaves_before_it_is_let_in_leaves_no_connection_behind() -> None:
+    left, closed = asyncio.Event(), asyncio.Event()
 
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await left.wait()
+        await reader.read()
+        closed.set()
+        writer.close()
+
+    async def late(scope: Any, receive: Any, send: Any) -> None:
+        other = await asyncio.open_connection("127.0.0.1", scope["query_string"].decode())
+        while True:  # as a host that takes long to be reached
+            try:
+                await send({"type": "nothing that can be sent"})
+            except RuntimeError:
+                await asyncio.sleep(0.01)
+            except OSError:
+                break  # the client has left
+        left.set()
+        await carry(scope, receive, send, other)
+
+    async def story(url: str) -> None:
+        async with await asyncio.start_server(peer, "127.0.0.1", 0) as screen:
+            port = screen.sockets[0].getsockname()[1]
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.3):
+                    await connect(f"{url}/late?{port}")
+            async with asyncio.timeout(20):
+                await closed.wait()
+
+    _with_server(_never, story, late=late)
+
+
+def test_of_a_long_reason_in_any_language_as_much_is_told_as_fits() -> None:
+    async def story(url: str) -> None:
+        async with connect(f"{url}/closed") as socket:
+            with pytest.raises(ConnectionClosedError, match=r"4403.*über über über"):
+                await socket.recv()
+
+    _with_server(_never, story)
+
+
+def test_an_unknown_address_is_refused_with_a_reason() -> None:
     async def story(url: str) -> None:
         async with connect(f"{url}/elsewhere") as socket:
             with pytest.raises(ConnectionClosedError, match="no WebSocket at this address"):
                 await socket.recv()
 
-    _with_server(never, story)
+    _with_server(_never, story)

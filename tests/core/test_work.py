@@ -245,6 +245,22 @@ def test_parked_work_comes_back_when_due_or_at_its_deadline_or_when_woken(databa
     asyncio.run(story())
 
 
+def test_jobs_that_would_look_later_look_at_once_when_they_are_hastened(database_url):
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a"), job("b"), job("c"), job("d")])
+            a, b, c, _ = sorted(await claim(store), key=lambda item: item.machine)
+            park = {"kind": "clean", "job": "{}", "reason": "the BMC is away"}
+            await store.commit([work.park(a, due=300.0, deadline=900.0, **park)])
+            await store.commit([work.park(b, due=900.0, deadline=900.0, **park)])
+            await store.commit([work.park(c, due=300.0, deadline=900.0, **park)])
+            for machine in ("a", "b", "d"):
+                await store.commit([work.hasten(machine, 5.0)])
+            assert [item.machine for item in await claim(store, now=5.0)] == ["a"]
+
+    asyncio.run(story())
+
+
 def test_forgotten_leases_are_free_again(database_url):
     async def story():
         async with migrated(database_url) as store:

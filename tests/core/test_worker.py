@@ -7,6 +7,7 @@ import pytest
 
 from siderite.core import leases
 from siderite.core import work
+from siderite.core.store import Lost
 from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
 from siderite.core.transition import Cause
@@ -597,3 +598,32 @@ def test_a_job_that_was_handed_back_while_it_was_claimed_is_not_begun(monkeypatc
 
     asyncio.run(world(handlers, story))
     assert max(most) == 1, "two are at one machine"
+
+
+def test_a_job_that_finds_itself_lost_after_its_end_does_not_cost_the_next_its_lease():
+    begun, lost = asyncio.Event(), asyncio.Event()
+    owners = []
+
+    def handlers(store):
+        async def first(item):
+            await store.commit([work.done(item)])
+            await begun.wait()
+            asyncio.get_running_loop().call_later(0.2, lost.set)
+            raise Lost("what it did after its end")
+
+        async def second(item):
+            begun.set()
+            await lost.wait()
+            owners.extend(one.owner for one in await work.of_machine(store, item.machine))
+            await store.commit([work.done(item)])
+
+        return {"count": first, "next": second}
+
+    async def story(store, worker):
+        later = work.add("m", "power", "next", job="{}", now=0.0, deadline=work.FAR)
+        await store.commit([job("m"), later])
+        worker.kick()
+        await empty(store)
+
+    asyncio.run(world(handlers, story))
+    assert owners == ["me"], "somebody else could have begun it beside us"

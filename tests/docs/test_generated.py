@@ -63,9 +63,9 @@ def test_the_list_of_addresses_has_those_of_every_service(tmp_path: Path) -> Non
 
 def test_a_line_of_usage_shows_what_must_be_given_and_what_may_be_given_again() -> None:
     text = (ROOT / "docs" / "reference" / "cli.md").read_text()
-    assert "siderite server create NAME … --flavor FLAVOR --image IMAGE [--zone ZONE]" in text
+    assert "siderite server create NAME … --flavor FLAVOR --image IMAGE [--key-name NAME]" in text
     assert "\nsiderite node show NODE … [-o FORM] [--data DIR]\n" in text
-    assert "| `-o, --output FORM` | table (default), json, yaml or name |" in text
+    assert "| `-o, --output, -f, --format FORM` | table (default), json, yaml or name |" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -86,9 +86,10 @@ def test_every_command_of_the_first_run_does_what_it_says(tmp_path: Path) -> Non
         took = time.monotonic() - began
         assert "deploying → active" in said or "→ active" in said, said
         shown = "\n".join(re.findall(r"^  (\S.*)$", printed.read_text(), flags=re.M))
-        assert "openstack server create" in shown
+        assert "siderite server create" in shown
         blocks = ('export PATH="$PWD/.venv/bin:$PATH"\n' + theirs, shown)
         with ThreadPoolExecutor() as terminals:  # one does not need the other
-            for said in terminals.map(lambda block: _run(block, folder, environment), blocks):
-                assert re.search(r"status\s+\| ACTIVE", said), said
+            done = terminals.map(lambda block: _run(block, folder, environment), blocks)
+            for said, seen in zip(done, (r"status\s+\| ACTIVE", r"\| r01-n01 "), strict=True):
+                assert re.search(seen, said), said
     assert took < FIRST_RUN_S

@@ -51,11 +51,11 @@ HOOK = st.fixed_dictionaries(
 def no_names():
     """Names are not looked up: what a resolver says of noise is not the question."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("siderite.core.guard._look_up", _look_up)
+        patch.setattr("siderite.core.guard.Guard._look_up", _look_up)
         yield
 
 
-async def _look_up(host, port):
+async def _look_up(guard, host):
     import ipaddress
 
     try:

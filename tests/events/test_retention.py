@@ -9,6 +9,7 @@ from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.events import follower as following
 from siderite.events import place
+from siderite.events import retention
 from siderite.events.follower import Follower
 from siderite.events.retention import Retention
 from siderite.events.webhooks import deliveries
@@ -74,6 +75,23 @@ def test_old_facts_go_and_the_newest_stays(run):
         await tell(app, fact(6))
         assert await numbers(app) == [5, 6]
         assert (await later(app, 999, keep=0.0).prune()).removed == 0
+
+    run(story)
+
+
+@pytest.mark.parametrize("chunk", [2, 1000])
+def test_facts_told_by_a_clock_that_was_set_back_since_are_as_old_as_what_follows(
+    run, monkeypatch, chunk
+):
+    monkeypatch.setattr(retention, "CHUNK", chunk)
+
+    async def story(app):
+        await tell(app, *(fact(n) for n in range(1, 9)))
+        ahead = "UPDATE events SET at = at + ? WHERE seq BETWEEN 2 AND 6"
+        await app.program.store.commit([Op(ahead, (999 * DAY,))])
+        assert (await later(app, 29).prune()).removed == 0
+        assert (await later(app, 31).prune()).removed == 7
+        assert await numbers(app) == [8]
 
     run(story)
 

@@ -114,6 +114,20 @@ async def test_the_last_administrator_stays(here: World) -> None:
 
 
 @story
+async def test_the_last_project_of_an_administrator_stays(here: World) -> None:
+    """Its user is one of the whole system too, but clients are set up for the project."""
+    home = (await here.call("GET", "/v3/projects?name=admin")).json()["projects"][0]["id"]
+    off = {"project": {"enabled": False}}
+    for method, body in (("DELETE", None), ("PATCH", off)):
+        refused = await here.call(method, f"/v3/projects/{home}", body)
+        assert refused.status_code == 409, method
+        assert "another project" in refused.json()["error"]["message"]
+    second, other = await here.member()
+    await here.give(second, "admin", other)
+    assert (await here.call("DELETE", f"/v3/projects/{home}")).status_code == 204
+
+
+@story
 async def test_a_role_is_not_given_to_somebody_who_went_meanwhile(here: World) -> None:
     user, project = await here.member()
     grants, scope = here.identity.grants, on_project(project)

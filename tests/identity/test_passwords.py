@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import threading
 import time
 from pathlib import Path
 
@@ -97,6 +98,21 @@ def test_a_password_that_was_right_is_known_again_until_another_is_stored(
         now[0] = 61.0
         assert await passwords.matches("open", stored, "me")
         assert asked.count("me") == 3
+
+    asyncio.run(story())
+
+
+def test_who_waits_for_a_slow_disk_in_a_thread_keeps_nobody_from_logging_in() -> None:
+    async def story() -> None:
+        passwords, disk = Passwords(), threading.Event()
+        waiting = [asyncio.create_task(asyncio.to_thread(disk.wait, 60)) for _ in range(64)]
+        try:
+            async with asyncio.timeout(20):
+                stored = await passwords.hash("open")
+                assert await passwords.matches("open", stored, "me")
+        finally:
+            disk.set()
+            await asyncio.gather(*waiting)
 
     asyncio.run(story())
 

@@ -7,8 +7,10 @@ with moody_bmc() as bmc:
 import json
 import ssl
 import threading
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -19,6 +21,10 @@ SESSIONS = "/redfish/v1/SessionService/Sessions"
 HANGS_UP = 0
 _FINE = 200
 _PATIENCE_S = 60.0
+_SESSIONS_OFFERED: dict[str, Any] = {
+    "SessionService": {"@odata.id": "/redfish/v1/SessionService"},
+    "Links": {"Sessions": {"@odata.id": SESSIONS}},
+}
 _POWER = {"On": "On", "ForceOff": "Off"}
 
 
@@ -37,6 +43,15 @@ class MoodyBmc:
         self.reset_status = self.patch_status = 204
         self.sessions: set[str] = set()
         self.logins = 0
+        self.password: str | None = None
+        """Without one any will do."""
+        self.has_sessions = True
+        """Else it wants HTTP basic authentication before it says anything."""
+        self.failed_logins = 0
+        self.forbids = False
+        """Nobody may see the system."""
+        self.whole: Any = ...
+        """What it has in the place of the system's page."""
         self.orders: list[Any] = []
         self.system: dict[str, Any] = {
             "Id": "1", "Name": "System", "PowerState": "Off",
@@ -60,12 +75,11 @@ class MoodyBmc:
 
     def page(self, path: str) -> dict[str, Any] | None:
         """What is at an address."""
-        pages = {
+        pages: dict[str, dict[str, Any]] = {
             "/redfish/v1": {
                 "Id": "Root", "Name": "Root", "RedfishVersion": "1.13.0",
                 "Systems": {"@odata.id": "/redfish/v1/Systems"},
-                "SessionService": {"@odata.id": "/redfish/v1/SessionService"},
-                "Links": {"Sessions": {"@odata.id": SESSIONS}},
+                **(_SESSIONS_OFFERED if self.has_sessions else {}),
             },
             "/redfish/v1/SessionService": {
                 "Id": "Sessions", "Name": "Sessions", "Sessions": {"@odata.id": SESSIONS},
@@ -73,6 +87,17 @@ class MoodyBmc:
             SYSTEM: self.system,
         }  # fmt: skip
         return pages.get(path)
+
+    def lets_in(self, headers: Message) -> bool:
+        """Whether somebody is known; who comes with a wrong password is counted."""
+        if self.has_sessions and headers.get("X-Auth-Token") in self.sessions:
+            return True
+        kind, _, word = (headers.get("Authorization") or "").partition(" ")
+        if kind != "Basic":
+            return False
+        is_right = b64decode(word).decode().partition(":")[2] == self.password
+        self.failed_logins += not is_right
+        return is_right and self.password is not None
 
     def told(self, method: str, body: Any) -> int:
         """An order for the system; the status that it is answered with."""
@@ -106,21 +131,29 @@ def moody_bmc(
             elif bmc.mood != _FINE:
                 error = {"code": "Base.1.0.Error", "message": "not now"}
                 self._send(bmc.mood, {"error": error}, bmc.adds)
-            elif (self.command, path) == ("POST", SESSIONS):
+            elif (self.command, path) == ("POST", SESSIONS) and bmc.has_sessions:
+                if bmc.password not in (None, (body or {}).get("Password")):
+                    bmc.failed_logins += 1
+                    return self._send(401, {"error": {"message": "that is not the password"}})
                 bmc.logins += 1
                 key = f"key-{bmc.logins}"
                 bmc.sessions.add(key)
                 self._send(201, {"Id": key}, {"X-Auth-Token": key, "Location": f"{path}/{key}"})
-            elif path != "/redfish/v1" and self.headers.get("X-Auth-Token") not in bmc.sessions:
+            elif path != "/redfish/v1" and not bmc.lets_in(self.headers):
                 self._send(401, {"error": {"message": "who are you"}})
             elif self.command == "DELETE":
                 bmc.sessions.discard(path.rpartition("/")[2])
                 self._send(204, None)
             elif self.command in ("POST", "PATCH"):
                 self._send(bmc.told(self.command, body), {})
+            elif path == SYSTEM and bmc.forbids:
+                self._send(403, {"error": {"message": "not you"}})
+            elif path == SYSTEM and bmc.whole is not ...:
+                self._send(_FINE, bmc.whole)
             else:
                 page = bmc.page(path)
                 self._send(_FINE if page else 404, {"@odata.id": path, **(page or {})})
+            return None
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("do_"):

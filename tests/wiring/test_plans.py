@@ -13,8 +13,8 @@ from siderite.core import work
 from tests.support.app import running
 
 LARGE = {
-    "nodes", "ports", "portgroups", "allocations", "events", "past_events", "work", "power_watch",
-    "servers", "instance_actions", "server_migrations", "images", "search_docs",
+    "nodes", "node_states", "ports", "portgroups", "allocations", "events", "past_events", "work",
+    "power_watch", "servers", "instance_actions", "server_migrations", "images", "search_docs",
 }  # fmt: skip
 
 WHOLE = (
@@ -36,6 +36,7 @@ NARROW = (
     "/v1/nodes?resource_class=a&limit=1000",
     "/v1/nodes?resource_class=a&limit=10&marker={node}",
     "/v1/nodes?provision_state=active",
+    "/v1/nodes?provision_state=active&limit=10&marker={node}",
     "/v1/nodes?driver=fake-hardware",
     "/v1/nodes?owner=a",
     "/v1/nodes?lessee=a",

@@ -71,7 +71,8 @@ def _script(cloud: Cloud, said: argparse.Namespace) -> None:
     kind, _, name = said.scope.partition(":")
     scope = f"node:{_uuid(cloud, name)}" if kind == "node" and name else said.scope
     cloud.ask("PUT", f"/simulator/v1/scripts/{quote(scope, safe=':')}", script)
-    print(f"Machines of {said.scope} now follow {'the script' if script else 'no script of it'}.")
+    told = f"Machines of {said.scope} now follow the script."
+    print(told if script else f"There is no script for {said.scope} any more.")
     if kind == "rack" and script:
         with contextlib.suppress(Missing):
             _check_rack(cloud, name)

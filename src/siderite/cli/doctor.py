@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import sqlite3
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from siderite.cli import reach
 from siderite.cli import show
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused
+from siderite.cli.cloud import clouds_file
 from siderite.cli.cloud import read_cloud
 from siderite.cli.node import every
 from siderite.cli.settings import loaded
@@ -56,6 +58,8 @@ def run(said: argparse.Namespace) -> int:
     """Print the findings; 1 if something is wrong."""
     options = loaded(said)
     config = options.config
+    if options.origin["data"] == "default" and not config.db:
+        config = replace(config, data=_beside_clouds() or config.data)
     if options.origin["listen"] == "default":
         config = replace(config, listen=_told(config) or config.listen)
     findings = list(examine(config, said.data))
@@ -72,6 +76,12 @@ def run(said: argparse.Namespace) -> int:
             if one.remedy:
                 print(f"\n{one.what}: {one.remedy}")
     return 1 if any(one.state == "wrong" for one in findings) else 0
+
+
+def _beside_clouds() -> str | None:
+    """The data directory whose clouds.yaml other commands would read, if it is one."""
+    place = clouds_file(None).parent
+    return str(place) if (place / "siderite.db").exists() else None
 
 
 def _told(config: Config) -> str | None:
@@ -247,8 +257,8 @@ def _from_here(known: _Known) -> Iterator[Finding]:
     if find_spec("libvirt") is None:
         yield Finding(
             "libvirt", "wrong" if uris else "caution", "its Python library is not installed",
-            "only needed for libvirt hosts: pip install 'siderite[libvirt]' (Debian: with"
-            " libvirt-dev, gcc and pkg-config).",
+            f"only needed for libvirt hosts: `{sys.executable} -m pip install libvirt-python`"
+            " (Debian: with libvirt-dev, gcc, pkg-config and python3-dev).",
         )  # fmt: skip
     else:
         problems = {name: reach.libvirt_problem(uri) for name, uri in uris.items()}
@@ -286,9 +296,10 @@ def _bmcs(nodes: Sequence[dict[str, Any]], faulty: Sequence[str]) -> Finding:
 
 
 def _service(data: str) -> Iterator[Finding]:
-    """Hosts and BMCs, as the service finds them now."""
+    """Workers, hosts and BMCs, as the service finds them now."""
     try:
         cloud = Cloud(data)
+        workers = cloud.baremetal("GET", "/conductors?detail=true")["conductors"]
         hosts = [host["name"] for host in cloud.compute("GET", "/hosts")["hosts"]]
         lost = every(cloud, {"fault": "power failure", "fields": "name,uuid"})
         nodes = [
@@ -299,8 +310,27 @@ def _service(data: str) -> Iterator[Finding]:
     except Refused as why:
         yield Finding("service", "wrong", str(why), "check clouds.yaml in the data directory.")
         return
+    yield workers_of(workers)
     yield from _hosts({name: _asked(cloud, name) for name in hosts})
     yield _bmcs(nodes, [node["name"] or node["uuid"] for node in lost])
+
+
+def workers_of(found: Sequence[Mapping[str, Any]]) -> Finding:
+    """Who carries out work: without anybody, all that is asked for waits."""
+    down = [str(one["hostname"]) for one in found if not one["alive"]]
+    up = len(found) - len(down)
+    if not up:
+        return Finding(
+            "workers", "wrong", "none is up: what is asked for waits",
+            "start one, with the same database: `siderite worker --config FILE`.",
+        )  # fmt: skip
+    if not down:
+        return Finding("workers", "well", f"{up} of {up} are up" if up > 1 else "the one is up")
+    told = ", ".join(down[:_SHOWN]) + (" …" if len(down) > _SHOWN else "")
+    return Finding(
+        "workers", "caution", f"{up} of {len(found)} are up; not heard of lately: {told}",
+        "start those again that are still wanted; the others are forgotten after a week.",
+    )  # fmt: skip
 
 
 def _asked(cloud: Cloud, host: str) -> str:

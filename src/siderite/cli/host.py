@@ -2,12 +2,16 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
+from urllib.parse import urlencode
 
 from siderite.cli import show
 from siderite.cli.cloud import Cloud
+from siderite.cli.cloud import Missing
 from siderite.cli.pairs import pairs
+from siderite.cli.server import pages
 
 _HOSTS = "/compute/v2.1/hosts"
 _VERSION = {"OpenStack-API-Version": "compute 2.900"}
@@ -56,7 +60,32 @@ def _told(host: dict[str, Any]) -> int:
 
 def _list(cloud: Cloud, said: argparse.Namespace) -> int:
     hosts = _ask(cloud, "GET", _HOSTS)["hosts"]
-    show.rows(hosts, _COLUMNS, said.output, name="name")
+    columns = _COLUMNS
+    if said.long:
+        room = _room(cloud)
+        hosts = [{**host, "room": room.get(host["name"])} for host in hosts]
+        columns = (*_COLUMNS[:-1], *_LONG, _COLUMNS[-1])
+    show.rows(hosts, columns, said.output, name="name")
+    return 0
+
+
+def _room(cloud: Cloud) -> dict[str, Any]:
+    """How much of each host is used; a node of bare metal is used whole, or not at all."""
+    found = pages(cloud, "hypervisors", "/os-hypervisors/detail?limit=1000")
+    virtual = [one for one in found if one["hypervisor_type"] != "ironic"]
+    return {one["service"]["host"]: one["room"] for one in virtual}
+
+
+def _switch(cloud: Cloud, said: argparse.Namespace) -> int:
+    """Whether new servers may come."""
+    found = cloud.compute("GET", f"/os-services?{urlencode({'host': said.name})}")["services"]
+    if not found:
+        raise Missing(f"there is no host {said.name!r}; `siderite host list` shows them.")
+    body = {"status": f"{said.verb}d"}
+    if getattr(said, "reason", None):
+        body["disabled_reason"] = said.reason
+    cloud.compute("PUT", f"/os-services/{found[0]['id']}", body)
+    print(f"{said.name}: {'no new servers go' if said.verb == 'disable' else 'servers go'} there.")
     return 0
 
 
@@ -71,6 +100,24 @@ _COLUMNS: tuple[show.Column, ...] = (
     ("driver", lambda host: host["driver"]),
     ("group", lambda host: host["conductor_group"] or None),
     ("status", lambda host: host["status"] + (" (disabled)" if host["disabled"] else "")),
-    ("uri", lambda host: host["uri"]),
+    ("uri", lambda host: host["uri"] or None),
 )
-_VERBS = {"add": _add, "check": _check, "list": _list, "remove": _remove, "set": _set}
+
+
+def _used(what: str) -> Callable[[show.Record], str | None]:
+    def of(host: show.Record) -> str | None:
+        return host["room"] and f"{host['room'][what]['used']}/{host['room'][what]['limit']}"
+
+    return of
+
+
+_LONG: tuple[show.Column, ...] = (
+    ("vcpus", _used("vcpus")),
+    ("memory, mib", _used("ram_mib")),
+    ("disk, gib", _used("disk_gib")),
+    ("why", lambda host: host["disabled_reason"]),
+)
+_VERBS = {
+    "add": _add, "check": _check, "list": _list, "remove": _remove, "set": _set,
+    "enable": _switch, "disable": _switch,
+}  # fmt: skip

@@ -15,6 +15,7 @@ from siderite.cli.cloud import Clash
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Missing
 from siderite.cli.cloud import Refused
+from siderite.cli.projects import project
 from siderite.cli.wait import Sight
 from siderite.cli.wait import each
 from siderite.cli.wait import until_over
@@ -53,6 +54,15 @@ _COLUMNS: tuple[show.Column, ...] = (
     ("power", lambda node: node["power_state"]),
     ("why", lambda node: _why(node) or None),
 )
+_LONG: tuple[show.Column, ...] = (
+    ("class", lambda node: node["resource_class"]),
+    ("driver", lambda node: node["driver"]),
+    ("group", lambda node: node["conductor_group"] or None),
+    ("owner", lambda node: node["owner"]),
+    ("instance", lambda node: node["instance_uuid"]),
+    ("since", lambda node: node["provision_updated_at"] or node["created_at"]),
+)
+_MORE_FIELDS = ("resource_class", "driver", "conductor_group", "instance_uuid", "created_at")
 _STEPPED = ("clean", "service")
 _STEPS = """'[{"interface": "deploy", "step": "erase_devices_metadata"}]'"""
 _ENDS = {
@@ -105,15 +115,30 @@ def every(cloud: Cloud, query: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _list(cloud: Cloud, said: argparse.Namespace) -> int:
-    wanted = {"provision_state": said.state, "owner": said.owner, "fault": said.fault}
+    named = _pattern(said.name) if said.name else None
+    wanted = {
+        "provision_state": said.state, "resource_class": said.resource_class, "fault": said.fault,
+        "driver": said.driver, "conductor_group": said.conductor_group,
+        "owner": said.owner and project(cloud, said.owner, is_known=False),
+        "maintenance": "true" if said.maintenance else None,
+    }  # fmt: skip
     query = {name: value for name, value in wanted.items() if value}
-    if said.maintenance:
-        query["maintenance"] = "true"
-    nodes = every(cloud, {**query, "fields": ",".join(_FIELDS)})
+    fields = (*_FIELDS, *_MORE_FIELDS) if said.long else _FIELDS
+    nodes = every(cloud, {**query, "fields": ",".join(fields)})
+    if named:
+        nodes = [node for node in nodes if named.search(node["name"] or "")]
     if said.attention:
         nodes = [node for node in nodes if _needs_somebody(node)]
-    show.rows(nodes, _COLUMNS, said.output, name="uuid")
+    columns = (*_COLUMNS[:-1], *_LONG, _COLUMNS[-1]) if said.long else _COLUMNS
+    show.rows(nodes, columns, said.output, name="uuid")
     return 0
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as why:
+        raise Refused(f"--name is no regular expression: {why}.") from why
 
 
 def _needs_somebody(node: show.Record) -> bool:
@@ -217,10 +242,17 @@ def _maintenance(cloud: Cloud, said: argparse.Namespace) -> int:
     )[1]
 
 
+def _policy(cloud: Cloud, said: argparse.Namespace) -> int:
+    value = None if said.target == "default" else said.target
+    change = [{"op": "replace", "path": "/power_policy", "value": value}]
+    return each(said.names, lambda name: cloud.baremetal("PATCH", address(name), change))[1]
+
+
 _VERBS = {
     "list": _list,
     "show": _show,
     "provision": _provision,
     "power": _power,
     "maintenance": _maintenance,
+    "power-policy": _policy,
 }

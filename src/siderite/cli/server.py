@@ -1,9 +1,11 @@
 """`siderite server …`: servers, over HTTP."""
 
 import argparse
+import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,6 +14,7 @@ from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Missing
 from siderite.cli.cloud import Refused
 from siderite.cli.pairs import pairs
+from siderite.cli.projects import project
 from siderite.cli.wait import Sight
 from siderite.cli.wait import each
 from siderite.cli.wait import until_over
@@ -27,6 +30,17 @@ _COLUMNS: tuple[show.Column, ...] = (
     ("host", lambda server: server.get("OS-EXT-SRV-ATTR:host")),
     ("why", lambda server: server.get("wait_reason") or (server.get("fault") or {}).get("message")),
 )
+_LONG: tuple[show.Column, ...] = (
+    ("zone", lambda server: server.get("OS-EXT-AZ:availability_zone") or None),
+    ("image", lambda server: (server["image"] or {}).get("id")),
+    ("addresses", lambda server: ", ".join(_addresses(server)) or None),
+    ("project", lambda server: server["tenant_id"]),
+    ("created", lambda server: server["created"]),
+)
+
+
+def _addresses(server: show.Record) -> list[str]:
+    return [one["addr"] for each in server["addresses"].values() for one in each]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +101,7 @@ def _the_one(what: str, name: str, ids: list[str], hint: str) -> str:
 
 def flavor(cloud: Cloud, name: str) -> str:
     """The id of a flavor, by its name or id."""
-    known = _pages(cloud, "flavors", "/flavors")
+    known = pages(cloud, "flavors", "/flavors")
     if any(one["id"] == name for one in known):
         return name
     ids = [one["id"] for one in known if one["name"] == name]
@@ -121,21 +135,23 @@ def look(cloud: Cloud, ident: str, ends: tuple[str, ...]) -> Sight:
 
 
 def _list(cloud: Cloud, said: argparse.Namespace) -> int:
-    query: dict[str, Any] = {"limit": 1000}
-    if said.all_projects:
-        query["all_tenants"] = "1"
-    if said.status:
-        query["status"] = said.status
-    show.rows(every(cloud, query), _COLUMNS, said.output, name="id")
+    wanted = {
+        "all_tenants": "1" if said.all_projects or said.project else None,
+        "project_id": said.project and project(cloud, said.project),
+        "status": said.status, "name": said.name, "ip": said.ip, "host": said.host,
+    }  # fmt: skip
+    query = {name: value for name, value in wanted.items() if value}
+    columns = (*_COLUMNS[:-1], *_LONG, _COLUMNS[-1]) if said.long else _COLUMNS
+    show.rows(every(cloud, {**query, "limit": 1000}), columns, said.output, name="id")
     return 0
 
 
 def every(cloud: Cloud, query: dict[str, Any]) -> list[dict[str, Any]]:
     """All servers that match, page after page."""
-    return _pages(cloud, "servers", f"/servers/detail?{urlencode(query)}")
+    return pages(cloud, "servers", f"/servers/detail?{urlencode(query)}")
 
 
-def _pages(cloud: Cloud, what: str, path: str) -> list[dict[str, Any]]:
+def pages(cloud: Cloud, what: str, path: str) -> list[dict[str, Any]]:
     """A list of the compute API to its end."""
     found: list[dict[str, Any]] = []
     rest = path
@@ -161,11 +177,13 @@ def _create(cloud: Cloud, said: argparse.Namespace) -> int:
     body = {
         "flavorRef": flavor(cloud, said.flavor),
         "imageRef": image(cloud, said.image),
-        "networks": "auto",
+        "networks": _networks(cloud, said.network),
         "metadata": pairs(said.property, "--property"),
+        "key_name": said.key_name,
+        "user_data": _file(said.user_data),
+        "availability_zone": said.zone,
     }
-    if said.zone:
-        body["availability_zone"] = said.zone
+    body = {name: value for name, value in body.items() if value is not None}
 
     def ask(name: str) -> str:
         made = cloud.compute("POST", "/servers", {"server": {**body, "name": name}})
@@ -173,6 +191,25 @@ def _create(cloud: Cloud, said: argparse.Namespace) -> int:
         return str(made["server"]["id"])
 
     return _waited(cloud, said, *each(said.names, ask), ends=("ACTIVE",))
+
+
+def _networks(cloud: Cloud, names: Sequence[str] | None) -> str | list[dict[str, str]]:
+    """What the API takes: words, or the ids of networks."""
+    if not names:
+        return "auto"
+    if list(names) == ["none"]:
+        return "none"
+    known = cloud.ask("GET", "/network/v2.0/networks")[0]["networks"]
+    there = _there_are([one["name"] for one in known], "the option `networks` makes some")
+    ids = {name: [one["id"] for one in known if name in (one["id"], one["name"])] for name in names}
+    return [{"uuid": _the_one("network", name, ids[name], there)} for name in names]
+
+
+def _file(path: str | None) -> str | None:
+    try:
+        return path and base64.b64encode(Path(path).read_bytes()).decode()
+    except OSError as why:
+        raise Refused(f"cannot read {path}: {why.strerror}.") from why
 
 
 def _act(cloud: Cloud, said: argparse.Namespace) -> int:

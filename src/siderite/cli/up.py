@@ -114,29 +114,37 @@ async def _welcome(config: Config, role: Role, ready: asyncio.Event) -> None:
 Siderite is ready at {config.url}; its console is at {config.url}/console/
 (user admin, with the password in {clouds.path(config)}). Ctrl-C stops it.
 Try, in another terminal:
-{_client_hint()}
+{_path_hint()}
   export OS_CLIENT_CONFIG_FILE={clouds.path(config)} OS_CLOUD=siderite
-  openstack baremetal node list
-  openstack baremetal node create --driver fake-hardware --name mine
 {_server_hint(config)}
+{_client_hint()}
 """,
         flush=True,
     )
 
 
 def _server_hint(config: Config) -> str:
-    """A server, if there are hosts for it; else how to have one."""
+    """Machines, if there are some; else how to have them."""
     if config.demo:
-        return "  openstack server create --image tiny --flavor m1.tiny --wait first"
-    return (
-        "  siderite host add mine simulated:    # or qemu:///system; `siderite up --demo` has some"
-    )
+        return """\
+  siderite node list --attention
+  siderite server create mine --flavor m1.tiny --image tiny --wait"""
+    return """\
+  siderite doctor
+  siderite host add mine simulated:    # or qemu:///system; `siderite up --demo` has some"""
+
+
+def _path_hint() -> str:
+    """How to get at our own command, if it is not there."""
+    here = Path(sys.executable).parent
+    return "" if shutil.which("siderite") else f"\n  export PATH=$PATH:{here}"
 
 
 def _client_hint() -> str:
-    """How to get at the commands, if they are not there."""
-    here = Path(sys.executable).parent
-    ours = "" if shutil.which("siderite") else f"\n  export PATH=$PATH:{here}"
-    if shutil.which("openstack") or (ours and (here / "openstack").exists()):
-        return ours
-    return f"{ours}\n  pip install python-openstackclient python-ironicclient"
+    """OpenStack's clients are not ours, and may not be there."""
+    if shutil.which("openstack") or (Path(sys.executable).parent / "openstack").exists():
+        return "  openstack baremetal node list"
+    return (
+        "  openstack baremetal node list    # its packages: python-openstackclient,"
+        " python-ironicclient"
+    )

@@ -103,7 +103,7 @@ class _Watch:
                 self.show.moved(name, sight.state)
             if sight.is_over:
                 self._ended(at, name, sight.problem, 1)
-        self.show.now(Counter(self.states[at] for at in self.open if at in self.states))
+        self.show.now(Counter(self.states.values()))
         return bool(self.open)
 
     def _ended(self, at: int, name: str, problem: str | None, code: int) -> None:
@@ -137,7 +137,7 @@ class _Lines:
 
 
 class _Bar(_Lines):
-    """For eyes: how many are done, and in which states the others are."""
+    """For eyes: how many are done, and in which states all of them are."""
 
     def __init__(self, total: int) -> None:
         from rich.console import Console

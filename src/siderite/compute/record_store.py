@@ -94,6 +94,12 @@ async def aggregates(store: Store) -> list[tuple[int, Aggregate]]:
     return [(int(row[0]), AGGREGATES.value(row[1])) for row in rows]  # type: ignore[arg-type]
 
 
+async def aggregate_versions(store: Store) -> list[Line]:
+    """What differs as soon as one of them does: UUID and version of each."""
+    rows = await store.fetch("SELECT uuid, version FROM aggregates ORDER BY id")
+    return [tuple(row) for row in rows]
+
+
 # Groups
 
 
@@ -128,9 +134,9 @@ async def members(store: Store, groups: Iterable[str]) -> dict[str, list[str]]:
 # Hosts
 
 
-async def hosts(store: Store) -> list[tuple[int, float, Host]]:
-    """All hosts with their numbers and when they were last heard of."""
-    rows = await store.fetch("SELECT id, seen_at, doc FROM hosts ORDER BY id")
+async def hosts(store: Store, *where: Where) -> list[tuple[int, float, Host]]:
+    """Hosts with their numbers and when they were last heard of."""
+    rows = await HOSTS.select(store, "id, seen_at, doc", where)
     hosts = HOSTS.readable(row[2] for row in rows)
     return [
         (int(row[0]), float(row[1]), host)  # type: ignore[arg-type]

@@ -58,24 +58,33 @@ _HYPERVISOR = (
 )
 
 
-@lru_cache(2048)
+@lru_cache(256)
+def _traits(text: str) -> frozenset[str]:
+    """Hosts of a kind have the same, and many."""
+    return frozenset(text.split())
+
+
 def _hypervisor(row: Line) -> Hypervisor:
-    """Most rows are as they were when the last server was placed."""
     values = list(row)
-    values[9] = frozenset(str(row[9]).split())  # type: ignore[call-overload]
+    values[9] = _traits(str(row[9]))  # type: ignore[call-overload]
     for at in (20, 23, 25):
         values[at] = bool(row[at])
     return Hypervisor(*values)  # type: ignore[arg-type]
 
 
 async def hypervisors(
-    store: Store, where: str = "", args: Sequence[Value] = (), *, limit: int | None = None
+    store: Store,
+    where: str = "",
+    args: Sequence[Value] = (),
+    *,
+    order: str = "v.id",
+    limit: int | None = None,
 ) -> list[Hypervisor]:
     """Hypervisor nodes with their hosts' condition; `v` and `h` in `where` are the two tables."""
     clause = f" WHERE {where}" if where else ""
     end = "" if limit is None else f" LIMIT {limit}"
-    rows = await store.fetch(f"{_HYPERVISOR}{clause} ORDER BY v.id{end}", args)
-    return [_hypervisor(tuple(row)) for row in rows]
+    rows = await store.fetch(f"{_HYPERVISOR}{clause} ORDER BY {order}{end}", args)
+    return [_hypervisor(row) for row in rows]
 
 
 def claim(server: str, slot: str, *, host: str, node: str, amount: Amount) -> list[Op]:

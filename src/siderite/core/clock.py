@@ -3,6 +3,9 @@
 What is due, a lease and a deadline are written by one process and compared by another: were each to
 go by its own computer's clock, one that is a minute ahead would take work from those that are at
 it. Domain and store never ask: `now` comes in from whoever does.
+
+Either is read now and then only, and counted on from there by one that nobody can set. So there is
+one moment at which the time jumps, and what waits can be set along with it (`core.waits`).
 """
 
 import asyncio
@@ -19,7 +22,8 @@ _VAGUE_S = 1.0
 """An answer that took this long tells too little of the time."""
 _STEADY_S = 0.05
 """By so much a clock may be off and is not corrected: time that jumps to and fro is worse."""
-_JUMP_S = 1.0
+JUMP_S = 1.0
+"""What is more than a correction."""
 SETTLE_S = 15.0
 """How long after a jump leases of others may still be by another time; longer than they last."""
 _ASK = "SELECT extract(epoch FROM clock_timestamp())::float8"
@@ -40,12 +44,26 @@ class Clock:
         return time.clock_gettime(_TICKS) + self._epoch
 
     async def look(self, store: Store) -> None:
-        """Follow the clock of a database that others have, too."""
+        """Follow the clock of a database that others have, too; else the computer's."""
         if store.dialect == "sqlite":
+            self.look_here()
             return
         asked = time.clock_gettime(_TICKS)
         theirs = float((await store.scan(_ASK))[0][0] or 0.0)
         self.hear(theirs, asked, time.clock_gettime(_TICKS))
+
+    def look_here(self) -> float:
+        """Follow the computer's clock: by how much it was set back since the last look, if it was
+        set; less than 0 is forward.
+        """
+        asked = time.clock_gettime(_TICKS)
+        epoch = time.time() - asked
+        unsure_s = time.clock_gettime(_TICKS) - asked
+        back_s = 0.0 if self._epoch is None else self._epoch - epoch
+        if self._epoch is not None and (unsure_s > _STEADY_S or abs(back_s) <= _STEADY_S):
+            return 0.0  # where we were stopped in between, it would seem to have jumped
+        self._epoch = epoch
+        return back_s if abs(back_s) > JUMP_S else 0.0
 
     def hear(self, theirs: float, asked: float, answered: float) -> None:
         """It was `theirs` at some moment between two ticks of our own."""
@@ -55,7 +73,7 @@ class Clock:
             _tell(epoch + answered - time.time())
         elif unsure_s > _VAGUE_S / 2 or abs(epoch - self._epoch) <= max(unsure_s, _STEADY_S):
             return
-        elif abs(epoch - self._epoch) > _JUMP_S:
+        elif abs(epoch - self._epoch) > JUMP_S:
             _tell(epoch - self._epoch)
             self._jumped_at = answered
         self._epoch = epoch
@@ -65,11 +83,11 @@ class Clock:
         return time.clock_gettime(_TICKS) >= self._jumped_at + SETTLE_S
 
     async def keep(self, store: Store) -> None:
-        """Until cancelled: look again and again, as clocks drift, are set, and databases replaced
-        by others.
+        """Until cancelled: look again and again at a shared one, as clocks drift, are set, and
+        databases replaced by others.
         """
         rest_s = LOOK_S
-        while store.dialect != "sqlite":
+        while True:
             await asyncio.sleep(rest_s)
             try:
                 await self.look(store)
@@ -80,7 +98,7 @@ class Clock:
 
 
 def _tell(off_s: float) -> None:
-    if abs(off_s) > _JUMP_S:
+    if abs(off_s) > JUMP_S:
         log.warning(
             "the database's clock is followed: ours is off; synchronise them (chrony)",
             off_s=round(off_s, 1),

@@ -46,6 +46,8 @@ class FairQueue:
                 await self._called(mine)
         except TimeoutError as why:
             raise Unavailable(self._full) from why
+        finally:
+            self._leave(name, mine)
 
     async def _called(self, mine: asyncio.Future[None]) -> None:
         try:
@@ -54,6 +56,14 @@ class FairQueue:
             if mine.done() and not mine.cancelled() and mine.exception() is None:
                 self._next()  # it had just become our turn
             raise
+
+    def _leave(self, name: str, mine: asyncio.Future[None]) -> None:
+        """Who gave up takes no place any more."""
+        line = self._waiting.get(name)
+        if line is not None and mine in line:
+            line.remove(mine)
+            if not line:
+                del self._waiting[name]
 
     def _make_room(self, name: str) -> None:
         if sum(map(len, self._waiting.values())) < self._most:

@@ -5,19 +5,17 @@ Names are looked up here and the connection goes to the address that was checked
 (`core.guarded_http`), so that a name which changes its mind gains nothing.
 """
 
-import asyncio
 import ipaddress
-import socket
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from siderite.core.errors import Invalid
+from siderite.core.lookups import LookUps
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-LOOK_UP_S = 5.0
 LONGEST_URL = 2000
 _PORTS = range(1, 65536)
 _METADATA = tuple(
@@ -47,6 +45,7 @@ class Guard:
         self._denied = tuple(denied)
         self._callers = callers
         self._option = option
+        self._names = LookUps()
 
     def check(self, address: Address) -> None:
         """Refuse an address that must not be called."""
@@ -66,10 +65,17 @@ class Guard:
 
     async def resolve(self, host: str, port: int) -> list[str]:
         """The addresses of a host that may be called; Refused if one of them may not be."""
-        found = await _look_up(host, port)
+        found = await self._look_up(host)
         for address in found:
             self.check(address)
         return list(dict.fromkeys(map(str, found)))
+
+    async def _look_up(self, host: str) -> list[Address]:
+        try:
+            return [ipaddress.ip_address(host.strip("[]"))]
+        except ValueError:
+            found = await self._names.of(host)
+        return [ipaddress.ip_address(address.partition("%")[0]) for address in found]
 
     async def check_url(self, name: str, url: Any) -> str:
         """A URL that may be called as far as can be told now; Invalid with a sentence if not."""
@@ -132,14 +138,3 @@ def _inner(address: Address) -> Address:
             return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         return ipaddress.IPv6Address(int(address))  # with a zone it equals nothing
     return address
-
-
-async def _look_up(host: str, port: int) -> list[Address]:
-    try:
-        return [ipaddress.ip_address(host.strip("[]"))]
-    except ValueError:
-        pass
-    loop = asyncio.get_running_loop()
-    async with asyncio.timeout(LOOK_UP_S):
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]

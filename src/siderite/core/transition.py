@@ -22,6 +22,7 @@ from siderite.core import eventlog
 from siderite.core import leases
 from siderite.core import metrics
 from siderite.core import work
+from siderite.core.clock import JUMP_S
 from siderite.core.clock import now as wall_clock
 from siderite.core.errors import Busy
 from siderite.core.fact import Fact
@@ -207,7 +208,7 @@ class Hands(Protocol):
         """Whether work should be let go of where it can rest."""
         ...
 
-    def take(self, job: Work, now: float) -> tuple[str, float] | None:
+    def take(self, job: Work) -> tuple[str, float] | None:
         """Reserve a place for a new job, if there is one and no other job of its machine is under
         way: the lease's owner and end. Followed by `begin` or `let_go`.
         """
@@ -294,7 +295,7 @@ class Door:
             return
         hands, at = self.hands, min(op.at for op in dues)
         if hands is not None and len(dues) == 1 and dues[0].job is not None and at <= now:
-            lease = hands.take(dues[0].job, now)
+            lease = hands.take(dues[0].job)
             if lease is not None and await self._commit_leased(hands, ops, dues[0], lease):
                 return
         await self.store.commit(ops)
@@ -334,6 +335,8 @@ class Door:
             for tries in range(TRIES):
                 change = self.change(cause)
                 answer = await decide(change)
+                if change.now > self.clock() + JUMP_S:
+                    continue  # the clock was set back meanwhile: it would be due when that was
                 try:
                     await self.commit(change)
                 except Lost:

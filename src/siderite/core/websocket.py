@@ -16,6 +16,8 @@ SocketHandler = Callable[[Any, Any, Any], Awaitable[None]]
 _PIECE = 64 * 1024
 _REFUSED = 4403
 _GONE = 1001
+_REASON_BYTES = 123
+"""More does not fit into the frame that closes."""
 _BINARY = "binary"
 
 
@@ -39,7 +41,8 @@ async def refuse(receive: Any, send: Any, reason: str) -> None:
     """Close before anything was said; a browser's script is told why."""
     await receive()
     await send({"type": "websocket.accept"})
-    await send({"type": "websocket.close", "code": _REFUSED, "reason": reason[:120]})
+    short = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
+    await send({"type": "websocket.close", "code": _REFUSED, "reason": short})
 
 
 async def carry(
@@ -47,9 +50,20 @@ async def carry(
 ) -> None:
     """Accept, and carry bytes both ways until either side ends."""
     reader, writer = to
-    await receive()
-    offered = scope.get("subprotocols", ())
-    await send({"type": "websocket.accept", "subprotocol": _BINARY if _BINARY in offered else None})
+    try:
+        await receive()
+        offered = _BINARY if _BINARY in scope.get("subprotocols", ()) else None
+        await send({"type": "websocket.accept", "subprotocol": offered})
+        await _both_ways(receive, send, reader, writer)
+    finally:
+        writer.close()  # also where the client has left while we came to it
+        with contextlib.suppress(Exception):
+            await send({"type": "websocket.close", "code": _GONE})
+
+
+async def _both_ways(
+    receive: Any, send: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     ways = (
         asyncio.create_task(_inward(receive, writer)),
         asyncio.create_task(_outward(reader, send)),
@@ -60,9 +74,6 @@ async def carry(
         for way in ways:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
-        writer.close()
-        with contextlib.suppress(Exception):
-            await send({"type": "websocket.close", "code": _GONE})
 
 
 async def _inward(receive: Any, writer: asyncio.StreamWriter) -> None:

@@ -212,6 +212,19 @@ def wake(machine: str, lane: str, now: float) -> Due:
     )
 
 
+def hasten(machine: str, now: float) -> Due:
+    """What jobs of the machine waited for may be there now: those that would look again later look
+    at once. Those that only wait for a call, until their deadline, do not.
+    """
+    return Due(
+        "UPDATE work SET due = ? WHERE machine = ? AND owner IS NULL"
+        " AND due > ? AND due < deadline",
+        (now, machine, now),
+        None,
+        now,
+    )
+
+
 def regroup(machine: str, pool: str | None, now: float) -> Due:
     """The machine is another group's: so are its jobs, from when nobody has them."""
     return Due("UPDATE work SET pool = ? WHERE machine = ?", (pool, machine), None, now)
@@ -270,6 +283,18 @@ def done_unless_rung(work: Work) -> Op:
         "DELETE FROM work WHERE machine = ? AND lane = ? AND fence = ? AND job = ?",
         (work.machine, work.lane, work.fence, work.job),
         1,
+    )
+
+
+def shift(back_s: float) -> Op:
+    """The clock was set back by so much: all there is comes as much earlier, so that what is left
+    of its time stays the same.
+    """
+    return Op(
+        "UPDATE work SET created_at = created_at - ?, lease_until = lease_until - ?,"
+        f" due = CASE WHEN due >= {FAR} THEN due ELSE due - ? END,"
+        f" deadline = CASE WHEN deadline >= {FAR} THEN deadline ELSE deadline - ? END",
+        (back_s, back_s, back_s, back_s),
     )
 
 

@@ -43,6 +43,8 @@ STAND_BACK_S = (0.025, 0.2)
 FEW = 32
 """Jobs under way, from which on a worker lets others go first."""
 BACK_OFF_S = 60.0
+SLIGHT_S = 10.0
+"""By so much a deadline may be off and nobody minds."""
 
 
 class Worker:
@@ -113,7 +115,7 @@ class Worker:
             self._next = at
             self._wake.set()
 
-    def take(self, job: Work, now: float) -> tuple[str, float] | None:
+    def take(self, job: Work) -> tuple[str, float] | None:
         """Reserve a place for a job that is about to be committed: its lease."""
         machine = job.machine
         if not self._open or machine in self._busy or self._jobs >= self._slots:
@@ -121,7 +123,7 @@ class Worker:
         if self._pools and job.pool is not None and job.pool not in self._pools:
             return None
         self._reserve(machine)
-        return self._owner, now + LEASE_S
+        return self._owner, self._clock() + LEASE_S
 
     def _reserve(self, machine: str) -> None:
         self._jobs += 1
@@ -136,12 +138,26 @@ class Worker:
 
     def begin(self, item: Work, lease_until: float) -> None:
         """Carry out a job that has our lease, in a place that was reserved."""
-        if self._clock() > lease_until - leases.GRACE_S:
-            self.let_go(item.machine)  # it took too long to hear of it: it may be another's now
+        left_s = lease_until - self._clock()
+        if not leases.GRACE_S <= left_s <= LEASE_S + leases.GRACE_S:
+            # It took too long to hear of it, and it may be another's now; or the clock was set
+            # meanwhile, and its times were moved.
+            self.let_go(item.machine)
             return
         task = asyncio.create_task(self._do(item))
         self._running[item.fence] = task
         task.add_done_callback(partial(self._ended, item))
+
+    def start_over(self, back_s: float) -> None:
+        """The clock was set back by so much, and with it the times in all rows: who is at a job
+        with those of before stops, and the job is claimed anew; unless they differ by little, as
+        what is under way in this process may have to begin at its beginning.
+        """
+        self._sure_until -= back_s
+        if abs(back_s) > SLIGHT_S:
+            for task in self._running.values():
+                task.cancel()
+        self.kick()
 
     async def run(self) -> None:
         """Until cancelled; then jobs under way are let go of, for whoever comes next."""
@@ -252,7 +268,8 @@ class Worker:
             await handler(item)
         except Lost:
             log.info("work went on without us", kind=item.kind, machine=item.machine)
-            await self._hand_back(item.machine)
+            if self._busy[item.machine] == 1:  # else the lease is that of another job, begun since
+                await self._hand_back(item.machine)
         except Exception as why:
             log.error(
                 "job failed unexpectedly",

@@ -124,6 +124,11 @@ _OPEN_OF = {
 }
 
 
+def shift(back_s: float) -> Op:
+    """The clock was set back by so much: what is under way is as old as it was."""
+    return Op("UPDATE event_open SET began = began - ?, seen = seen - ?", (back_s, back_s))
+
+
 class Monitor:
     """Keeps the tally, and answers from it."""
 

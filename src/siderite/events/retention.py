@@ -96,28 +96,43 @@ class Retention:
             return Pruned()
         floor = min((reader.seq for reader in await self.readers()), default=None)
         newest = await eventlog.newest(self._store)
-        removed = unread = 0
-        while True:
-            rows = await self._store.fetch(
-                "SELECT seq, at FROM events WHERE seq < ? ORDER BY seq LIMIT ?", (newest, CHUNK)
-            )
-            going = 0
-            for seq, at in rows:
-                if not self._may_go(int(seq or 0), float(at or 0), floor):
-                    break
-                going = int(seq or 0)
-                removed += 1
-                unread += floor is not None and going > floor
-            if not going:
-                break
-            await self._let_go(going, first=int(rows[0][0] or 0))
-            await asyncio.sleep(0)
+        first = left = await eventlog.oldest(self._store)
+        while (going := await self._end_of_the_old(left, newest, floor)) >= left:
+            while left <= going:
+                upto = min(going, left + CHUNK - 1)
+                await self._let_go(upto, first=left)
+                left = upto + 1
+                await asyncio.sleep(0)
+        removed = left - first
+        unread = 0 if floor is None else max(0, left - 1 - max(floor, first - 1))
         if removed:
             log.info("pruned the log", removed=removed)
         if unread:
             metrics.events_pruned_unread(unread)
             log.warning("pruned events that a reader has not had", count=unread)
         return Pruned(removed, unread)
+
+    async def _end_of_the_old(self, first: int, newest: int, floor: int | None) -> int:
+        """The last of some facts that may go; less than the first if none may. One with a time that
+        has not come was told by a clock that was set back since: it is as old as what follows it.
+        """
+        after, last, now = first - 1, first - 1, self._clock()
+        while last < first:
+            rows = await self._store.fetch(
+                "SELECT seq, at FROM events WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?",
+                (after, newest, CHUNK),
+            )
+            for number, at in rows:
+                after, told_at = int(number or 0), float(at or 0)
+                if told_at > now:
+                    continue
+                if not self._may_go(after, now - told_at, floor):
+                    return last
+                last = after
+            if len(rows) < CHUNK:
+                break
+            await asyncio.sleep(0)
+        return last
 
     async def _let_go(self, upto: int, *, first: int) -> None:
         ops = [Op("DELETE FROM events WHERE seq <= ?", (upto,))]
@@ -127,8 +142,7 @@ class Retention:
         if self._remembered:
             await self._store.commit([eventlog.remember_less(first - 1)])
 
-    def _may_go(self, seq: int, at: float, floor: int | None) -> bool:
-        age = self._clock() - at
+    def _may_go(self, seq: int, age: float, floor: int | None) -> bool:
         if floor is None or seq <= floor:
             return age > self._keep_s
         return bool(self._keep_unread_s) and age > max(self._keep_unread_s, self._keep_s)

@@ -1,4 +1,5 @@
-"""Passwords: scrypt with a salt, in a thread, two at a time (each takes 16 MiB and some 50 ms).
+"""Passwords: scrypt with a salt, in threads of their own, two at a time (each takes 16 MiB and some
+50 ms): whoever waits for a slow disk in other threads keeps nobody from logging in.
 
 So a flood of logins could keep everybody out. Those who wait do so in a bounded queue that is fair
 by name, and a password that was right a moment ago is known again without a turn: by a keyed hash
@@ -15,6 +16,9 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
 
 from siderite.core.fair_queue import FairQueue
 
@@ -27,6 +31,7 @@ _AT_ONCE = 2
 _MOST_WAITING = 200
 _KNOWN_FOR_S = 60.0
 _MOST_KNOWN = 1000
+T = TypeVar("T")
 _FULL = "Too many people log in just now; try again in a moment."
 
 
@@ -35,6 +40,7 @@ class Passwords:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._queue = FairQueue(_AT_ONCE, _MOST_WAITING, _FULL)
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "password")
         self._clock = clock
         self._key = secrets.token_bytes(32)
         self._known: dict[bytes, float] = {}
@@ -42,7 +48,7 @@ class Passwords:
     async def hash(self, password: str) -> str:
         """The text to store for a password."""
         async with self._queue.turn(""):
-            return await asyncio.to_thread(_hash, password)
+            return await self._in_a_thread(partial(_hash, password))
 
     async def matches(self, password: str, stored: str | None, name: str) -> bool:
         """Whether it is right for what is stored under a name. Without a stored hash it takes as
@@ -52,13 +58,16 @@ class Passwords:
         if stored is not None and self._clock() < self._known.get(mark, 0.0):
             return True
         async with self._queue.turn(name[:_MAX_NAME]):
-            is_right = await asyncio.to_thread(_matches, password, stored)
+            is_right = await self._in_a_thread(partial(_matches, password, stored))
         if is_right:
             self._known.pop(mark, None)
             if len(self._known) >= _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
             self._known[mark] = self._clock() + _KNOWN_FOR_S
         return is_right
+
+    async def _in_a_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def _mark(self, password: str, stored: str) -> bytes:
         secret = password[: MAX_LENGTH + 1].encode("utf-8", "surrogatepass")

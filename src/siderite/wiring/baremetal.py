@@ -140,6 +140,7 @@ def baremetal(base: Base, images: Images | None) -> Baremetal:
         event_types=EVENT_TYPES,
         remembered=("node",),
         topic=("ironic", "ironic_versioned_notifications"),
+        shifts=(machines.shift,),
         close=partial(_close, (machines.close, *fleet.closers)),
     )
     return Baremetal(part, ctx, machines)

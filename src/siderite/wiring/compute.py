@@ -145,6 +145,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
         ],
         sockets={"consoles": proxy.socket},
         near=("consoles",),
+        shifts=(guests.shift,),
         close=partial(_close, drivers),
     )
     return Compute(part, ctx, guests, watches.hosts, watches.power)

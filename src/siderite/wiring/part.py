@@ -60,6 +60,8 @@ class Base:
     role: Role
     listens: bool = True
     """Whether somebody can reach this process."""
+    set_back_s: float = 0.0
+    """By how much the computer's clock was set back while nobody ran on an embedded database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +91,6 @@ class Part:
     """Exchange and topic on the notification bus for all of them."""
     measures: Sequence[Callable[[], Awaitable[None]]] = ()
     """What brings figures up to date before Prometheus reads them."""
+    shifts: Sequence[Callable[[float], None]] = ()
+    """Told by how much the computer's clock was set back, where the database is embedded."""
     close: Callable[[], None] | None = None

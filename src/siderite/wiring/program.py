@@ -31,6 +31,7 @@ from siderite.core.store.migrations import migrate
 from siderite.core.store.migrations import of_the_future
 from siderite.core.transition import WORK
 from siderite.core.transition import Door
+from siderite.core.waits import Waits
 from siderite.core.websocket import SocketHandler
 from siderite.core.worker import Handler
 from siderite.core.worker import Worker
@@ -54,6 +55,7 @@ from siderite.wiring.part import Base
 from siderite.wiring.part import Job
 from siderite.wiring.part import Part
 from siderite.wiring.part import Role
+from siderite.wiring.waits import SHIFTS
 
 log = get_logger("wiring")
 
@@ -94,6 +96,9 @@ async def build(config: Config, role: Role = Role.ALL, *, listens: bool = True) 
         fill = partial(fill_cloud, stars.context, stars.watch, stars.guests, images.images)
         rooms = (*rooms, Part(jobs=(fill,)))
     parts = (*rooms, console(), await events(base, rooms))
+    if base.set_back_s:
+        for shift in _shifts(parts):
+            shift(base.set_back_s)
     worker = _worker(base, parts)
     app = App(_services(base, parts), config.url)
     return Program(
@@ -145,9 +150,11 @@ async def _base(config: Config, role: Role) -> Base:
             " a backup that this one made",
             has=newer[0],
         )
-    if store.dialect == "sqlite":
-        await leases.forget(store, clock.now())
     await clock.now.look(store)
+    back_s = 0.0
+    if store.dialect == "sqlite":
+        back_s = await Waits(store, clock.now, SHIFTS).begin()
+        await leases.forget(store, clock.now())
     door = Door(store, host=config.host)
     hub = Hub(store)
     door.on_facts(hub.wake)
@@ -156,7 +163,10 @@ async def _base(config: Config, role: Role) -> Base:
     if role is Role.ALL:
         clouds.follow(config)
     other = keystone(config)
-    return Base(config, data, store, door, hub, who_asks(identity, other), identity, other, role)
+    return Base(
+        config, data, store, door, hub, who_asks(identity, other), identity, other, role,
+        set_back_s=back_s,
+    )  # fmt: skip
 
 
 async def _first_start(config: Config, identity: Identity) -> None:
@@ -200,7 +210,15 @@ def _jobs(base: Base, worker: Worker, parts: tuple[Part, ...]) -> Iterator[Job]:
     if base.role.serves:
         yield from (job for part in parts for job in part.serving)
     yield partial(base.store.listen, heard)
-    yield partial(clock.now.keep, base.store)
+    if base.store.dialect == "sqlite":
+        told = (worker.start_over, *_shifts(parts))
+        yield Waits(base.store, clock.now, SHIFTS, told).keep
+    else:
+        yield partial(clock.now.keep, base.store)
+
+
+def _shifts(parts: tuple[Part, ...]) -> list[Callable[[float], None]]:
+    return [shift for part in parts for shift in part.shifts]
 
 
 def _sockets(base: Base, parts: tuple[Part, ...]) -> dict[str, SocketHandler]:

@@ -113,6 +113,8 @@ def test_an_action_changes_the_node(op: str, args: list[Any], changes: dict[str,
         ("extend-attribute", ["properties/capabilities", "x"], "not a list"),
         ("del-attribute", ["extra/none"], "no none to delete"),
         ("add-trait", ["fast"], "not a trait"),
+        ("set-attribute", ["driver", ""], "a node has a driver"),
+        ("del-attribute", ["driver"], "a node has a driver"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_fails_the_inspection_in_words(

@@ -176,6 +176,32 @@ def test_a_bmc_that_opens_no_session_is_asked_why(driver, ipmi_board, wrong, wor
         asyncio.run(driver.power.read(machine.at))
 
 
+def test_an_account_that_is_not_let_in_is_tried_once_for_each_further_order(driver, ipmi_board):
+    info = ipmi_board.driver_info
+    tries = []
+
+    def noted(packet):
+        tries.append(kind(packet) == RAKP_2)
+        return packet
+
+    with udp_front(info["ipmi_port"]) as front:
+        front.passes = noted
+        wrong = Machine({**info, "ipmi_port": front.port, "ipmi_password": "open-sesame"})
+        seen = []
+        for _ in range(4):
+            tries.clear()
+            with pytest.raises(Refused, match=r"credentials .* ipmi_password") as why:
+                asyncio.run(driver.power.read(wrong.at))
+            assert why.value.refuses_login
+            seen.append(sum(tries))
+        assert seen[1:] == [seen[0] // 2] * 3, seen
+        right = Machine({**info, "ipmi_port": front.port})
+        assert asyncio.run(driver.power.read(right.at)) is PowerState.OFF
+        tries.clear()
+        assert asyncio.run(driver.power.read(right.at)) is PowerState.OFF
+        assert sum(tries) == 1
+
+
 @pytest.mark.parametrize("lost", [OPEN_ANSWER, RAKP_2, RAKP_4, 0])
 def test_packets_that_are_lost_say_nothing_about_the_account(driver, ipmi_board, lost):
     info = ipmi_board.driver_info

@@ -379,3 +379,24 @@ def test_a_bmc_whose_tasks_are_too_old_to_tell_is_not_told_again(paper, front, m
 
     asyncio.run(story())
     assert paper.flashed == []
+
+
+def test_a_part_has_no_more_time_to_settle_where_the_clock_was_set_back(paper, front, machine):
+    clock = iter(range(0, 10**9, 100))
+    place = {"token": "work/0", "phase": "settle", "since": 10_000.0, "has_started": True}
+    machine.memory = {MEMORY: place}
+    with flashing(lambda: next(clock)) as part:
+        step = asked("bios-2.0", wait=500)
+        done = asyncio.run(machine.until_done(lambda at: part.update(at, step, "work/0")))
+    assert isinstance(done, Done), done
+    assert next(clock) < 1000
+
+
+def test_nobody_is_told_anew_where_the_clock_was_set_back_since_it_was_noted(paper, front, machine):
+    place = {"token": "work/0", "phase": "tell", "since": 10_000.0, "known": [], "was": "1.0"}
+    machine.memory = {MEMORY: place}
+    with flashing(lambda: 0.0) as part:
+        asking = machine.until_done(lambda at: part.update(at, asked("bios-2.0"), "work/0"))
+        failed = asyncio.run(asking)
+    assert isinstance(failed, Failed), failed
+    assert paper.flashed == []

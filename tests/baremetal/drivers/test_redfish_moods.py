@@ -132,7 +132,7 @@ def test_no_garbage_of_a_lost_bmc_holds_up_the_event_loop(bmc, lines, monkeypatc
         del bmc.system["Id"]  # what it says makes no sense any more: begin anew
         bmc.system["Boot"] = 17
         with pytest.raises((Unreachable, Refused)):
-            await button.power(node(bmc))
+            await RedfishBoard(lines).boot_device(node(bmc))
         bmc.mood = 404
         with pytest.raises((Unreachable, Refused)):
             await button.power(node(bmc))

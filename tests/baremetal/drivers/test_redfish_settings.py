@@ -114,6 +114,19 @@ def test_settings_that_a_machine_never_takes_are_no_success(paper, front, machin
     lines.close()
 
 
+def test_settings_have_no_more_time_where_the_clock_was_set_back_meanwhile(paper, front, machine):
+    paper.post = 10**9
+    clock = iter([10_000, *range(0, 10**9, 400)])
+    lines = Lines(threads=2)
+    tasks = RedfishTasks(lines)
+    switch = Switch(RedfishButton(lines), tasks=tasks)
+    part = RedfishSettings(Parts(lines, switch, RedfishInside(lines), tasks, lambda: next(clock)))
+    failed = asyncio.run(machine.until_done(lambda at: part.apply(at, asked(FAST), "work/0")))
+    assert isinstance(failed, Failed)
+    assert next(clock) <= 2800, "it was looked at for 1800 s"
+    lines.close()
+
+
 def test_a_change_that_a_former_version_began_is_brought_to_its_end(paper, machine, tmp_path):
     paper.settings["Speed"] = "Fast"
     machine.memory = {MEMORY: "work/0"}

@@ -97,3 +97,18 @@ def test_one_token_is_one_run_however_often_it_is_asked_for():
     clock[0] = 105.0
     assert machines.run(at(), "x", "op/0", 99.0, calls=False).ended
     machines.close()
+
+
+def test_machines_go_on_when_the_clock_is_set_back():
+    now = [9000.0]
+    machines = Machines(clock=lambda: now[0])
+    machines.cut_power("r1")
+    now[0] += 1
+    machines.set_power(at(), "power on")
+    machines.run(at(), "deploy", "t", 5.0, calls=False)
+    now[0] -= 3600.0
+    machines.shift(3600.0)
+    assert machines.power(at()) == "power on"
+    run = machines.run(at(), "deploy", "t", 5.0, calls=False)
+    assert (run.ends - now[0], run.ended, run.lost) == (5.0, False, False)
+    machines.close()

@@ -1,6 +1,7 @@
 """The power switch over any BMC: a machine that must stay on, and a BMC that does not say."""
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
@@ -22,8 +23,10 @@ from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent import RamdiskSettings
 from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.switch import RESEND_S
 from siderite.baremetal.drivers.switch import UNTOLD
 from siderite.baremetal.drivers.switch import Switch
+from siderite.core import clock
 from tests.baremetal.drivers.machine import Machine
 
 ERASE = Step("deploy", "erase_devices_metadata", in_band=True)
@@ -326,3 +329,18 @@ def test_work_that_was_given_up_takes_no_files_of_the_boot_after_it(tmp_path):
     assert (old.exists(), new.exists()) == (False, True)
     asyncio.run(story("new"))
     assert not new.parent.exists()
+
+
+def test_an_order_is_given_again_though_the_clock_was_set_back(machine, monkeypatch):
+    class Deaf(Board):
+        async def press(self, at, order):
+            self.told.append(order)
+
+    machine.stays_on = False
+    monkeypatch.setitem(RESEND_S, PowerOrder.OFF, 0.0)
+    board, real = Deaf(), clock.now._epoch or time.time() - time.monotonic()
+    switch = Switch(board)
+    for epoch in (real, real - 3600.0):
+        monkeypatch.setattr(clock.now, "_epoch", epoch)
+        asyncio.run(switch.set(machine.at, PowerTarget.OFF, "t"))
+    assert board.told == [PowerOrder.OFF] * 2

@@ -379,6 +379,22 @@ def test_a_node_made_with_its_console_on_gets_it(tmp_path):
     asyncio.run(story())
 
 
+def test_a_nodes_console_ends_before_the_node_does(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await switch(app, uuid, True)
+            await until_on(app, uuid)
+            assert (await app.ask("DELETE", f"/v1/nodes/{uuid}")).status == 204
+            stopped = (await facts(app, uuid, "console_set"))[2:]
+            removed = await facts(app, uuid, "delete")
+            return [(status, data["console_enabled"]) for status, data in (*stopped, *removed)]
+
+    assert asyncio.run(story()) == [
+        ("start", True), ("end", False), ("start", False), ("end", False),
+    ]  # fmt: skip
+
+
 def test_an_instances_console_ends_with_it(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

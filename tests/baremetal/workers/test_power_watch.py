@@ -8,8 +8,11 @@ from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.usecases.power import power_schedule
 from siderite.baremetal.usecases.power import power_watch
+from siderite.baremetal.usecases.power.power_schedule import Plan
 from siderite.baremetal.workers.power_watch import PowerWatch
+from siderite.baremetal.workers.reading import Reading
 from siderite.core import eventlog
+from siderite.wiring.baremetal import rhythm
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
@@ -231,7 +234,7 @@ def test_a_machine_that_flaps_is_told_of_less_and_less_often(tmp_path, monkeypat
     pauses = []
 
     async def other(self, node):
-        return (PowerState.OFF if node.power_state == "power on" else PowerState.ON), ""
+        return Reading(PowerState.OFF if node.power_state == "power on" else PowerState.ON)
 
     async def noted(ctx, node, verdict, plan, record=power_watch.record):
         pauses.append(plan.pause)
@@ -284,7 +287,7 @@ def slow(monkeypatch):
         made.real = self._drivers[node.driver].power
         if made.go_on.is_set():
             return await original(self, node)
-        return await made.read(None), ""
+        return Reading(await made.read(None))
 
     monkeypatch.setattr(worker.PowerWatch, "_ask", ask)
     return made
@@ -383,5 +386,19 @@ def test_maintenance_that_a_user_has_set_is_not_ended_by_a_good_reading(tmp_path
             assert node.maintenance_reason == (None if patches else "disk swap")
             assert (await app.ask("DELETE", path)).status == 202
             await seen(app, theirs, power_state="power off", power_state_reason=None)
+
+    asyncio.run(story())
+
+
+def test_when_a_node_is_read_next_is_not_put_off_by_a_clock_that_was_set_back(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db) as app:
+            uuid = await app.make_node()
+            ctx = app.program.baremetal
+            watch = PowerWatch(ctx, {}, rhythm(app.program.config))
+            now = ctx.door.clock()
+            watch._plans[uuid] = Plan(uuid, now + 3600.0, 8.0, 0, was=0.0)
+            await watch._write()
+            assert await power_schedule.due(ctx, now + 9.0, 1) == [uuid]
 
     asyncio.run(story())

@@ -1,6 +1,7 @@
 """Each real change of power reaches the compute service, in order, whatever happens to it or us."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -294,3 +295,12 @@ def test_a_process_killed_with_something_to_tell_tells_it_when_it_is_back(tmp_pa
         for one in expected:
             tags = [tag for s, tag in receiver.taken if s == one]
             assert tags[-1] == "POWER_ON"
+
+
+def test_a_clock_that_is_set_back_does_not_prolong_the_pause_of_a_service_that_fails():
+    now = [9000.0]
+    ctx = SimpleNamespace(door=SimpleNamespace(clock=lambda: now[0]))
+    telling = tell_compute.TellCompute(ctx, None)
+    telling._failed(compute_api.NotNow("away"))
+    now[0] -= 3600.0
+    assert telling._failed(compute_api.NotNow("away")) <= tell_compute.LONGEST_PAUSE_S

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import verb
@@ -159,5 +161,55 @@ def test_inspection_rules_are_followed_when_an_inspection_ends(database_url, tmp
             await verb(app, uuid, "inspect")
             node = await until(app, uuid, "inspect failed")
             assert node.last_error == "inspection failed: not ours"
+
+    asyncio.run(story())
+
+
+def setting(**fields):
+    """A rule's actions that set these fields."""
+    return [
+        {"op": "set-attribute", "args": {"path": f"/{name}", "value": value}}
+        for name, value in fields.items()
+    ]
+
+
+def test_a_rule_may_give_a_node_another_driver(database_url, tmp_path):
+    async def story():
+        db = "" if database_url.startswith("sqlite") else database_url
+        async with running(tmp_path, db, work=True) as app:
+            wish = setting(driver="ipmi", console_interface="no-console")
+            wish += setting(**{"driver_info/ipmi_address": "127.0.0.1"})
+            made = await app.ask("POST", "/v1/inspection_rules", {"actions": wish, "priority": 1})
+            assert made.status == 201, made
+            uuid = await app.make_node(network_interface="noop")
+            node = await lead(app, uuid, "manage", "inspect")
+            assert node.driver == "ipmi"
+            assert node.driver_info["ipmi_address"] == "127.0.0.1"
+            assert node.console_interface == "no-console"
+            assert node.network_interface == "noop", "the new driver has it, too"
+            card = app.program.baremetal.cards["ipmi"]
+            assert node.power_interface == card.interfaces["power"][0]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("fields", "enabled", "words"),
+    [
+        ({"driver": "idrac"}, False, "There is no driver idrac; those here are: fake-hardware"),
+        ({"driver": "ipmi", "boot_interface": "x"}, False, "no boot interface 'x'; it has: "),
+        ({"driver": "ipmi"}, True, "change the driver, and the console is on"),
+    ],
+)
+def test_a_driver_that_does_not_fit_fails_the_inspection_in_words(tmp_path, fields, enabled, words):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            rule = {"actions": setting(**fields), "priority": 1}
+            assert (await app.ask("POST", "/v1/inspection_rules", rule)).status == 201
+            uuid = await app.plant("manageable", console_enabled=enabled)
+            await verb(app, uuid, "inspect")
+            node = await until(app, uuid, "inspect failed")
+            assert words in node.last_error
+            assert node.driver == "fake-hardware"
 
     asyncio.run(story())

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from siderite.compute.domain.host import Amount
@@ -23,7 +24,7 @@ def _host(name: str, **fields: Any) -> Hypervisor:
         ram_used=0, disk_used=0, servers=0, is_available=True, why_not=None, driver="simulated",
         disabled=False, disabled_reason=None, forced_down=False, seen_at=NOW,
     )  # fmt: skip
-    return replace(made, **fields)
+    return msgspec.structs.replace(made, **fields)
 
 
 def _chosen(wanted: Wanted, *hosts: Hypervisor) -> list[str]:
@@ -108,4 +109,19 @@ def test_a_member_of_an_affinity_group_without_others_goes_anywhere() -> None:
 
 
 def test_without_any_host_that_is_said() -> None:
-    assert "no host of the kind" in place(SMALL, [], now=NOW, patience_s=60).sentence
+    said = place(SMALL, [], now=NOW, patience_s=60).sentence
+    assert "no host of the kind that this server needs: none for virtual servers" in said
+    metal = replace(SMALL, resource_class="CUSTOM_GOLD")
+    assert "has the resource class CUSTOM_GOLD" in place(metal, [], now=NOW, patience_s=60).sentence
+
+
+def test_of_very_many_refusals_some_of_each_kind_are_told() -> None:
+    hosts = [_host(f"h{number}", vcpus_used=32) for number in range(1, 301)]
+    hosts += [_host(f"h{number}", disabled=True) for number in range(301, 304)]
+    found = place(SMALL, hosts, now=NOW, patience_s=60)
+    assert found.sentence.endswith("Of 303 hosts: 3 disabled, 300 without room.")
+    assert len(found.examples) == 53
+    assert {"h301", "h302", "h303"} <= found.examples.keys()
+    assert found.examples.items() <= dict(found.refusals).items()
+    few = place(SMALL, hosts[:100], now=NOW, patience_s=60)
+    assert few.examples == few.refusals

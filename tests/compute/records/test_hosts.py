@@ -77,9 +77,9 @@ def test_what_aggregates_say_reaches_the_scheduler(tell: Tell) -> None:
             act = f"/os-aggregates/{made.json['aggregate']['id']}/action"
             await here.ask("POST", act, {"set_metadata": {"metadata": metadata}})
             await here.ask("POST", act, {"add_host": {"host": "h1"}})
-        place = (await aggregates.places(here.app.program.compute.context))["h1"]
-        assert place.zone is None
-        assert place.metadata == {"ssd": {"true"}, "filter_tenant_id": {"p1, p2"}}
+        place = (await aggregates.atlas(here.app.program.compute.context)).place("h1")
+        assert place.zone == "nova"
+        assert place.aggregate_metadata == {"ssd": {"true"}, "filter_tenant_id": {"p1, p2"}}
 
     tell(story)
 

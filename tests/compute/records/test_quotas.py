@@ -52,6 +52,18 @@ def test_the_defaults_are_a_quota_class(tell: Tell) -> None:
     tell(story)
 
 
+def test_no_other_quota_class_seems_to_be_set(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        path = "/os-quota-class-sets/gold"
+        body = {"quota_class_set": {"cores": 99}}
+        put = await here.ask("PUT", path, body, version=57)
+        assert put.status == 400, put
+        assert "'default'" in put.json["badRequest"]["message"]
+        assert (await here.get(path, 57))["quota_class_set"]["cores"] == 20
+
+    tell(story)
+
+
 def test_a_quota_class_limits_groups_before_it_shows_them(tell: Tell) -> None:
     """`nova quota-class-update --server-groups` at any version."""
 

@@ -2,7 +2,10 @@
 
 import itertools
 from collections.abc import AsyncIterator
+from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import asynccontextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,9 @@ from siderite.compute.domain.server import Server
 from siderite.compute.store import HOSTS
 from siderite.compute.store import SERVERS
 from siderite.core.ids import new_uuid
+from siderite.core.store import Line
 from siderite.core.store import Op
+from siderite.core.store import Value
 from siderite.core.times import iso
 from tests.support.app import Answer
 from tests.support.app import Application
@@ -75,6 +80,22 @@ class World:
         taken = [store.take_address(port, server.uuid) for port in server.ports]
         await self.app.program.store.commit([SERVERS.insert(server), *taken])
         return server
+
+    @contextmanager
+    def asked(self) -> Iterator[list[tuple[str, Sequence[Value]]]]:
+        """What the database is asked meanwhile."""
+        store: Any = self.app.program.store
+        fetch, heard = store.fetch, []
+
+        async def listening(sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
+            heard.append((sql, args))
+            return await fetch(sql, args)
+
+        store.fetch = listening
+        try:
+            yield heard
+        finally:
+            store.fetch = fetch
 
 
 @asynccontextmanager

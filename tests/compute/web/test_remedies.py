@@ -145,3 +145,11 @@ def test_a_server_without_a_host_says_so_where_its_host_would_be_asked(tmp_path:
             said = answer.json["conflictingRequest"]["message"]
             known = f"Instance {uuid} is not ready. "
             assert said == known + "It has no host; see its state and fault.", answer
+
+
+def test_what_is_legal_can_be_asked_for(lite: Cloud) -> None:
+    uuid = lite.boot()
+    assert lite.act(uuid, "pause").status == 202
+    lite.until(uuid, "PAUSED")
+    said = lite.act(uuid, "os-stop").json["conflictingRequest"]["message"]
+    assert "unpause" in said and "force_stop" not in said

@@ -366,7 +366,7 @@ def test_a_server_leaves_a_host_that_is_down(both: Cloud) -> None:
         both.ask("PUT", f"/os-services/{ident}", {"forced_down": False}, version=53)
     # What it left there is removed a moment later: so it does not come back before that.
     assert both.act(uuid, "migrate", {"host": home}).status == 202
-    both.wait(uuid, lambda seen: "an evacuation left" in (seen["wait_reason"] or ""))
+    both.wait(uuid, lambda seen: "what was left of it on host" in (seen["wait_reason"] or ""))
     assert both.ask("DELETE", f"/servers/{uuid}").status == 204
 
 

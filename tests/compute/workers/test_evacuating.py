@@ -75,6 +75,74 @@ def test_what_is_left_where_a_server_flees_to_is_removed_before_it_comes(two: Cl
     assert two.guests.where(uuid) == [first]
 
 
+def test_a_group_that_is_to_stay_together_flees_to_one_host(two: Cloud) -> None:
+    two.add_host()
+    body = {"server_group": {"name": "g", "policy": "affinity"}}
+    group = two.ask("POST", "/os-server-groups", body).json["server_group"]["id"]
+    uuids = [two.boot(hints={"group": group}) for _ in range(3)]
+    home = home_of(two, uuids[0])
+    with down(two, home):
+        for uuid in uuids:
+            assert two.act(uuid, "evacuate", {}, version=94).status == 200
+        for uuid in uuids:
+            two.until(uuid, "ACTIVE")
+        (refuge,) = {home_of(two, uuid) for uuid in uuids}
+        assert refuge != home
+
+
+def test_one_whose_group_is_up_elsewhere_flees_to_it_or_not_at_all(two: Cloud) -> None:
+    two.add_host()
+    body = {"server_group": {"name": "g", "policy": "affinity"}}
+    group = two.ask("POST", "/os-server-groups", body).json["server_group"]["id"]
+    uuids = [two.boot(hints={"group": group}) for _ in range(2)]
+    home = home_of(two, uuids[0])
+    with down(two, home):
+        assert two.act(uuids[0], "evacuate", {}, version=94).status == 200
+        two.until(uuids[0], "ACTIVE")
+        refuge = home_of(two, uuids[0])
+        services = two.ask("GET", "/os-services", version=53).json["services"]
+        path = next(f"/os-services/{one['id']}" for one in services if one["host"] == refuge)
+        two.ask("PUT", path, {"status": "disabled"}, version=53)
+        assert two.act(uuids[1], "evacuate", {}, version=94).status == 200
+        two.settled(uuids[1])
+        assert home_of(two, uuids[1]) == home
+        assert "of its group" in str(two.actions(uuids[1])[0])
+
+
+def test_what_it_left_is_not_removed_while_the_server_is_unshelved_elsewhere(two: Cloud) -> None:
+    """On storage that hosts share, its new disk may be in the folder that is cleared."""
+    uuid, first, second = fled(two)
+    assert two.act(uuid, "shelve").status == 202
+    two.until(uuid, "SHELVED_OFFLOADED")
+    two.script(f"host:{second}", unreachable=True)
+    assert two.act(uuid, "unshelve", {"host": second}).status == 202
+    two.wait(uuid, lambda seen: seen["OS-EXT-STS:task_state"] == "spawning")
+    tidy_up(two)
+    until(two, uuid, BEHIND + " AND reason = 'the server is spawning'", 1)
+    assert two.guests.where(uuid) == [first]
+    two.guests.scripts.set(f"host:{second}", None)
+    two.until(uuid, "ACTIVE")
+    tidy_up(two)
+    until(two, uuid, BEHIND, 0)
+    assert two.guests.where(uuid) == [second]
+
+
+@pytest.mark.parametrize("held_by", ["pause", "suspend", "rescue", "migrate"])
+def test_one_that_cannot_leave_its_state_is_told_how_to_flee(two: Cloud, held_by: str) -> None:
+    uuid = two.boot()
+    assert two.act(uuid, held_by).status in (200, 202)
+    two.settled(uuid)
+    home = home_of(two, uuid)
+    with down(two, home):
+        refused = two.act(uuid, "evacuate", {}, version=94)
+        assert refused.status == 409
+        assert "reset to error" in refused.json["conflictingRequest"]["message"]
+        assert two.act(uuid, "os-resetState", {"state": "error"}).status == 202
+        assert two.act(uuid, "evacuate", {}, version=94).status == 200
+        two.until(uuid, "ACTIVE")
+        assert home_of(two, uuid) != home
+
+
 def test_a_place_without_anything_left_is_preferred(two: Cloud) -> None:
     uuid, _, second = fled(two)
     third = two.add_host()

@@ -5,6 +5,7 @@ import pytest
 from siderite.compute import store as rows
 from siderite.compute.domain.host import Amount
 from siderite.compute.usecases.fleet import hosts
+from siderite.compute.workers.host_watch import ask_silent
 from siderite.core.store import Op
 
 
@@ -102,3 +103,22 @@ def test_hosts_that_nobody_listened_to_are_asked_before_a_server_is_refused(both
     for uuid in made:
         seen = both.settled(uuid)
         assert seen["status"] == "ACTIVE", str(seen.get("fault"))
+
+
+@pytest.mark.parametrize("asked_at", ["clear", "ahead"])
+def test_hosts_that_were_asked_by_a_clock_that_was_set_back_since_are_asked_again(
+    both, written, asked_at
+):
+    name = both.add_host()
+    hands = both.app.app.program.compute.watch._hands
+
+    async def story():
+        async with hands.asking.turn:
+            await written.store.commit([Op("UPDATE hosts SET seen_at = 1000")])
+            hands.asking.at.clear()
+            if asked_at == "ahead":
+                hands.asking.at[name] = hands.ctx.door.clock() + 3600.0
+        await ask_silent(hands)
+        return await hosts.silent(hands.ctx)
+
+    assert name not in [host.name for host in both.app.run(story())]

@@ -139,6 +139,35 @@ def test_what_was_shelved_is_restored_as_that(tmp_path: Path) -> None:
         soft.until(uuid, "ACTIVE")
 
 
+def test_a_shelved_server_whose_state_was_reset_comes_back_from_its_image(lite: Cloud) -> None:
+    uuid = lite.boot(name="lost")
+    assert lite.act(uuid, "shelve").status == 202
+    lite.until(uuid, "SHELVED_OFFLOADED")
+    lite.script(f"server:{uuid}", **SLOW)
+    assert lite.act(uuid, "unshelve").status == 202
+    lite.wait(uuid, lambda seen: seen["OS-EXT-STS:task_state"] == "spawning")
+    assert lite.act(uuid, "os-resetState", {"state": "active"}).status == 202
+    refused = lite.act(uuid, "reboot", {"type": "HARD"})
+    assert (
+        refused.status == 409 and "reset to error" in refused.json["conflictingRequest"]["message"]
+    )
+    assert lite.act(uuid, "os-resetState", {"state": "error"}).status == 202
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    assert lite.act(uuid, "unshelve", {"availability_zone": "nova"}).status == 202
+    lite.until(uuid, "ACTIVE")
+    in_one_place(lite, uuid, home_of(lite, uuid))
+    until(lite, uuid, UNWANTED, 0)
+    assert _shelved_images(lite, "lost") == []
+
+
+def test_what_is_an_error_and_was_not_shelved_is_not_unshelved(lite: Cloud) -> None:
+    uuid = lite.boot()
+    assert lite.act(uuid, "os-resetState", {"state": "error"}).status == 202
+    refused = lite.act(uuid, "unshelve")
+    assert refused.status == 409
+    assert "not shelved" in refused.json["conflictingRequest"]["message"]
+
+
 def _phases(cloud: Cloud, uuid: str, *operations: str) -> list[str]:
     """What was announced of some operations, in order."""
     names = [kind.removeprefix("instance.") for kind, _ in cloud.facts(uuid)]

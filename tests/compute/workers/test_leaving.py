@@ -14,6 +14,7 @@ from siderite.compute.store import SERVERS
 from siderite.compute.usecases.server import due
 from siderite.compute.usecases.server import power_truth
 from siderite.compute.usecases.server.power_truth import Reading
+from siderite.core.store import Op
 from tests.compute.cloud import Cloud
 from tests.compute.workers.moves import CLAIMS
 from tests.compute.workers.moves import LEFT
@@ -253,6 +254,25 @@ def test_a_server_that_cannot_be_unshelved_leaves_nothing_behind(lite: Cloud) ->
     assert "disk full" in lite.until(uuid, "SHELVED_OFFLOADED")["fault"]["message"]
     until(lite, uuid, LEFT, 0)
     assert (lite.guests.where(uuid), lite.claimed()) == ([], used)
+
+
+def test_what_an_attempt_left_is_removed_before_the_next_one_comes_there(lite: Cloud) -> None:
+    uuid = lite.boot()
+    there = home_of(lite, uuid)
+    assert lite.act(uuid, "shelve").status == 202
+    lite.until(uuid, "SHELVED_OFFLOADED")
+    lite.script(f"server:{uuid}", fail={"spawn": "disk full", "destroy": "disk busy"})
+    assert lite.act(uuid, "unshelve", {"host": there}).status == 202
+    lite.settled(uuid)
+    until(lite, uuid, LEFT, 1)
+    lite.script(f"server:{uuid}", fail={"destroy": "disk busy"})
+    assert lite.act(uuid, "unshelve", {"host": there}).status == 202
+    lite.wait(uuid, lambda seen: "removed first" in str(seen["wait_reason"]))
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    now = Op("UPDATE work SET due = 0 WHERE machine = ? AND kind = 'left'", (uuid,))
+    lite.app.run(lite.app.app.program.store.commit([now]))
+    lite.until(uuid, "ACTIVE")
+    in_one_place(lite, uuid, there)
 
 
 def test_a_server_leaves_a_host_that_went_down_in_the_middle_of_an_action(lite: Cloud) -> None:

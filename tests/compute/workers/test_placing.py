@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from tests.compute import crowd
 from tests.compute.cloud import Cloud
+from tests.compute.cloud import cloud
 
 
 def _service(cloud: Cloud, host: str, **fields: Any) -> None:
@@ -40,6 +43,21 @@ def test_without_room_a_server_is_an_error_that_says_per_host_why(both: Cloud) -
     assert "compute_task.build_instances.error" in kinds
     assert both.ask("DELETE", f"/servers/{uuid}").status == 204
     both.wait(uuid, lambda seen: seen["status"] == "GONE")
+
+
+def test_of_very_many_hosts_an_error_tells_some_and_who_waits_all(tmp_path: Path) -> None:
+    for pends in (False, True):
+        with cloud(tmp_path / str(pends), hosts=0, use_pending_state=pends) as made:
+            ops = []
+            for number in range(120):
+                ops += [crowd.host(crowd.name(number)), crowd.offer(crowd.name(number))]
+            made.app.run(made.app.app.program.store.commit(ops))
+            uuid = made.create(flavorRef=made.make_flavor(vcpus=1000))
+            seen = made.until(uuid, "PENDING" if pends else "ERROR")
+            assert "Of 120 hosts: 120 " in seen["fault"]["message"]
+            assert len(seen["refusals"]) == (120 if pends else 100)
+            told = dict(made.facts(uuid, "compute_task.build_instances.error"))
+            assert len(told["scheduler.select_destinations.error"]["refusals"]) == 100
 
 
 def test_a_build_that_fails_is_tried_on_another_host(both: Cloud) -> None:

@@ -16,6 +16,8 @@ class HardwareError(SideriteError):
 
     code = "hardware.failed"
     status = 502
+    refuses_login = False
+    """It does not take the credentials: who tries on and on may have it lock the account."""
 
 
 class Unreachable(HardwareError):
@@ -33,9 +35,11 @@ class Unreachable(HardwareError):
         *,
         is_busy: bool = False,
         again_in: float | None = None,
+        refuses_login: bool = False,
     ) -> None:
         self.again_in = again_in
-        """In how many seconds it wants to be asked again, if it says so."""
+        """In how many seconds it should be asked again, if that is known."""
+        self.refuses_login = refuses_login
         self.is_busy = is_busy
         """It answered, with: not now. So it has not begun what it was told."""
         what = remedy or (
@@ -51,7 +55,10 @@ class Refused(HardwareError):
 
     code = "hardware.refused"
 
-    def __init__(self, bmc: str, doing: str, why: str, remedy: str = "") -> None:
+    def __init__(
+        self, bmc: str, doing: str, why: str, remedy: str = "", *, refuses_login: bool = False
+    ) -> None:
+        self.refuses_login = refuses_login
         what = remedy or "Its own log may say more; mend that, then try again."
         said = mask(why.rstrip("."))
         super().__init__(f"{bmc} refused {doing}: {said}. {what}")

@@ -94,14 +94,20 @@ def open_matters(node: Node) -> tuple[Told, ...]:
     return (*faulty, Told.UNKNOWN if node.power_state is None else Told.CONFLICT)
 
 
-def judge_failure(node: Node, failures: int, why: str, limits: Limits) -> Verdict:
-    """The BMC could not be read, for the `failures`th time in a row."""
+def judge_failure(
+    node: Node, failures: int, why: str, limits: Limits, *, at_once: bool = False
+) -> Verdict:
+    """The BMC could not be read, for the `failures`th time in a row. `at_once`: that is as sure as
+    it can be, and it will be asked seldom.
+    """
     matters = open_matters(node)
     changes: dict[str, Any] = {}
     begins: tuple[Told, ...] = ()
     ends: tuple[Told, ...] = ()
-    reason = f"{why} ({failures} readings in a row)"
-    if failures >= min(limits.unknown, limits.maintenance) and Told.UNKNOWN not in matters:
+    times = "reading" if failures == 1 else "readings in a row"
+    reason = f"{why} ({failures} {times})"
+    is_unknown = at_once or failures >= min(limits.unknown, limits.maintenance)
+    if is_unknown and Told.UNKNOWN not in matters:
         changes |= {
             "power_state": None,
             "last_power_state": known_power(node),

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.domain.inspection_rule import InspectionRule
+from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Json
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.rule_words import ACTIONS
@@ -26,8 +27,14 @@ from siderite.baremetal.domain.traits import MOST
 from siderite.baremetal.domain.traits import is_trait
 
 OBJECTS = frozenset({"driver_info", "extra", "instance_info", "network_data", "properties"})
-TEXTS = {"description": 4096, "lessee": 255, "owner": 255, "resource_class": 80, "shard": 255}
-"""What a rule may set: objects, what is in them, and texts up to a length."""
+FITTINGS = {"driver": 255, **{f"{kind}_interface": 255 for kind in INTERFACES}}
+TEXTS = {
+    "description": 4096, "lessee": 255, "owner": 255, "resource_class": 80, "shard": 255,
+    **FITTINGS,
+}  # fmt: skip
+"""What a rule may set: objects, what is in them, and texts up to a length. Whether the fittings are
+there and fit each other is for those to say who know the drivers.
+"""
 _SAID = ("fail", "log")
 
 
@@ -164,6 +171,8 @@ def _attribute(verdict: Verdict, node: Node, op: str, args: Json) -> None:
         if keys or op == "extend-attribute":
             raise RuleError(f"{root} is text")
         text = None if op == "del-attribute" else str(args["value"])
+        if root == "driver" and not text:
+            raise RuleError("a node has a driver")
         if text is not None and len(text) > TEXTS[root]:
             raise RuleError(f"{root} would be over {TEXTS[root]} characters")
         verdict.changes[root] = text

@@ -44,6 +44,8 @@ def check_action(op: str, args: Json) -> None:
         root, *keys = parts(args["path"])
         if root in TEXTS and keys:
             raise RuleError(f"{root} is text")
+        if root == "driver":
+            raise RuleError("a node has a driver")
     elif op not in ("fail", "log"):
         do(Verdict(), _BLANK, op, args)
 

@@ -11,6 +11,7 @@ Where a BMC follows by a task, that is asked for too: an order is not repeated w
 and one whose task failed is told as such. The task of a reset is part of what is recorded.
 """
 
+import time
 from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +33,6 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import Tasks
 from siderite.baremetal.drivers.contract import UnderWay
-from siderite.core.clock import now as wall_clock
 
 SOON_S, POLL_S = 0.2, 1.0
 """Most machines follow at once: they are read again soon, and then ever more seldom."""
@@ -53,7 +53,7 @@ class Switch:
         button: PowerButton,
         *,
         tasks: Tasks | None = None,
-        clock: Callable[[], float] = wall_clock,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._button = button
         self._tasks = tasks

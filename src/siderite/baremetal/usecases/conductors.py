@@ -49,6 +49,11 @@ async def beat(ctx: Context, groups: str = "") -> None:
     await ctx.door.store.commit([Op(_BEAT, args, 1), long_gone])
 
 
+def shift(back_s: float) -> Op:
+    """The clock was set back by so much: who was silent still is."""
+    return Op("UPDATE conductors SET seen_at = seen_at - ? WHERE seen_at > 0", (back_s,))
+
+
 async def leave(ctx: Context) -> None:
     """Say that this host is going."""
     gone = Op("UPDATE conductors SET seen_at = 0 WHERE hostname = ?", (ctx.door.host,))

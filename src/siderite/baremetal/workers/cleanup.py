@@ -39,8 +39,9 @@ class CleanupAfterAbort:
         outcome: Wait | Done | StillThere | None = None
         if node is not None and driver is not None and (job.token or (job.back and still)):
             outcome = await driver.steps.forget(Endpoint.of(node), job.token, back=job.back)
-        if isinstance(outcome, Wait) and self._ctx.door.clock() < held.deadline:
-            await progress.cleanup_waits(self._ctx, held, outcome)
+        is_early = self._ctx.door.clock() < held.deadline
+        if node is not None and isinstance(outcome, Wait) and is_early:
+            await progress.cleanup_waits(self._ctx, held, node, outcome)
             return
         if isinstance(outcome, Wait | StillThere):
             log.warning("a ramdisk may still run", node=held.machine, reason=outcome.reason)

@@ -69,10 +69,11 @@ class Consoles:
                 self._open.pop(node.uuid, None)
                 await console.ended(self._ctx, held, job, home=home)
         except SideriteError as why:
-            late = self._ctx.door.clock() + _RETRY_S >= held.deadline
-            if isinstance(why, Unreachable) and not late:
-                await console.waits(self._ctx, held, why.sentence, _RETRY_S)
-                return
+            if isinstance(why, Unreachable):
+                pause = why.again_in or _RETRY_S
+                if self._ctx.door.clock() + pause < held.deadline:
+                    await console.waits(self._ctx, held, why.sentence, pause)
+                    return
             verb = "restore" if job.restore else "start" if job.enabled else "stop"
             text = f"Failed to {verb} the console: {why.sentence}"
             await console.ended(self._ctx, held, job, home=home, error=text)

@@ -59,7 +59,7 @@ class FirmwareSettings:
         try:
             later = await self._go_on(node, job)
         except Unreachable as why:
-            later = _Later(job, why.sentence, _RETRY_S)
+            later = _Later(job, why.sentence, why.again_in or _RETRY_S)
         except SideriteError as why:
             later, error = None, why.sentence
         if later is not None and self._ctx.door.clock() + later.again_in < held.deadline:

@@ -54,7 +54,7 @@ class Power:
             return
         if observed is PowerState.UNKNOWN:
             # No action starts from an unknown state: wait until the BMC can be read.
-            await power.waits(self._ctx, held, Wait(reading.why, _RETRY_S))
+            await power.waits(self._ctx, held, Wait(reading.why, reading.again_in or _RETRY_S))
             return
         if observed is target.leads_to and not target.is_reboot:
             await self._end(node, held, job)

@@ -3,8 +3,9 @@
 Nodes whose power changed are read again soon, quiet ones less and less often, up to the interval,
 and so are those that have changed again each time; each reading is a little early by chance, so
 that a rack does not answer all at once. A few readings are under way at a time, each a task of its
-own; a node that waits for its turn is a row. Readings that found nothing new are written down many
-at a time. Nothing is locked and no transaction is open during a reading: see
+own; a node that waits for its turn is a row. A BMC that does not take the credentials is read ever
+more seldom, down to once in an hour, lest it locks the account. Readings that found nothing new are
+written down many at a time. Nothing is locked and no transaction is open during a reading: see
 `usecases.power.power_watch`.
 """
 
@@ -12,6 +13,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import replace
 
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.power import PowerState
@@ -23,11 +25,13 @@ from siderite.baremetal.domain.power_truth import judge
 from siderite.baremetal.domain.power_truth import judge_failure
 from siderite.baremetal.drivers.contract import Drivers
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.contract import gone
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.power import power_schedule
 from siderite.baremetal.usecases.power import power_watch
 from siderite.baremetal.usecases.power.power_schedule import Plan
 from siderite.baremetal.usecases.power.power_watch import Watched
+from siderite.baremetal.workers.reading import Reading
 from siderite.baremetal.workers.reading import read_power
 from siderite.core.log import get_logger
 
@@ -45,6 +49,12 @@ power cut, requests are answered meanwhile.
 """
 _QUICKEST = 16
 """The shortest pause is the interval by this."""
+_SELDOM_S = 3600.0
+_SELDOM = (
+    "Lest it locks the account it is asked ever more seldom, down to once in an hour, until"
+    " driver_info is changed, or maintenance is set and ended."
+)
+"""The longest pause of a BMC that does not take the credentials, and how that is told."""
 _EARLY = 0.25
 """How much of its pause a reading may come early."""
 
@@ -125,7 +135,9 @@ class PowerWatch:
         """Write down when nodes are due again of which there was nothing else to write."""
         while self._plans:
             some = list(self._plans.values())[:BATCH]
-            await self._ctx.door.store.commit([power_schedule.schedule(some)])
+            now = self._ctx.door.clock()  # which may have been set back since they were made
+            soon = [replace(plan, due=min(plan.due, now + plan.pause)) for plan in some]
+            await self._ctx.door.store.commit([power_schedule.schedule(soon)])
             for plan in some:
                 del self._plans[plan.node]
 
@@ -143,18 +155,20 @@ class PowerWatch:
 
     async def _read(self, item: Watched) -> Plan | None:
         """Read one node and record what follows; the plan if that is all there is to write."""
-        observed, why = await self._ask(item.node)
+        reading = await self._ask(item.node)
+        observed = reading.power
         if observed is PowerState.UNKNOWN:
             failures = item.failures + 1
-            verdict = judge_failure(item.node, failures, why, self._rhythm.limits)
+            no_entry = reading.is_final and reading.refuses_login
+            limits = self._rhythm.limits
+            why = f"{reading.why} {_SELDOM}" if reading.refuses_login else reading.why
+            verdict = judge_failure(item.node, failures, why, limits, at_once=no_entry)
         else:
             failures = 0
             verdict = judge(item.node, observed, self._policy(item.node))
+        plan = self._next(item, reading, verdict, failures)
         if verdict.is_quiet:
-            first = failures == 1 and item.failures == 0
-            return self._soon(item, failures) if first else self._later(item, failures=failures)
-        is_restless = observed is not PowerState.UNKNOWN and self._is_restless(item, verdict)
-        plan = self._later(item, failures=0) if is_restless else self._soon(item, failures)
+            return plan
         await self._turn()
         if not await power_watch.record(self._ctx, item.node, verdict, plan):
             return self._soon(item, item.failures)  # the reading was of a node that is no more
@@ -163,6 +177,18 @@ class PowerWatch:
             failures=failures, changes=verdict.changes,
         )  # fmt: skip
         return None
+
+    def _next(self, item: Watched, reading: Reading, verdict: Verdict, failures: int) -> Plan:
+        """When the node is read again."""
+        if reading.refuses_login:
+            return self._seldom(item, failures)
+        if verdict.is_quiet:
+            first = failures == 1 and item.failures == 0
+            return self._soon(item, failures) if first else self._later(item, failures=failures)
+        is_known = reading.power is not PowerState.UNKNOWN
+        if is_known and self._is_restless(item, verdict):
+            return self._later(item, failures=0)
+        return self._soon(item, failures)
 
     def _is_restless(self, item: Watched, verdict: Verdict) -> bool:
         """Whether the machine will not stay as the record says, or has moved once more when it was
@@ -178,13 +204,12 @@ class PowerWatch:
         self._room -= 1
         await asyncio.sleep(self._group_at - now)
 
-    async def _ask(self, node: Node) -> tuple[PowerState, str]:
+    async def _ask(self, node: Node) -> Reading:
         """What the hardware says, or why it cannot be told."""
         driver = self._drivers.get(node.driver)
         if driver is None:
-            return PowerState.UNKNOWN, f"driver {node.driver} is not there (any more)"
-        reading = await read_power(driver, Endpoint.of(node), timeout_s=self._rhythm.timeout_s)
-        return reading.power, reading.why
+            return Reading(PowerState.UNKNOWN, gone(node.driver))
+        return await read_power(driver, Endpoint.of(node), timeout_s=self._rhythm.timeout_s)
 
     def _policy(self, node: Node) -> Policy:
         return self._rhythm.policy if node.power_policy is None else Policy(node.power_policy)
@@ -193,6 +218,14 @@ class PowerWatch:
         """Twice the pause it had, up to the interval."""
         interval = self._rhythm.interval_s
         pause = min(interval, max(interval / _QUICKEST, 2 * item.pause))
+        return self._plan(item, pause, failures)
+
+    def _seldom(self, item: Watched, failures: int) -> Plan:
+        """The interval, then twice the pause it had, up to an hour; a change of the credentials has
+        the node read at once.
+        """
+        interval = self._rhythm.interval_s
+        pause = min(max(interval, 2 * item.pause), max(interval, _SELDOM_S))
         return self._plan(item, pause, failures)
 
     def _soon(self, item: Watched, failures: int) -> Plan:

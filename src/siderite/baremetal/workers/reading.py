@@ -6,6 +6,7 @@ import msgspec
 
 from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.contract import Driver
 from siderite.baremetal.drivers.contract import Endpoint
@@ -23,6 +24,10 @@ class Reading(msgspec.Struct, frozen=True):
     why: str = ""
     is_final: bool = False
     """The BMC answered, and will not say: asking again soon is no use."""
+    refuses_login: bool = False
+    """It does not take the credentials, and may lock the account if it is asked often."""
+    again_in: float | None = None
+    """In how many seconds it should be asked again, if that is known."""
 
 
 async def read_power(driver: Driver, at: Endpoint, *, timeout_s: float | None = None) -> Reading:
@@ -34,7 +39,10 @@ async def read_power(driver: Driver, at: Endpoint, *, timeout_s: float | None = 
             async with asyncio.timeout(timeout_s):
                 power = await driver.power.read(at)
     except HardwareError as why:
-        return Reading(PowerState.UNKNOWN, why.sentence, isinstance(why, Refused))
+        again_in = why.again_in if isinstance(why, Unreachable) else None
+        return Reading(
+            PowerState.UNKNOWN, why.sentence, isinstance(why, Refused), why.refuses_login, again_in
+        )
     except TimeoutError:
         return Reading(PowerState.UNKNOWN, f"the BMC did not answer within {timeout_s:g} s")
     except Exception as why:

@@ -221,7 +221,8 @@ class Steps:
         reading = await read_power(driver, Endpoint.of(run.node))
         if reading.power is PowerState.UNKNOWN:
             took = self._ctx.door.clock() - run.held.created_at
-            if reading.is_final or took >= VERIFY_PATIENCE_S:
+            is_over = reading.is_final or reading.refuses_login
+            if is_over or took >= VERIFY_PATIENCE_S:
                 return await self._fail(run, reading.why)
             await progress.waits(self._ctx, run, run.job, Wait(reading.why, 1.0))
             return None

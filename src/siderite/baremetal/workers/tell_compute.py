@@ -5,7 +5,9 @@ While the other side is away or slow, few requests are tried and the rest waits 
 telling must not take the places of those who work on machines.
 """
 
+import math
 import random
+import time
 
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.power import tell_compute
@@ -29,7 +31,7 @@ class TellCompute:
         self._api = api
         self._under_way = 0
         self._failures = 0
-        self._not_before = 0.0
+        self._not_before = -math.inf  # by a clock that nobody can set
         self._why = ""
 
     async def handle(self, held: Work) -> None:
@@ -37,7 +39,7 @@ class TellCompute:
         if self._api is None:
             await tell_compute.later(self._ctx, held, "compute_endpoint is empty", LONGEST_PAUSE_S)
             return
-        pause = self._not_before - self._ctx.door.clock()
+        pause = self._not_before - time.monotonic()
         if pause > 0:
             await tell_compute.later(self._ctx, held, self._why, pause * _spread())
             return
@@ -70,7 +72,7 @@ class TellCompute:
 
     def _failed(self, why: NotNow) -> float:
         """The other side is not well: leave it alone for a while, longer each time."""
-        now = self._ctx.door.clock()
+        now = time.monotonic()
         if now >= self._not_before:  # those who had begun before say nothing new
             pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._failures, 10))
             self._failures += 1

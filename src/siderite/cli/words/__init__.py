@@ -13,10 +13,10 @@ def data(command: argparse.ArgumentParser, *, default: str | None = None) -> Non
 
 
 def form(command: argparse.ArgumentParser, *forms: str) -> None:
-    """How to print; the first is the default."""
+    """How to print; the first is the default. OpenStack's clients say -f."""
     but_last = ", ".join([f"{forms[0]} (default)", *forms[1:-1]])
     command.add_argument(
-        "-o", "--output", choices=forms, default=forms[0], metavar="FORM",
+        "-o", "--output", "-f", "--format", choices=forms, default=forms[0], metavar="FORM",
         help=f"{but_last} or {forms[-1]}",
     )  # fmt: skip
 

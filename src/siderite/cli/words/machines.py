@@ -30,6 +30,7 @@ PROVISION_VERBS = (
     "abort", "clean", "service", "unhold",
 )  # fmt: skip
 POWER_TARGETS = ("on", "off", "reboot", "soft-off", "soft-reboot")
+POWER_POLICIES = ("hardware", "record", "observe", "default")
 SERVER_VERBS = {
     "start": "switch on",
     "stop": "shut down and switch off",
@@ -73,17 +74,23 @@ def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     verbs = node.add_subparsers(dest="verb", required=True, metavar="VERB")
     every = verbs.add_parser("list", help="all nodes, or those that match")
     every.add_argument("--state", metavar="STATE", help="only in this provision state")
-    every.add_argument("--owner", metavar="PROJECT", help="only of this owner")
+    every.add_argument("--name", metavar="REGEX", help="only of such a name: ^r01-")
+    every.add_argument("--resource-class", metavar="CLASS", help="only of this resource class")
+    every.add_argument("--driver", metavar="DRIVER", help="only with this driver")
+    every.add_argument("--conductor-group", metavar="GROUP", help="only of this conductor group")
+    every.add_argument("--owner", metavar="PROJECT", help="only of this owner: its name or id")
     every.add_argument("--fault", metavar="FAULT", help="only with this fault: power failure …")
     every.add_argument("--maintenance", action="store_true", help="only those in maintenance")
     every.add_argument(
         "--attention", action="store_true",
         help="only those that need somebody: failed, in maintenance, power unknown or in dispute",
     )  # fmt: skip
+    every.add_argument("--long", action="store_true", help="class, driver, owner and more, too")
     table(every)
     show = verbs.add_parser("show", help="everything about them")
     _names(show, "NODE")
     form(show, "table", "json", "yaml", "name")
+    _comes_and_goes(verbs)
     provision = verbs.add_parser("provision", help="move them through their states")
     provision.add_argument(
         "target", metavar="VERB", choices=PROVISION_VERBS, help=", ".join(PROVISION_VERBS)
@@ -105,7 +112,13 @@ def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     maintenance.add_argument("target", metavar="SWITCH", choices=("on", "off"), help="on or off")
     _names(maintenance, "NODE")
     maintenance.add_argument("--reason", metavar="TEXT", help="why, for others to read")
-    for one in (every, show, provision, power, maintenance):
+    policy = verbs.add_parser("power-policy", help="who is right about their power")
+    policy.add_argument(
+        "target", metavar="POLICY", choices=POWER_POLICIES,
+        help="hardware, record, observe, or default: what the configuration says",
+    )  # fmt: skip
+    _names(policy, "NODE")
+    for one in (every, show, provision, power, maintenance, policy):
         data(one)
         one.set_defaults(run="siderite.cli.node")
     timeline = verbs.add_parser("timeline", help="all that happened to it", description=_TIMELINE)
@@ -116,12 +129,42 @@ def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     timeline.set_defaults(run="siderite.cli.timeline")
 
 
+def _comes_and_goes(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    create = verbs.add_parser("create", help="enrol one; `provision manage` then tries its BMC")
+    create.add_argument("name", metavar="NAME", type=name, help="what to call it")
+    create.add_argument(
+        "--driver", metavar="DRIVER", required=True, help="redfish, ipmi or fake-hardware"
+    )
+    for flag, what in (
+        ("--driver-info", "how to reach its BMC: redfish_address=https://10.0.0.7 …; the value - is"
+         " a line of standard input, for a password"),
+        ("--property", "what it has: cpu_arch=x86_64 …"),
+    ):  # fmt: skip
+        create.add_argument(
+            flag, action="append", metavar="NAME=VALUE", help=f"{what}; may be given again"
+        )
+    create.add_argument(
+        "--port", action="append", metavar="MAC", help="a network card's; may be given again"
+    )
+    create.add_argument("--resource-class", metavar="CLASS", help="what flavors ask for it by")
+    delete = verbs.add_parser("delete", help="forget them; one that is in use only in maintenance")
+    _names(delete, "NODE")
+    for one in (create, delete):
+        data(one)
+        one.set_defaults(run="siderite.cli.enrol")
+
+
 def _server(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     server = words.add_parser("server", help="servers", description=_SERVER)
     verbs = server.add_subparsers(dest="verb", required=True, metavar="VERB")
     every = verbs.add_parser("list", help="the project's servers, or those that match")
     every.add_argument("--all-projects", action="store_true", help="of every project")
+    every.add_argument("--project", metavar="PROJECT", help="only of this: its name or id")
     every.add_argument("--status", metavar="STATUS", help="only in this status")
+    every.add_argument("--name", metavar="REGEX", help="only of such a name: ^web-[0-9]+$")
+    every.add_argument("--ip", metavar="REGEX", help="only with such an address")
+    every.add_argument("--host", metavar="HOST", help="only on this host")
+    every.add_argument("--long", action="store_true", help="project, image and more, too")
     table(every)
     show = verbs.add_parser("show", help="everything about them")
     _names(show, "SERVER")
@@ -130,6 +173,12 @@ def _server(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     create.add_argument("names", metavar="NAME", type=name, nargs="+", help="what to call them")
     create.add_argument("--flavor", metavar="FLAVOR", required=True, help="its name or id")
     create.add_argument("--image", metavar="IMAGE", required=True, help="its name or id")
+    create.add_argument("--key-name", metavar="NAME", help="a key pair to log in with (none)")
+    create.add_argument(
+        "--network", action="append", metavar="NETWORK",
+        help="its name or id, or none; may be given again (the first that there is)",
+    )  # fmt: skip
+    create.add_argument("--user-data", metavar="FILE", help="what cloud-init is to do there")
     create.add_argument("--zone", metavar="ZONE", help="availability zone (any)")
     create.add_argument(
         "--property", action="append", metavar="NAME=VALUE", help="metadata; may be given again"

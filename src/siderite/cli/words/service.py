@@ -38,7 +38,7 @@ for when nobody knows the old one. If admin, or the project admin, was disabled 
 admin, it is an administrator again. A service on the embedded database must be stopped.
 """
 _DOCTOR = """\
-Look at the disk, the database, the clock, the port, libvirt hosts and BMCs: through the service if
+Look at the disk, the database, the clock, the port, workers, hosts and BMCs: through the service if
 it runs, and else from here. What is wrong comes with what to do about it. Ends with 1 if something
 is.
 """

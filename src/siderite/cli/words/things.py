@@ -120,13 +120,19 @@ def _host(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
             help="only workers with this among their worker_groups act on it; '' for any",
         )  # fmt: skip
     shown = verbs.add_parser("list", help="all hosts, and how they are")
+    shown.add_argument("--long", action="store_true", help="how much of each is used, too")
     table(shown)
-    every = [add, change, shown]
-    for verb, what in (("check", "ask a host now"), ("remove", "forget a host without servers")):
+    for verb, what in (
+        ("check", "ask a host now"),
+        ("disable", "no new servers go there; those that are there stay"),
+        ("enable", "servers may go there again"),
+        ("remove", "forget a host without servers"),
+    ):
         one = verbs.add_parser(verb, help=what)
         one.add_argument("name", metavar="NAME", type=name)
-        every.append(one)
-    for one in every:
+        if verb == "disable":
+            one.add_argument("--reason", metavar="TEXT", help="why, for others to read")
+    for one in verbs.choices.values():
         data(one)
         one.set_defaults(run="siderite.cli.host")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.compute.domain.host import DEFAULT_ZONE
 from siderite.core.errors import Conflict
 from siderite.core.times import iso
 
@@ -37,28 +38,50 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """What all aggregates of a host say of it."""
+    """What all aggregates of a host say of it; hosts of the same aggregates share one."""
 
-    zone: str | None
-    metadata: Mapping[str, frozenset[str]]
-
-
-def places_of(aggregates: Sequence[Aggregate]) -> dict[str, Place]:
-    """The places of the hosts that are in any of these."""
-    names = {host for aggregate in aggregates for host in aggregate.hosts}
-    return {name: _place([one for one in aggregates if name in one.hosts]) for name in names}
+    zone: str
+    aggregate_metadata: Mapping[str, frozenset[str]]
+    hosts: frozenset[str]
+    """All that are there; of those in no aggregate they are not known."""
 
 
-def _place(aggregates: Sequence[Aggregate]) -> Place:
+NOWHERE = Place(DEFAULT_ZONE, {}, frozenset())
+"""Where hosts are that are in no aggregate."""
+
+
+class Atlas:
+    """Where hosts are by their aggregates."""
+
+    def __init__(self, aggregates: Sequence[Aggregate] = ()) -> None:
+        memberships: dict[str, tuple[int, ...]] = {}
+        for at, aggregate in enumerate(aggregates):
+            for host in aggregate.hosts:
+                memberships[host] = (*memberships.get(host, ()), at)
+        together: dict[tuple[int, ...], list[str]] = {}
+        for host, numbers in memberships.items():
+            together.setdefault(numbers, []).append(host)
+        self.places = [
+            _place([aggregates[at] for at in numbers], hosts) for numbers, hosts in together.items()
+        ]
+        self._of = {host: place for place in self.places for host in place.hosts}
+
+    def place(self, host: str) -> Place:
+        """Where a host is."""
+        return self._of.get(host, NOWHERE)
+
+
+def _place(aggregates: Sequence[Aggregate], hosts: Sequence[str]) -> Place:
     metadata: dict[str, set[str]] = {}
     zone = None
     for aggregate in aggregates:
         zone = aggregate.zone or zone
         for key, value in aggregate.metadata.items():
             metadata.setdefault(key, set()).add(value)
-    return Place(zone, {k: frozenset(v) for k, v in metadata.items()})
+    said = {key: frozenset(values) for key, values in metadata.items()}
+    return Place(zone or DEFAULT_ZONE, said, frozenset(hosts))
 
 
 def check_zones(after: Aggregate, others: Iterable[Aggregate]) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -46,8 +45,7 @@ class Amount:
     disk_gib: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hypervisor:
+class Hypervisor(msgspec.Struct, frozen=True):
     """A hypervisor node: what it offers, and what is claimed of it. Limits have the host's
     overcommitment in them; `vcpus`, `ram_mib` and `disk_gib` do not.
     """
@@ -81,7 +79,7 @@ class Hypervisor:
     seen_at: float
     conductor_group: str = ""
     zone: str = DEFAULT_ZONE
-    aggregate_metadata: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    aggregate_metadata: Mapping[str, frozenset[str]] = {}
     kept: Amount | None = None
     """What is kept there for others than the server that is to be placed."""
 

@@ -1,10 +1,12 @@
 """Where a server can go: candidates in, ranked places and a reason for each refusal out. Pure."""
 
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from typing import Protocol
 
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Amount
@@ -46,6 +48,8 @@ class Placement:
 
     ranked: tuple[Hypervisor, ...]
     refusals: Mapping[str, str]
+    resource_class: str | None = None
+    """The class of bare metal node that was asked for."""
 
     @property
     def is_for_want_of_news(self) -> bool:
@@ -56,19 +60,59 @@ class Placement:
     def sentence(self) -> str:
         """What a user is told when there is no place."""
         if not self.refusals:
-            return "No valid host was found. There is no host of the kind that this server needs."
-        reasons: dict[str, int] = {}
-        for reason in self.refusals.values():
-            kind = reason.split(":", maxsplit=1)[0]
-            reasons[kind] = reasons.get(kind, 0) + 1
+            return f"No valid host was found. {self._none()}"
+        reasons = Counter(_kind_of(reason) for reason in self.refusals.values())
         told = ", ".join(f"{count} {kind}" for kind, count in sorted(reasons.items()))
         return f"No valid host was found. Of {len(self.refusals)} hosts: {told}."
 
+    def _none(self) -> str:
+        what = "none for virtual servers"
+        if self.resource_class is not None:
+            what = f"no node of a bare metal host has the resource class {self.resource_class}"
+        return f"There is no host of the kind that this server needs: {what}."
 
+    @property
+    def examples(self) -> dict[str, str]:
+        """The refusals; where there are very many, some of each kind: for records and events, which
+        are to stay readable, and small.
+        """
+        if len(self.refusals) <= EXAMPLES:
+            return dict(self.refusals)
+        kinds = {_kind_of(reason) for reason in self.refusals.values()}
+        left = dict.fromkeys(kinds, max(1, EXAMPLES // len(kinds)))
+        found = {}
+        for node, reason in self.refusals.items():
+            kind = _kind_of(reason)
+            if left[kind]:
+                left[kind] -= 1
+                found[node] = reason
+        return found
+
+
+EXAMPLES = 100
+"""So many refusals are told one by one."""
+
+
+def _kind_of(reason: str) -> str:
+    return reason.split(":", maxsplit=1)[0]
+
+
+class Located(Protocol):
+    """Whatever aggregates say something of."""
+
+    @property
+    def zone(self) -> str: ...
+    @property
+    def aggregate_metadata(self) -> Mapping[str, frozenset[str]]: ...
+
+
+RESERVED = "filter_tenant_id"
+"""What says for which projects alone the hosts of an aggregate are."""
 _DOWN = "down: it has not been heard of lately"
 
 Check = Callable[[Wanted, Hypervisor], str | None]
 _NOTHING = Amount(0, 0, 0)
+_BESIDE = 10
 
 
 def _enabled(wanted: Wanted, at: Hypervisor) -> str | None:
@@ -117,17 +161,17 @@ def _traits(wanted: Wanted, at: Hypervisor) -> str | None:
     return None
 
 
-def _zone(wanted: Wanted, at: Hypervisor) -> str | None:
+def _zone(wanted: Wanted, at: Located) -> str | None:
     if wanted.zone is not None and at.zone != wanted.zone:
         return f"in another availability zone: {at.zone}"
     return None
 
 
-def _aggregates(wanted: Wanted, at: Hypervisor) -> str | None:
+def _aggregates(wanted: Wanted, at: Located) -> str | None:
     for key, value in wanted.aggregate_specs.items():
         if value not in at.aggregate_metadata.get(key, frozenset()):
             return f"in no aggregate with what the flavor asks for: {key}={value}"
-    tenants = at.aggregate_metadata.get("filter_tenant_id")
+    tenants = at.aggregate_metadata.get(RESERVED)
     if tenants is not None and wanted.project not in {
         project.strip() for text in tenants for project in text.split(",")
     }:
@@ -175,6 +219,8 @@ def _room(wanted: Wanted, at: Hypervisor) -> str | None:
 CHECKS: tuple[Check, ...] = (
     _named, _kind, _reach, _enabled, _avoided, _zone, _traits, _aggregates, _hints, _group, _room,
 )  # fmt: skip
+LOCAL: tuple[Callable[[Wanted, Located], str | None], ...] = (_zone, _aggregates)
+"""Those that hold for all hosts of the same aggregates."""
 _FORCED: tuple[Check, ...] = (_named, _kind, _avoided, _room)
 
 
@@ -192,17 +238,34 @@ def place(
                 refusals[at.node] = reason
                 break
         else:
-            ranked.append((-_weight(wanted, at), at.id, at))
+            ranked.append((-weight(wanted, at), at.id, at))
     ranked.sort(key=lambda item: item[:2])
-    return Placement(tuple(item[2] for item in ranked), refusals)
+    return Placement(tuple(item[2] for item in ranked), refusals, wanted.resource_class)
 
 
-def _weight(wanted: Wanted, at: Hypervisor) -> float:
+def weight(wanted: Wanted, at: Hypervisor) -> float:
     """The more room, the better, and what is kept for others is none; soft group policies weigh
     more than room.
     """
+    room, beside = _room_left(at), wanted.members.get(at.host, 0)
+    if wanted.policy == "soft-affinity":
+        return room + _BESIDE * beside
+    if wanted.policy == "soft-anti-affinity":
+        return room - _BESIDE * beside
+    return room
+
+
+def most(wanted: Wanted, at: Hypervisor) -> float:
+    """What a host can weigh at the most that has no more room than this one."""
+    if wanted.policy == "soft-affinity":
+        return _room_left(at) + _BESIDE * max(wanted.members.values(), default=0)
+    return _room_left(at)
+
+
+def _room_left(at: Hypervisor) -> float:
+    """From 0 to 3; the index `hypervisors_room` has the same without what is kept."""
     kept = at.kept or _NOTHING
-    room = sum(
+    return sum(
         (limit - used) / limit
         for used, limit in (
             (at.vcpus_used + kept.vcpus, at.vcpus_limit),
@@ -211,12 +274,6 @@ def _weight(wanted: Wanted, at: Hypervisor) -> float:
         )
         if limit
     )
-    beside = wanted.members.get(at.host, 0)
-    if wanted.policy == "soft-affinity":
-        return room + 10 * beside
-    if wanted.policy == "soft-anti-affinity":
-        return room - 10 * beside
-    return room
 
 
 def traits_of(flavor: Flavor, value: str) -> frozenset[str]:

@@ -126,8 +126,8 @@ ACTIONS = (
            clean=True),
     Action("shelve_offload", (V.SHELVED,), ("shelving_offloading",), V.SHELVED_OFFLOADED,
            30 * _MINUTE),
-    Action("unshelve", (V.SHELVED, V.SHELVED_OFFLOADED), ("unshelving", "spawning"), V.ACTIVE,
-           _HOUR),
+    Action("unshelve", (V.SHELVED, V.SHELVED_OFFLOADED, V.ERROR), ("unshelving", "spawning"),
+           V.ACTIVE, _HOUR),
     Action("change_password", (V.ACTIVE,), ("updating_password",), V.ACTIVE, 10 * _MINUTE),
     Action("restore", (V.SOFT_DELETED,), ("restoring",), V.ACTIVE, 10 * _MINUTE),
 )  # fmt: skip

@@ -6,15 +6,12 @@ until the node is where it should be. Cleaning afterwards is the node's own affa
 again when it is done.
 """
 
-import base64
-import re
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 
 from siderite.compute.domain.driver_card import DriverCard
-from siderite.compute.domain.host import carries
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
@@ -23,13 +20,15 @@ from siderite.compute.domain.power import Power
 from siderite.compute.drivers.baremetal_api import BaremetalApi
 from siderite.compute.drivers.baremetal_api import NotNow
 from siderite.compute.drivers.baremetal_api import Refused
+from siderite.compute.drivers.baremetal_node import Node
+from siderite.compute.drivers.baremetal_node import config_drive
+from siderite.compute.drivers.baremetal_node import image_words
+from siderite.compute.drivers.baremetal_node import offer
+from siderite.compute.drivers.baremetal_node import reservation
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Driver
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.contract import Inventory
-from siderite.compute.drivers.metadata import meta_data
-from siderite.compute.drivers.metadata import network_data
-from siderite.compute.drivers.metadata import user_data
 from siderite.core.ids import new_secret
 
 _SOON_AVAILABLE = ("deleting", "cleaning", "clean wait")
@@ -41,12 +40,15 @@ SOFT_OFF_S = 10
 _OFFERED = "uuid,resource_class,traits,properties,provision_state,maintenance,instance_uuid"
 _RUN = "siderite_run"
 """In a node's instance_info: the rebuild that was asked for, and the state that it began from."""
+_RESET = "siderite_reset"
+"""The same for a reboot: when the node's power was last changed by order, before this one. A
+process that is killed right after the order finds another time there, and gives it no second time.
+"""
 _ASTRAY = ("rescue", "rescue failed", "unrescue failed")
 """Where a node is that runs a rescue system, or should have."""
 _POWER = {"power on": Power.RUNNING, "power off": Power.SHUTDOWN}
 
 Apis = Callable[[At], BaremetalApi]
-Node = dict[str, Any]
 
 
 def baremetal_driver(apis: Apis) -> Driver:
@@ -83,7 +85,7 @@ class _Servers:
             if carried not in (None, guest.uuid):
                 return Failed(f"node {node['uuid']} carries server {carried} already")
             if state == "available":
-                await api.patch(node["uuid"], *_reservation(node, guest))
+                await api.patch(node["uuid"], *reservation(node, guest))
                 await api.provision(node["uuid"], "active", configdrive=config_drive(guest))
                 return _under_way(node, "is being deployed")
             if carried is None and state in _SOON_AVAILABLE:
@@ -123,7 +125,7 @@ class _Servers:
                 await api.patch(
                     node["uuid"],
                     ("add", f"/instance_info/{_RUN}", noted),
-                    *(("add", f"/instance_info/{k}", v) for k, v in _image(guest).items()),
+                    *(("add", f"/instance_info/{k}", v) for k, v in image_words(guest).items()),
                 )
             await api.provision(node["uuid"], "rebuild", configdrive=config_drive(guest))
             return _under_way(node, "is being rebuilt")
@@ -192,7 +194,10 @@ class _Servers:
                 return astray
             if node.get("target_power_state") is not None:
                 return _under_way(node, f"goes to {node['target_power_state']}")
-            if token not in self._rebooted:
+            if token not in self._rebooted and not _was_switched(node, token):
+                if (node.get("instance_info") or {}).get(_RESET, {}).get("id") != token:
+                    noted = {"id": token, "since": _last_switched(node)}
+                    await api.patch(node["uuid"], ("add", f"/instance_info/{_RESET}", noted))
                 await api.power(node["uuid"], "rebooting")
                 self._rebooted.add(token)
                 return _under_way(node, "is rebooting")
@@ -301,90 +306,22 @@ async def _switched(api: BaremetalApi, node: Node, to: str) -> Outcome:
     return _under_way(node, f"is told to {to}")
 
 
-def offer(node: Node) -> Inventory:
-    """A node as the scheduler sees it."""
-    properties = node.get("properties") or {}
-    state = node["provision_state"]
-    why = None
-    if node.get("maintenance"):
-        why = "in maintenance"
-    elif node["instance_uuid"]:
-        why = carries(node["instance_uuid"])
-    elif state != "available":
-        why = f"is {state}, not available"
-    return Inventory(
-        node=node["uuid"],
-        hypervisor_type="ironic",
-        hypervisor_version=1,
-        vcpus=_whole(properties.get("cpus")),
-        ram_mib=_whole(properties.get("memory_mb")),
-        disk_gib=_whole(properties.get("local_gb")),
-        resource_class=custom(node["resource_class"]),
-        traits=frozenset(node.get("traits") or ()),
-        is_available=why is None,
-        why_not=why,
-    )
+def _last_switched(node: Node) -> str | None:
+    """When a change of the node's power was last begun, as Ironic and we note it."""
+    said = (node.get("driver_internal_info") or {}).get("last_power_state_change")
+    return None if said is None else str(said)
 
 
-def custom(resource_class: str) -> str:
-    """A node's class as flavors ask for it: `baremetal.gold` is CUSTOM_BAREMETAL_GOLD."""
-    return "CUSTOM_" + re.sub(r"[^A-Z0-9_]", "_", resource_class.upper().removeprefix("CUSTOM_"))
-
-
-def config_drive(guest: Guest) -> dict[str, Any]:
-    """The config drive as an object; the bare metal service makes the image."""
-    drive: dict[str, Any] = {
-        "meta_data": meta_data(guest),
-        "network_data": network_data(guest.nics),
-    }
-    own = user_data(guest)
-    if own is not None:
-        try:
-            drive["user_data"] = own.decode()
-        except UnicodeDecodeError:
-            drive["user_data"] = base64.b64encode(own).decode()
-    return drive
-
-
-def _reservation(node: Node, guest: Guest) -> list[tuple[str, str, Any]]:
-    root_gib = guest.disk_gib or _whole((node.get("properties") or {}).get("local_gb"))
-    info = {
-        **_image(guest),
-        "root_gb": str(root_gib),
-        "display_name": guest.display_name,
-        "memory_mb": str(guest.ram_mib),
-        "vcpus": str(guest.vcpus),
-    }
-    return [("add", "/instance_uuid", guest.uuid), ("add", "/instance_info", info)]
-
-
-_IMAGE_WORDS = (
-    "image_source", "image_checksum", "image_os_hash_algo", "image_os_hash_value", "kernel",
-    "ramdisk",
-)  # fmt: skip
-
-
-def _image(guest: Guest) -> dict[str, Any]:
-    """The image by its id, or as its own properties say where nodes find it."""
-    said = {
-        name: guest.image_properties[name]
-        for name in _IMAGE_WORDS
-        if name in guest.image_properties
-    }
-    return {"image_source": guest.image, **said}
+def _was_switched(node: Node, token: str) -> bool:
+    """Whether the node took an order of power since this reboot was noted."""
+    noted = (node.get("instance_info") or {}).get(_RESET) or {}
+    return noted.get("id") == token and noted.get("since") != _last_switched(node)
 
 
 def _power(node: Node) -> Power:
     if node.get("maintenance"):
         return Power.NOSTATE
     return _POWER.get(node.get("power_state") or "", Power.NOSTATE)
-
-
-def _whole(value: Any) -> int:
-    try:
-        return max(0, int(value))
-    except (TypeError, ValueError):
-        return 0
 
 
 def _under_way(node: Node, what: str) -> Wait:

@@ -25,6 +25,11 @@ from siderite.compute.domain.power import Power
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.domain.usage import Usage
 
+CLIENT_PATIENCE_S = 20.0
+"""How long a client waits for what is asked on its behalf; later it cannot be told what became of
+it.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class At:
@@ -286,7 +291,9 @@ class Diagnostics(Protocol):
 
 
 class Interfaces(Protocol):
-    """Network interfaces that come and go while it lives."""
+    """Network interfaces that come and go while it lives. A client waits for it: a guest that does
+    not let go of one is `Failed` well within its patience.
+    """
 
     async def attach(self, at: At, guest: Guest, nic: Nic, token: str) -> Outcome: ...
     async def detach(self, at: At, guest: Guest, nic: Nic, token: str) -> Outcome: ...

@@ -7,6 +7,7 @@ from typing import Any
 from typing import Protocol
 
 from siderite.compute.domain import facts
+from siderite.compute.domain.aggregate import Atlas
 from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.domain.network import Network
 from siderite.compute.domain.server import Server
@@ -18,6 +19,7 @@ from siderite.compute.domain.shutdown import timeout_of
 from siderite.compute.store import SERVERS
 from siderite.core.fact import Fact
 from siderite.core.machine import Moved
+from siderite.core.store import Line
 from siderite.core.transition import Door
 
 
@@ -106,6 +108,14 @@ class ServerRules:
         return time_s + timeout_of(properties, self._settings.shutdown_timeout_s)
 
 
+@dataclass(slots=True)
+class KnownAtlas:
+    """The last look at all aggregates, and which versions of them that was."""
+
+    versions: list[Line] = field(default_factory=list)
+    atlas: Atlas = field(default_factory=Atlas)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """The door, the drivers' cards, the settings, and who carries out work."""
@@ -115,6 +125,7 @@ class Context:
     settings: Settings
     workers: Workers
     rules: ServerRules = field(init=False)
+    known_atlas: KnownAtlas = field(init=False, default_factory=KnownAtlas)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", ServerRules(self.settings))

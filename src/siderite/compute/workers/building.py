@@ -105,12 +105,13 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
     at = iso(hands.ctx.door.clock())
     job = run.job
     event = ActionEvent("conductor_schedule_and_build_instances", job.events[-1].start_time)
-    details = "; ".join(f"{node}: {why}" for node, why in sorted(found.refusals.items()))[:4000]
+    examples = found.examples
+    details = "; ".join(f"{node}: {why}" for node, why in sorted(examples.items()))[:4000]
 
     def told(server: Server) -> list[Fact]:
         return [
             facts.select_destinations("start", server),
-            facts.select_destinations("error", server, refusals=found.refusals),
+            facts.select_destinations("error", server, refusals=examples),
             facts.no_valid_host(server, "build_instances", sentence),
         ]
 
@@ -118,7 +119,8 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
         Event.PEND if pends else Event.FAIL,
         job=msgspec.structs.replace(job, events=[*job.events[:-1], event]),
         changes={
-            "refusals": dict(found.refusals),
+            # Whoever makes room for it must know of each host, whether that would help.
+            "refusals": dict(found.refusals) if pends else examples,
             "fault": Fault(500, sentence, at, details),
             "wait_reason": sentence if pends else None,
             "deadline": pending.deadline(hands.ctx, server) if pends else None,

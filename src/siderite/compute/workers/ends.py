@@ -87,13 +87,13 @@ def failure(run: Run, why: str, event: str, ops: tuple[Op, ...] = (), **changes:
 
 async def no_host(hands: Hands, run: Run, found: Placement) -> Report:
     """No host would take a server that has a place: it stays as it is."""
-    told = failure(run, found.sentence, Event.FAIL, refusals=dict(found.refusals))
+    told = failure(run, found.sentence, Event.FAIL, refusals=found.examples)
 
     def announced(server: Server) -> list[Fact]:
         what = "rebuild_server" if run.kind == "evacuate" else "migrate_server"
         return [
             facts.select_destinations("start", server),
-            facts.select_destinations("error", server, refusals=found.refusals),
+            facts.select_destinations("error", server, refusals=found.examples),
             facts.no_valid_host(server, what, found.sentence),
             *at_error(run, found.sentence)(server),
         ]

@@ -59,7 +59,7 @@ class Hands:
         """
         now = self.ctx.door.clock()
         seen, known = self.known.get(name, (0.0, None))
-        if known is not None and now - seen < _REMEMBERED_S:
+        if known is not None and 0 <= now - seen < _REMEMBERED_S:
             return known
         found = await hosts.named(self.ctx, name)
         if found is None:

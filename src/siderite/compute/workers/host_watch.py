@@ -113,11 +113,12 @@ async def ask_silent(hands: Hands) -> None:
     async with hands.asking.turn:
         now = hands.ctx.door.clock()
         silent = await hosts.silent(hands.ctx)
-        late = [one for one in silent if now - hands.asking.at.get(one.name, 0.0) > EVERY_S]
+        asked = hands.asking.at
+        late = [one for one in silent if not 0 <= now - asked.get(one.name, 0.0) <= EVERY_S]
         await HostWatch(hands).ask_all([host for host in late if hands.serves(host)])
         others = [host for host in late if not hands.serves(host)]
         for host in others:
-            hands.asking.at[host.name] = now
+            asked[host.name] = now
         await asyncio.gather(*(asking.check(hands.ctx, host, _SOON_S) for host in others))
 
 

@@ -121,7 +121,7 @@ async def another_place(
     turn = await placing.turn(hands.ctx, run.server)
     found = await _find(
         hands, run.server, flavor=flavor, host=host, zone=zone, avoid=avoid,
-        is_move=True,
+        is_move=True, is_flight=run.kind == "evacuate",
     )  # fmt: skip
     if not found.ranked:
         raise NoValidHost(found)
@@ -138,20 +138,28 @@ async def another_place(
 
 
 async def _tidy(hands: Hands, run: Run, found: Placement) -> tuple[Hypervisor, Sequence[Op]]:
-    """The best of some places that have nothing of the server from before an evacuation: that is
-    removed as soon as its host is back, and must not be taken for what comes now.
+    """The best of some places that have nothing of the server from before an evacuation or from a
+    move that failed: that is removed as soon as its host is back, and must not be taken for what
+    comes now.
 
     To remove it, the host where the server is may have to be asked. One that is to leave there as
     that is down does not wait for it for ever: it takes over what there is, which is then nobody
     else's to remove.
     """
     for at in found.ranked[:_SOME]:
-        if not await migrations.is_behind(hands.ctx, run.server, at.host):
+        if not await _is_left_at(hands, run, at.host):
             return at, ()
     at = found.ranked[0]
     if run.kind == "evacuate" and hands.ctx.door.clock() >= run.held.created_at + _TIDIED_S:
         return at, migrations.takes_over(run.server, at.host)
-    raise NotYet(f"what an evacuation left on host {at.host} is to be removed first")
+    raise NotYet(f"what was left of it on host {at.host} is to be removed first")
+
+
+async def _is_left_at(hands: Hands, run: Run, host: str) -> bool:
+    if await migrations.is_behind(hands.ctx, run.server, host):
+        return True
+    # What an evacuation has left is not removed while the host that it flees from is down.
+    return run.kind != "evacuate" and await leaving.is_left_at(hands.ctx, run.server, host)
 
 
 def moves_to(run: Run) -> dict[str, Any]:

@@ -148,11 +148,13 @@ class Lifecycle:
         if watch is None:
             return
         heard: dict[str, float] = {}
+        news = asyncio.Event()
 
         async def tell(uuid: str, power: Power) -> None:
             heard[uuid] = asyncio.get_running_loop().time()
+            news.set()
 
-        looking = asyncio.create_task(self._look_after(host, heard))
+        looking = asyncio.create_task(self._look_after(host, heard, news))
         try:
             await watch.watch(At(host.name, host.uri, host.options), tell)
         except Exception as why:
@@ -160,10 +162,10 @@ class Lifecycle:
         finally:
             looking.cancel()
 
-    async def _look_after(self, host: Host, heard: dict[str, float]) -> None:
+    async def _look_after(self, host: Host, heard: dict[str, float], news: asyncio.Event) -> None:
         """Look at all once the listening began: nobody told of what happened before. Then at those
         that were told of, all that there are in one go, until no work on them can be under way that
-        would have hidden it.
+        would have hidden it. Of most of thousands of hosts there is no news: nothing is done then.
         """
         only: list[str] | None = None
         while True:
@@ -176,4 +178,7 @@ class Lifecycle:
                 log.error("cannot look at a host's servers", host=host.name, error=repr(why))
             for uuid in [uuid for uuid, told_at in heard.items() if now - told_at > FORGET_S]:
                 del heard[uuid]
+            if not heard:
+                news.clear()
+                await news.wait()
             only = list(heard)

@@ -14,6 +14,7 @@ from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.domain.usage import Usage
+from siderite.compute.drivers.contract import CLIENT_PATIENCE_S
 from siderite.compute.usecases.server.acting import Unsupported
 from siderite.compute.usecases.server.acting import not_ready
 from siderite.compute.workers.hands import Hands
@@ -26,7 +27,7 @@ from siderite.core.errors import Conflict
 from siderite.core.errors import Unavailable
 from siderite.core.ids import new_uuid
 
-PATIENCE_S = 20.0
+PATIENCE_S = CLIENT_PATIENCE_S
 _AGAIN_S = 0.02
 T = TypeVar("T")
 

@@ -18,6 +18,7 @@ from siderite.compute.usecases.fleet import networks
 from siderite.compute.usecases.placement import kept_room
 from siderite.compute.usecases.placement import pending
 from siderite.compute.usecases.server import due
+from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server import progress
 from siderite.compute.usecases.server.migrations import Evicted
 from siderite.compute.workers.hands import Hands
@@ -33,6 +34,7 @@ log = get_logger("tidying")
 
 EVERY_S = 30.0
 _AGAIN_S = 30.0
+_BUSY_S = 2.0
 _ROUNDS = 20
 _DUE: tuple[
     tuple[
@@ -101,6 +103,9 @@ class EvictedWork:
         if server is None or is_late or not _is_left(job, server):
             await progress.abandon(ctx, held)
             return
+        if await self._comes_elsewhere(server):
+            await due.later(ctx, held, f"the server is {server.task_state}", _BUSY_S)
+            return
         try:
             outcome = await self._remove(held, job, server)
         except NotOurs as why:
@@ -110,6 +115,14 @@ class EvictedWork:
             await progress.abandon(ctx, held)
             return
         await due.later(ctx, held, outcome.reason, _AGAIN_S)
+
+    async def _comes_elsewhere(self, server: Server) -> bool:
+        """Whether it is being unshelved: its new files may be in the same folder, on storage that
+        hosts share, and it has no host yet by which that can be told.
+        """
+        if server.host is not None or server.task_state is None or server.deleted:
+            return False
+        return not await leaving.is_waited_for(self._hands.ctx, server)
 
     async def _remove(self, held: Work, job: Evicted, server: Server) -> Outcome:
         at = None if server.deleted else server.host

@@ -126,6 +126,21 @@ export async function machines() {
   return tables;
 }
 
+// Projects by their ids, as far as one may know them: with a Keystone elsewhere they are there.
+export async function projects() {
+  const found = await get(`/identity/v3/${can("admin") ? "projects" : "auth/projects"}`).catch(() => ({ projects: [] }));
+  return new Map(found.projects.map(({ id, name }) => [id, name]));
+}
+
+// What a project or an image is called; null if that is not known.
+const NAMED = { project: ["/identity/v3/projects/", (found) => found.project.name], image: ["/image/v2/images/", (found) => found.name] };
+const names = new Map();
+export async function nameOf(kind, id) {
+  const [path, pick] = NAMED[kind];
+  if (id && !names.has(id)) await get(path + encodeURIComponent(id)).then((found) => names.set(id, pick(found)), ({ status }) => { if ([403, 404].includes(status)) names.set(id, null); });
+  return names.get(id) || null;
+}
+
 // A list of the compute API, page after page, however long a page may be.
 export async function every(path, name) {
   const all = [];
@@ -139,9 +154,9 @@ export async function every(path, name) {
 }
 
 // A list of images, page after page.
-export async function everyImage(query) {
+export async function everyImage(query = "") {
   const all = [];
-  for (let next = `/v2/images?limit=1000&sort=name:asc&${query}`; next;) {
+  for (let next = `/v2/images?limit=1000&sort=name:asc${query}`; next;) {
     const found = await get(`/image${next}`);
     all.push(...found.images);
     next = found.next;

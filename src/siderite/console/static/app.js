@@ -1,6 +1,7 @@
 // Which page, who is logged in, and what is live.
 
 import { BACK, borrow, calls, can, follow, get, leave, login, session } from "./api.js";
+import { capacity } from "./capacity.js";
 import { fleet, heardOf } from "./fleet.js";
 import { oneNode, oneServer } from "./machine.js";
 import * as pages from "./pages.js";
@@ -8,7 +9,7 @@ import { h, older, onlyQuestionsOf } from "./ui.js";
 
 const PAGES = [
   ["attention", "Attention", pages.attention], ["fleet/node", "Nodes", fleet], ["fleet/server", "Servers", fleet], ["pending", "Pending", pages.pending],
-  ["events", "Events", pages.events], ["webhooks", "Webhooks", pages.webhooks], ["images", "Images", pages.images], ["capacity", "Capacity", pages.capacity],
+  ["events", "Events", pages.events], ["webhooks", "Webhooks", pages.webhooks], ["images", "Images", pages.images], ["capacity", "Capacity", capacity],
   ["health", "Health", pages.health],
 ];
 const MACHINES = { node: oneNode, server: oneServer };
@@ -110,7 +111,9 @@ function keep() {
 
 function draw(name) {
   const nav = document.getElementById("nav");
-  document.getElementById("leave").title = `You are ${session.name}, in project ${session.project}.`;
+  const who = document.getElementById("who");
+  who.textContent = session.name === session.project ? session.name : `${session.name} in ${session.project}`;
+  who.title = `You are ${session.name}, in project ${session.project}.`;
   nav.replaceChildren(...PAGES.filter(([word]) => can("admin") || !["health", "capacity"].includes(word)).map(([word, label]) =>
     h("a", { href: `#/${word}`, "aria-current": word === name ? "page" : null }, label)));
 }
@@ -137,7 +140,7 @@ function showLogin() {
   const typed = page.querySelector("form.login") ? [] : [...page.querySelectorAll("form [name]")].map((one) => [one.name, one.value]);
   if (typed.length) unsent = { at: sessionStorage.getItem(BACK), fields: typed };
   document.getElementById("top").hidden = true;
-  document.getElementById("behind").replaceChildren();
+  document.getElementById("behind").hidden = true;
   if (stream) { stream.abort(); stream = null; }
   const back = sessionStorage.getItem(BACK);
   const problem = h("div", { role: "alert" }, back ? h("div", { class: "note" }, "Your session has ended: log in again, and go on where you were.") : null);

@@ -1,8 +1,9 @@
 // Fleet: all machines, page after page; found by facets, or by words in the index.
 
-import { ask, can, get, machines, session } from "./api.js";
+import { can, get, machines, projects } from "./api.js";
 import { newServer } from "./guest.js";
 import { ago, h, number, power, provision, short, tag, toast, why } from "./ui.js";
+import { DISTURBS, needed, nodeVerb, serverVerb, words_ } from "./verbs.js";
 
 const FIRST = 100;
 const PAGE = 500;
@@ -23,7 +24,7 @@ const KINDS = {
     items: (found) => found.nodes,
     value: (one, name) => one[name],
     id: (one) => one.uuid,
-    cells: (one) => [link("node", one.uuid, one.name), provision(one), power(one), ago(one.provision_updated_at || one.created_at), short(one.owner),
+    cells: (one) => [link("node", one.uuid, one.name), provision(one), power(one), ago(one.provision_updated_at || one.created_at), owner(one.owner),
       brief(one.resource_class), why(one)],
     verbs: ["manage", "provide", "active", "deleted", "inspect", "abort", "power on", "power off", "rebooting", "maintenance on", "maintenance off"],
     act: nodeVerb,
@@ -37,19 +38,18 @@ const KINDS = {
     value: (one, name) => one[name === "host" ? "OS-EXT-SRV-ATTR:host" : name],
     id: (one) => one.id,
     cells: (one) => [link("server", one.id, one.name), [tag(one.status), one["OS-EXT-STS:task_state"] ? h("span", { class: "soft" }, ` ${one["OS-EXT-STS:task_state"]}`) : null],
-      tag(runs(one)), ago(one.updated), short(one.tenant_id), brief(one["OS-EXT-SRV-ATTR:host"]), brief(one.flavor.original_name), one.wait_reason || (one.fault && one.fault.message) || ""],
+      tag(runs(one)), ago(one.updated), owner(one.tenant_id), brief(one["OS-EXT-SRV-ATTR:host"]), brief(one.flavor.original_name), one.wait_reason || (one.fault && one.fault.message) || ""],
     verbs: ["start", "stop", "reboot", "reboot_hard", "pause", "unpause", "shelve", "unshelve", "delete"],
     act: serverVerb,
     make: newServer,
   },
 };
 
-// What takes something away from whoever uses the machine, and is asked about first.
-export const DISTURBS = /^(delete|rebuild|power off|rebooting|soft|stop|reboot|pause|suspend|shelve|rescue|revert)/;
-export const words_ = (verb) => verb.replaceAll("_", " ");
 const howMany = (way, count) => `${number(count)} ${count === 1 ? way.noun.slice(0, -1) : way.noun}`;
 const with_ = (asked, more) => new URLSearchParams([...asked, ...Object.entries(more)]);
 const brief = (text) => (text ? h("span", { class: "name", title: text }, text) : "–");
+let owners = new Map();
+const owner = (id) => (owners.has(id) ? h("span", { class: "name", title: id }, owners.get(id)) : short(id));
 const link = (kind, id, name) => h("a", { class: "name", href: `#/${kind}/${id}`, title: name || id }, name || id);
 
 function choice(name, label, known, asked) {
@@ -69,7 +69,8 @@ export async function fleet(kind = "node", query = "") {
   asked.delete("q");
   const chosen = new Set();
   const many = h("span", { class: "soft", role: "status" });
-  const counted = () => { many.textContent = chosen.size ? `${number(chosen.size)} chosen` : ""; };
+  const go = h("button", { type: "button", disabled: true, title: `Choose some ${way.noun} first.` }, "Do it to the chosen");
+  const counted = () => { many.textContent = chosen.size ? `${number(chosen.size)} chosen` : ""; go.disabled = !chosen.size; };
   const parts = [];
   const count = h("span", { class: "soft", role: "status" });
   const more = h("button", { type: "button" }, "More");
@@ -146,15 +147,23 @@ export async function fleet(kind = "node", query = "") {
   more.addEventListener("click", next);
   const watcher = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting) && !more.disabled) next(); }, { rootMargin: "600px" });
   const table = h("table", { class: `fleet ${kind}s` }, h("thead", {}, h("tr", {}, h("th", { class: "tick" }, all), way.columns.map((name) => h("th", { scope: "col" }, name)))));
-  const filters = facets({ kind, way, asked, sought, states: Object.keys((await machines())[kind].verbs) });
+  const [tables, known] = await Promise.all([machines(), projects()]);
+  owners = known;
+  const filters = facets({ kind, way, asked, sought, states: Object.keys(tables[kind].verbs) });
   let refused = null;
   // A filter that is refused is still there to be mended.
   try { await next(); } catch (problem) { if (problem.status !== 400 && !(problem instanceof SyntaxError)) throw problem; refused = problem.message; }
   if (refused) return [h("h1", {}, way.title), filters, h("div", { class: "trouble", role: "alert" }, refused)];
   return [
-    way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), filters, can("member") ? bulk(way, chosen, many, choose) : null, h("p", { class: "count" }, count, " ", news),
-    total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : can("member") ? way.none : `There are no ${way.noun} yet.`), more,
+    way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), filters, can("member") ? bulk({ way, chosen, go, choose }, many) : null, h("p", { class: "count" }, count, " ", news),
+    total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : empty(kind, way)), more,
   ];
+}
+
+// Who sees only what is the project's is not told that there is nothing at all.
+function empty(kind, way) {
+  if (kind === "node" && !can("admin")) return "No node belongs to your project, or is lent to it.";
+  return can("member") ? way.none : `There are no ${way.noun} yet.`;
 }
 
 // Some rows, which are made when they come near to what is looked at, and replaced by one of their height
@@ -289,43 +298,25 @@ async function searched(way, kind, sought, asked) {
   return { items: found.filter((one) => one && one !== GONE && fits(one)), end: true };
 }
 
-function bulk(way, chosen, many, choose) {
+function bulk({ way, chosen, go, choose }, many) {
   const verb = h("select", { "aria-label": `What to do with the chosen ${way.noun}` }, way.verbs.map((word) => h("option", { value: word }, words_(word))));
-  const go = h("button", { type: "button" }, "Do it to the chosen");
   go.addEventListener("click", async () => {
-    if (!chosen.size) { toast(`Choose some ${way.noun} first.`, true); return; }
-    if (DISTURBS.test(verb.value) && !window.confirm(`${words_(verb.value)}: ${howMany(way, chosen.size)}?`)) return;
-    go.disabled = true;
+    if (go.hasAttribute("aria-busy") || (DISTURBS.test(verb.value) && !window.confirm(`${words_(verb.value)}: ${howMany(way, chosen.size)}?`))) return;
+    const more = await needed(verb.value);
+    if (more === null) return;
+    go.setAttribute("aria-busy", "true");
     const refused = new Map();
     const waiting = [...chosen];
     const all = waiting.length;
     const work = async () => {
-      while (waiting.length) { const id = waiting.pop(); try { await way.act(id, verb.value); } catch (problem) { refused.set(id, problem.message); } }
+      while (waiting.length) { const id = waiting.pop(); try { await way.act(id, verb.value, more); } catch (problem) { refused.set(id, problem.message); } }
     };
     await Promise.all([work(), work(), work(), work()]);
-    go.disabled = false;
+    go.removeAttribute("aria-busy");
     if (!refused.size) { toast(`${words_(verb.value)}: ${number(all)} taken.`); return; }
     // Those that were refused are the ones to look at, or to try again.
     choose(refused);
     toast(`${words_(verb.value)}: ${number(all - refused.size)} taken, ${number(refused.size)} refused, which stay chosen. ${[...refused.values()][0]}`, true);
   });
   return h("div", { class: "bar", role: "group", "aria-label": "Many at once" }, verb, go, many);
-}
-
-export function nodeVerb(uuid, verb, more = {}) {
-  const at = `/baremetal/v1/nodes/${uuid}`;
-  if (verb.startsWith("power ") || verb === "rebooting" || verb.startsWith("soft ")) return ask("PUT", `${at}/states/power`, { target: verb });
-  if (verb === "maintenance on") return ask("PUT", `${at}/maintenance`, { reason: `set in the console by ${session.name}` });
-  if (verb === "maintenance off") return ask("DELETE", `${at}/maintenance`);
-  return ask("PUT", `${at}/states/provision`, { target: verb, ...more });
-}
-
-export const SERVER_VERBS = { start: ["os-start", null], stop: ["os-stop", null], reboot: ["reboot", { type: "SOFT" }], reboot_hard: ["reboot", { type: "HARD" }],
-  pause: ["pause", null], unpause: ["unpause", null], suspend: ["suspend", null], resume: ["resume", null], shelve: ["shelve", null], unshelve: ["unshelve", null],
-  rescue: ["rescue", null], unrescue: ["unrescue", null], confirm_resize: ["confirmResize", null], revert_resize: ["revertResize", null] };
-
-export function serverVerb(id, verb) {
-  if (verb === "delete") return ask("DELETE", `/compute/v2.1/servers/${id}`);
-  const [word, body] = SERVER_VERBS[verb];
-  return ask("POST", `/compute/v2.1/servers/${id}/action`, { [word]: body });
 }

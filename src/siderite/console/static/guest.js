@@ -1,24 +1,38 @@
 // A server from its first moment on: how it is asked for, and what its own console says.
 
-import { ask, can, every, everyImage } from "./api.js";
-import { h, questions, toast } from "./ui.js";
+import { ask, can, every, everyImage, get } from "./api.js";
+import { h, number, question, questions, toast } from "./ui.js";
 
 const LINES = 200;
-const menu = (label, all) => h("select", { required: true, "aria-label": label }, all.map((one) => h("option", { value: one.id }, one.name || one.id)));
+const menu = (label, all, required = true) => h("select", { required, "aria-label": label }, all.map((one) => h("option", { value: one.id }, one.name || one.id)));
+
+const sized = ({ id, name, vcpus, ram, disk }) => ({ id, name: `${name}: ${vcpus} ${vcpus === 1 ? "vCPU" : "vCPUs"}, ${number(ram)} MiB, ${number(disk)} GiB` });
 
 export function newServer() {
   if (!can("member")) return null;
   return h("button", { type: "button", onclick: async () => { try { await create(); } catch (problem) { toast(`new server: ${problem.message}`, true); } } }, "New server");
 }
 
+// What a verb needs beside the server. Null: it was called off.
+export async function wish(word, { flavor }) {
+  if (word !== "resize") return {};
+  const others = (await every("/compute/v2.1/flavors/detail?limit=1000", "flavors")).filter(({ name }) => name !== flavor.original_name);
+  if (!others.length) throw new Error(`there is no flavor but ${flavor.original_name}. Make one: openstack flavor create NAME --ram MIB --vcpus N --disk GIB`);
+  const flavorRef = await question("Resize", `Another flavor than ${flavor.original_name}. Whoever uses the server is interrupted`, menu("Flavor", others.map(sized)));
+  return flavorRef === null ? null : { flavorRef };
+}
+
 async function create() {
-  const [flavors, images] = await Promise.all([every("/compute/v2.1/flavors/detail?limit=1000", "flavors"), everyImage("status=active")]);
+  const [flavors, images, { keypairs }] = await Promise.all([every("/compute/v2.1/flavors/detail?limit=1000", "flavors"), everyImage("&status=active"), get("/compute/v2.1/os-keypairs")]);
   if (!flavors.length) throw new Error("there are no flavors yet. Make one: openstack flavor create NAME --ram MIB --vcpus N --disk GIB");
   if (!images.length) throw new Error("there are no images yet. Bring one in: siderite image import PATH --public");
-  const said = await questions("New server", [["Name", h("input", { required: true, maxlength: 255, autocomplete: "off" })], ["Flavor", menu("Flavor", flavors)], ["Image", menu("Image", images)]]);
+  const keys = keypairs.map(({ keypair }) => ({ id: keypair.name, name: keypair.name }));
+  const fields = [["Name", h("input", { required: true, maxlength: 255, autocomplete: "off" })], ["Flavor", menu("Flavor", flavors.map(sized))], ["Image", menu("Image", images)]];
+  if (keys.length) fields.push(["Key pair", menu("Key pair", [...keys, { id: "", name: "none" }], false)]);
+  const said = await questions("New server", fields);
   if (said === null) return;
-  const [name, flavorRef, imageRef] = said;
-  const { server } = await ask("POST", "/compute/v2.1/servers", { server: { name, flavorRef, imageRef, networks: "auto" } });
+  const [name, flavorRef, imageRef, key] = said;
+  const { server } = await ask("POST", "/compute/v2.1/servers", { server: { name, flavorRef, imageRef, networks: "auto", ...(key ? { key_name: key } : {}) } });
   toast(`${name}: asked for.`);
   location.hash = `#/server/${server.id}`;
 }

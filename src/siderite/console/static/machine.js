@@ -1,24 +1,10 @@
 // One machine: where it is, what can be done, what happened, and why it is stuck.
 
-import { can, get, machines } from "./api.js";
-import { consoleOf } from "./guest.js";
-import { DISTURBS, SERVER_VERBS, nodeVerb, runs, serverVerb, words_ } from "./fleet.js";
-import { ago, copy, h, moment, power, question, quietly, raw, table, tag, toast } from "./ui.js";
-
-// What a verb needs beside the machine: asked for in a dialog. Null: it was called off.
-const STEP = '[{"interface": "deploy", "step": "erase_devices_metadata"}]';
-async function needed(word) {
-  if (word === "rescue") {
-    const said = await question("Rescue", "A password to log in to the rescue system with", h("input", { type: "password", required: true, autocomplete: "new-password" }));
-    return said === null ? null : { rescue_password: said };
-  }
-  if (word !== "clean" && word !== "service") return {};
-  const field = h("textarea", { required: true, spellcheck: "false" });
-  field.value = word === "clean" ? STEP : '[{"interface": "deploy", "step": "burnin_cpu"}]';
-  const said = await question(`${word === "clean" ? "Clean" : "Service"} by steps`, "The steps, as JSON", field);
-  if (said === null) return null;
-  try { return { [`${word}_steps`]: JSON.parse(said) }; } catch (problem) { throw new Error(`the steps are not JSON: ${problem.message}`); }
-}
+import { can, get, machines, nameOf } from "./api.js";
+import { consoleOf, wish } from "./guest.js";
+import { runs } from "./fleet.js";
+import { ago, copy, h, moment, power, quietly, raw, table, tag, toast } from "./ui.js";
+import { DISTURBS, MORE, SERVER_VERBS, needed, nodeVerb, serverVerb, words_ } from "./verbs.js";
 
 // What was pressed and is not answered yet: pressed once more, it is not asked for twice, though the page be drawn anew.
 const busy = new Set();
@@ -60,8 +46,6 @@ function powerVerbs(one) {
 
 const STEPS = [["clean_steps", "clean_step_index"], ["deploy_steps", "deploy_step_index"], ["service_steps", "service_step_index"]];
 
-const MORE = { clean: ` --steps '${STEP}'`, service: ` --steps '[…]'`, rescue: " --rescue-password -" };
-
 export async function oneNode(ident) {
   const [one, machine, timeline] = await Promise.all([
     get(`/baremetal/v1/nodes/${ident}`), machines(), quietly(get(`/baremetal/v1/nodes/${ident}/timeline?sort_dir=desc&limit=200`), { timeline: [] })]);
@@ -73,6 +57,8 @@ export async function oneNode(ident) {
   const isFailed = /failed|^error/.test(one.provision_state);
   // A later request, such as one for power, takes the error away; the timeline still has it.
   const failure = entries.find((entry) => entry.status === "error" && entry.to === one.provision_state);
+  const owner = await nameOf("project", one.owner);
+  const act = async (word) => { const more = await needed(word); return more && nodeVerb(one.uuid, word, more).then(() => true); };
   const trouble = one.last_error || (isFailed && failure && failure.reason);
   return [
     title(one.name || one.uuid, tag(one.provision_state), power(one), h("span", { class: "soft" }, "in this state for ", ago(one.provision_updated_at || one.created_at))),
@@ -80,12 +66,12 @@ export async function oneNode(ident) {
     one.power_state_reason ? h("div", { class: "note" }, "Power: ", one.power_state_reason) : null,
     one.maintenance && one.maintenance_reason !== one.last_error ? h("div", { class: "note" }, "In maintenance: ", one.maintenance_reason || "no reason was given") : null,
     one.wait_reason ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
-    verbs("What can be done", all, legal, async (word) => { const more = await needed(word); return more && nodeVerb(one.uuid, word, more).then(() => true); }, { sure: (word) => sureOfNode(one, word), means: MEANS }),
-    verbs("Power", POWER_VERBS, powerVerbs(one), (word) => nodeVerb(one.uuid, word).then(() => true), { sure: (word) => sureOfNode(one, word) }),
-    verbs("Maintenance", ["maintenance on", "maintenance off"], [one.maintenance ? "maintenance off" : "maintenance on"], (word) => nodeVerb(one.uuid, word).then(() => true)),
+    verbs("What can be done", all, legal, act, { sure: (word) => sureOfNode(one, word), means: MEANS }),
+    verbs("Power", POWER_VERBS, powerVerbs(one), act, { sure: (word) => sureOfNode(one, word) }),
+    verbs("Maintenance", ["maintenance on", "maintenance off"], [one.maintenance ? "maintenance off" : "maintenance on"], act),
     steps(one),
     h("div", { class: "two" },
-      h("section", {}, h("h2", {}, "All of it"), facts(one, ["uuid", "driver", "resource_class", "owner", "conductor_group", "traits", "power_policy", "instance_uuid", "created_at"]),
+      h("section", {}, h("h2", {}, "About it"), facts({ ...one, owner: called(owner, one.owner), created_at: moment(one.created_at) }, ["uuid", "driver", "resource_class", "owner", "conductor_group", "traits", "power_policy", "instance_uuid", "created_at"]),
         raw(one), cli([`siderite node show ${one.name || one.uuid}`, `siderite node timeline ${one.name || one.uuid}`,
           ...legal.map((word) => `siderite node provision ${word} ${one.name || one.uuid}${MORE[word] || ""} --wait`)])),
       h("section", {}, h("h2", {}, "Timeline"), table(["When", "What", "From → to", "Who, why"], entries.map((entry) => h("tr", {},
@@ -125,15 +111,18 @@ function diagram(kind, here) {
 }
 
 function facts(one, names) {
-  return h("dl", {}, names.map((name) => [h("dt", {}, name), h("dd", {}, Array.isArray(one[name]) ? one[name].join(", ") || "–" : String(one[name] ?? "") || "–")]));
+  return h("dl", {}, names.map((name) => [h("dt", {}, name), h("dd", {}, one[name] instanceof Node ? one[name] : Array.isArray(one[name]) ? one[name].join(", ") || "–" : String(one[name] ?? "") || "–")]));
 }
+
+// By its name, where that is known; its id is what other tools want.
+const called = (name, id) => (name ? `${name} (${id})` : id);
 
 function cli(lines) {
   const text = lines.join("\n");
   return h("details", {}, h("summary", {}, "As commands"), h("pre", {}, text), copy(text, "Copy the commands"));
 }
 
-const SAID = { reboot_hard: "reboot --hard", confirm_resize: "confirm", revert_resize: "revert" };
+const SAID = { reboot_hard: "reboot --hard", resize: "resize --flavor FLAVOR", confirm_resize: "confirm", revert_resize: "revert" };
 
 export async function oneServer(ident) {
   const [{ server: one }, machine, actions] = await Promise.all([
@@ -144,17 +133,19 @@ export async function oneServer(ident) {
   const legal = machine.server.verbs[here] || [];
   const refusals = Object.entries(one.refusals || {});
   const known = [...Object.keys(SERVER_VERBS), "delete"];
-  const reasons = await whyFailed(ident, actions.instanceActions);
+  const act = async (word) => { const more = await wish(word, one); return more && serverVerb(one.id, word, more).then(() => true); };
+  const [reasons, project, image] = await Promise.all([whyFailed(ident, actions.instanceActions), nameOf("project", one.tenant_id), nameOf("image", one.image && one.image.id)]);
   return [
     title(one.name || one.id, tag(one.status), task ? tag(task) : null, h("span", { class: "soft" }, "power: ", runs(one), ", in this state for ", ago(one.updated))),
     one.fault ? h("div", { class: "trouble" }, h("strong", {}, "Fault: "), one.fault.message, h("p", {}, faultRemedy(one))) : null,
     one.wait_reason && (!one.fault || one.deadline) ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
-    verbs("What can be done", known, [...legal, "delete"], (word) => serverVerb(one.id, word).then(() => true),
+    verbs("What can be done", known, [...legal, "delete"], act,
       { sure: (word) => (word === "delete" ? `Delete ${one.name} for good?` : DISTURBS.test(word) ? `${words_(word)} ${one.name}? Whoever uses it is interrupted.` : null) }),
     refusals.length ? [h("h2", {}, "Why no host would take it"), table(["Host", "Reason"], refusals.map(([host, reason]) => h("tr", {}, h("td", {}, host), h("td", { class: "long" }, reason))))] : null,
     h("div", { class: "two" },
-      h("section", {}, h("h2", {}, "All of it"), facts({ ...one, host: one["OS-EXT-SRV-ATTR:host"], flavor: one.flavor.original_name, image: one.image && one.image.id,
-        addresses: Object.values(one.addresses).flat().map((each) => each.addr) }, ["id", "host", "flavor", "image", "addresses", "tenant_id", "created"]),
+      h("section", {}, h("h2", {}, "About it"), facts({ ...one, host: one["OS-EXT-SRV-ATTR:host"], flavor: one.flavor.original_name, image: called(image, one.image && one.image.id),
+        addresses: Object.values(one.addresses).flat().map((each) => each.addr), project: called(project, one.tenant_id), created: moment(one.created) },
+      ["id", "host", "flavor", "image", "addresses", "project", "created"]),
       consoleOf(one), raw(one), cli([`siderite server show ${one.id}`, ...legal.filter((word) => SERVER_VERBS[word]).map((word) => `siderite server ${SAID[word] || word} ${one.id} --wait`)])),
       h("section", {}, h("h2", {}, "Timeline"), table(["When", "Action", "Request", "Result"], actions.instanceActions.map((action, at) => h("tr", {}, h("td", { class: "fit" }, ago(action.start_time)),
         h("td", {}, action.action), h("td", { class: "mono", title: action.request_id }, action.request_id.slice(0, 12)), h("td", {}, action.message ? [tag("error"), h("div", { class: "soft long" }, reasons.get(action.request_id))] : at === 0 && task ? "under way" : "done"))), "Nothing has happened yet."))),

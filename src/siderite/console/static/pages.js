@@ -1,7 +1,7 @@
 // The pages that watch over everything. Each gets the words of its address and gives back what is shown.
 
-import { ask, can, every, everyImage, get } from "./api.js";
-import { ago, h, labelled, meter, moment, number, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
+import { ask, can, everyImage, get } from "./api.js";
+import { ago, h, labelled, moment, number, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
 
 const FAILED = ["deploy failed", "clean failed", "inspect failed", "rescue failed", "unrescue failed", "adopt failed", "service failed", "error"];
 const LOST = ["baremetal.node.power_unknown", "baremetal.node.power_conflict"];
@@ -100,7 +100,7 @@ function together(found) {
 }
 
 function card(count, words, kind, href) {
-  return h(href ? "a" : "div", { class: `card ${count ? kind : ""}`, href }, h("b", {}, number(count)), words);
+  return h(href ? "a" : "div", { class: `card ${count ? kind : "zero"}`, href }, h("b", {}, number(count)), words);
 }
 
 // No more than so many of a kind are asked for: where there may be more, the number says so.
@@ -111,7 +111,7 @@ function failures(found) {
   const each = FAILED.map((word, at) => [word, found[at].nodes]).filter(([, nodes]) => nodes.length);
   const all = each.reduce((sum, [, nodes]) => sum + nodes.length, 0);
   const links = each.map(([word, nodes]) => h("a", { href: `#/fleet/node?${new URLSearchParams({ provision_state: word })}` }, `${word} ${atLeast(nodes.length, nodes)}`));
-  return h("div", { class: `card ${all ? "bad" : ""}` }, h("b", {}, each.some(([, nodes]) => nodes.length >= MOST) ? `${number(all)}+` : number(all)), "nodes failed", h("div", { class: "parts" }, links));
+  return h("div", { class: `card ${all ? "bad" : "zero"}` }, h("b", {}, each.some(([, nodes]) => nodes.length >= MOST) ? `${number(all)}+` : number(all)), "nodes failed", h("div", { class: "parts" }, links));
 }
 
 // Pending and reaper
@@ -239,7 +239,7 @@ export async function webhooks() {
       h("td", { class: "fit" }, act("Test", () => ask("POST", at(one, "/test"), {}), (told) => { if (!told.delivered) throw new Error(`It did not take the event: ${told.error}`); return `It took the event (${told.status}, ${told.ms} ms).`; }), " ",
         act(one.enabled === false ? "Turn on" : "Turn off", () => ask("PATCH", at(one), { enabled: one.enabled === false }), again), " ",
         act("Delete", () => (window.confirm(`Delete the webhook ${one.name || one.url}, and what it has not had yet?`) ? ask("DELETE", at(one)) : Promise.reject(new Error("It stays."))), again)))),
-    "Nobody has subscribed yet."),
+    "Nobody has subscribed yet. An address that is added here gets each event as it happens, signed with a secret that is shown once."),
     found.slice(0, 20).map((one, n) => (deliveries[n].deliveries || []).length ? [h("h2", {}, `Last deliveries: ${one.name || one.url}`),
       table(["Number", "Event", "State", "Tries", "Last answer", ""], deliveries[n].deliveries.map((each) => h("tr", {}, h("td", { class: "num" }, number(each.seq)), h("td", {}, each.event_type),
         h("td", {}, tag(each.state)), h("td", { class: "num" }, each.attempts), h("td", { class: "long" }, each.error || each.status || "–"),
@@ -256,61 +256,12 @@ function bytes(size) {
 }
 
 export async function images() {
-  const found = await everyImage("");
+  const found = await everyImage();
   return [
     h("h1", {}, "Images"),
     table(["Image", "State", "Size", "Format", "For", "Age"], found.map((one) => h("tr", {}, h("td", {}, h("span", { class: "name", title: one.id }, one.name || one.id)), h("td", {}, tag(one.status)),
       h("td", { class: "num fit" }, bytes(one.size)), h("td", {}, one.disk_format || "–"), h("td", {}, one.visibility), h("td", { class: "fit" }, ago(one.created_at)))),
     "There are no images yet. Bring one in: siderite image import PATH --name NAME --public"),
-  ];
-}
-
-// Capacity
-
-const KINDS = ["vcpus", "ram_mib", "disk_gib"];
-const NEEDS = { vcpus: "vcpus", ram_mib: "ram", disk_gib: "disk" };
-
-// What is kept for servers that wait is nobody else's. While a service is upgraded, an older process may not tell of it.
-function free(host, kind) {
-  return host.room[kind].limit - host.room[kind].used - (host.kept || []).reduce((sum, one) => sum + one[kind], 0);
-}
-
-function fit(flavor, host) {
-  if (host.state !== "up" || host.status !== "enabled" || !host.room) return 0;
-  const each = KINDS.filter((kind) => flavor[NEEDS[kind]] > 0).map((kind) => Math.floor(free(host, kind) / flavor[NEEDS[kind]]));
-  return each.length ? Math.max(0, Math.min(...each)) : Infinity;
-}
-
-function bar(one, what) {
-  if (!one.room) return "–";
-  const { used, limit } = one.room[what];
-  return [meter(used, limit), h("span", { class: "soft" }, `${number(used)} / ${number(limit)}`)];
-}
-
-export async function capacity() {
-  const [found, all] = await Promise.all([every("/compute/v2.1/os-hypervisors/detail?limit=1000", "hypervisors"), every("/compute/v2.1/flavors/detail?is_public=none&limit=1000", "flavors")]);
-  // A node carries one server, of a flavor made for it: how much of it is free means nothing.
-  const hosts = found.filter((one) => one.hypervisor_type !== "ironic");
-  const metal = found.length - hosts.length;
-  const flavors = all.filter((one) => !Object.keys(one.extra_specs || {}).some((key) => key.startsWith("resources:CUSTOM_")));
-  const shownHosts = hosts.slice(0, 12);
-  const total = (what, how) => hosts.reduce((sum, one) => sum + (one.room ? one.room[what][how] : 0), 0);
-  const whole = { room: Object.fromEntries(KINDS.map((kind) => [kind, { used: total(kind, "used"), limit: total(kind, "limit") }])) };
-  const health = (one) => tag(one.status === "enabled" && one.state === "up" ? "active" : one.state === "up" ? "disabled" : "down");
-  return [
-    h("h1", {}, "Capacity"),
-    table(["Host", "State", "vCPUs", "Memory, MiB", "Disk, GiB"], [
-      ...(hosts.length > 1 ? [h("tr", { class: "total" }, h("td", {}, `all ${hosts.length} hosts`), h("td", {}), KINDS.map((kind) => h("td", {}, bar(whole, kind))))] : []),
-      ...hosts.map((one) => h("tr", {}, h("td", {}, one.hypervisor_hostname), h("td", {}, health(one)), KINDS.map((kind) => h("td", {}, bar(one, kind)))))],
-    metal ? "There are no hosts for virtual servers yet." : "There are no hosts yet. Add one: siderite host add NAME URI."),
-    metal ? h("p", { class: "soft" }, `Beside these there ${metal === 1 ? "is 1 bare metal node" : `are ${number(metal)} bare metal nodes`}, for one server each. `,
-      h("a", { href: "#/fleet/node?provision_state=available" }, "Which are available?")) : null,
-    hosts.length ? [h("h2", {}, "What fits where"),
-      h("p", { class: "soft" }, "How many more servers of a flavor each host has room for", hosts.length > 12 ? `; the first 12 of ${hosts.length} hosts, and all together.` : "."),
-      table(["Flavor", "vCPUs", "Memory, MiB", "Disk, GiB", ...shownHosts.map((one) => one.hypervisor_hostname), "All"], flavors.map((flavor) => h("tr", {}, h("td", {}, flavor.name),
-        h("td", { class: "num" }, flavor.vcpus), h("td", { class: "num" }, number(flavor.ram)), h("td", { class: "num" }, number(flavor.disk)),
-        shownHosts.map((one) => h("td", { class: `num ${fit(flavor, one) ? "" : "none"}` }, number(fit(flavor, one)))),
-        h("td", { class: "num" }, h("b", {}, number(hosts.reduce((sum, one) => sum + fit(flavor, one), 0)))))), "There are no flavors.", "tight")] : null,
   ];
 }
 

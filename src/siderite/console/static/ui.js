@@ -51,11 +51,11 @@ export function moment(text) {
   return h("time", { datetime: text, title: text }, new Date(text).toLocaleString("sv"));
 }
 
-export function table(columns, rows, empty, kind = "") {
+export function table(columns, rows, empty) {
   if (!rows.length) return h("p", { class: "empty" }, empty || "Nothing here.");
   rows.forEach((row) => labelled(row, columns));
   const numeric = (at) => (rows.some((row) => row.children[at] && row.children[at].classList.contains("num")) ? "num" : null);
-  return h("div", { class: `scroll ${kind}` }, h("table", { class: "stacks" },
+  return h("div", { class: "scroll" }, h("table", { class: "stacks" },
     h("thead", {}, h("tr", {}, columns.map((name, at) => h("th", { scope: "col", class: numeric(at) }, name)))),
     h("tbody", {}, rows)));
 }
@@ -131,8 +131,10 @@ export function onlyQuestionsOf(place, isWaiting) {
 
 export const question = (title, about, field) => questions(title, [[about, field]]).then((said) => said && said[0]);
 
+// Little is left from here on.
+const NEARLY = 0.9;
 export function meter(used, limit) {
-  const canvas = h("div", { class: "meter", role: "meter", "aria-valuenow": used, "aria-valuemin": 0, "aria-valuemax": limit,
+  const canvas = h("div", { class: used > limit * NEARLY ? "meter full" : "meter", role: "meter", "aria-valuenow": used, "aria-valuemin": 0, "aria-valuemax": limit,
     "aria-label": `${used} of ${limit}` });
   const filled = h("i");
   filled.style.width = `${limit > 0 ? Math.min(100, (100 * used) / limit) : 0}%`;

@@ -54,7 +54,8 @@ def back_up(data: Path, into: Path, progress: Progress, images: Path | None = No
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=".siderite-backup-") as folder:
             copy, part = Path(folder) / DATABASE, Path(folder) / "part"
             _copy(database, copy, progress)
-            with tarfile.open(part, "x") as archive:
+            # What is a link here is a file there: to where it points may be nowhere.
+            with tarfile.open(part, "x", dereference=True) as archive:
                 archive.add(copy, DATABASE)
                 _add_files(archive, data, images or data / IMAGES, progress)
             part.chmod(0o600)
@@ -109,11 +110,10 @@ def restore(archive: Path, data: Path, progress: Progress) -> None:
             f"an earlier restore into {data} had been interrupted at its end; it is finished now:"
             f" start it with siderite up --data {data}, or restore into a new data directory."
         )
-    if data.exists() and any(entry.name != _HALF for entry in data.iterdir()):
-        raise CannotBackUp(f"{data} is not empty; restore into a new data directory with --data.")
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     half = data / _HALF  # in the same file system, so that the end is a rename
     with _sole_restorer(data):
+        _check_is_empty(data)  # another restore may have come to its end meanwhile
         shutil.rmtree(half, ignore_errors=True)
         try:
             _extract(archive, half, progress)
@@ -127,6 +127,11 @@ def restore(archive: Path, data: Path, progress: Progress) -> None:
             sync(Path(folder))
         half.rename(data / _WHOLE)
     finish(data)
+
+
+def _check_is_empty(data: Path) -> None:
+    if any(entry.name != _HALF for entry in data.iterdir()):
+        raise CannotBackUp(f"{data} is not empty; restore into a new data directory with --data.")
 
 
 def finish(data: Path) -> None:

@@ -30,6 +30,11 @@ from siderite.core.store.postgres_batch import Batch
 from siderite.core.store.postgres_connect import Connector
 from siderite.core.store.postgres_connect import check
 from siderite.core.store.postgres_connect import check_sessions
+from siderite.core.store.postgres_many import Many
+from siderite.core.store.postgres_many import Shape
+from siderite.core.store.postgres_many import can_be_asked
+from siderite.core.store.postgres_many import parts_of
+from siderite.core.store.postgres_many import question
 from siderite.core.store.postgres_pool import Pool
 
 log = get_logger("postgres")
@@ -38,6 +43,10 @@ SIZE = 12
 """Connections of one process, beside the one that listens."""
 COMMITS, READS = 2, 3
 """How many of these are on the way at a time, unless some take long: the others gather."""
+LARGE = 1 << 20
+"""The length of a text that goes by itself: many of them, as config drives, would be a message of
+hundreds of MiB.
+"""
 COMMAND_S = 60.0
 """How long a statement of the pool's may take."""
 LOST = "SD409"
@@ -83,7 +92,10 @@ class PostgresStore:
         self.is_ailing = False
         self._signals: set[str] = set()
         self._signalling: asyncio.Task[None] | None = None
-        self._composed: dict[tuple[tuple[str, int | None], ...], str] = {}
+        self._composed: dict[Shape, str] = {}
+        self._shapes: dict[str, Shape] = {}
+        self._many: dict[str, Many | None] = {}
+        self._questions: dict[str, str] = {}
         self._numbered: dict[str, str] = {}
         self._commits = Batch[None](self._commit, COMMITS)
         self._reads = Batch[Sequence[Line]](self._read, READS)
@@ -120,18 +132,19 @@ class PostgresStore:
 
     async def _read(self, sql: str, several: Sequence[Args]) -> Sequence[Sequence[Line]]:
         """The rows of a query for each of these arguments, which are asked for once each."""
-        asked = {tuple(args): n for n, args in enumerate(several)}
-        if len(asked) == 1:
-            return [await self._ask(self._number(sql), several[0])] * len(several)
-        # Each row says whose it is.
-        marked = self._number(f"SELECT ?::int, rows.* FROM ({sql}) AS rows")
-        questions = [(n, *args) for args, n in asked.items()]
-        found: list[list[Line]] = [[] for _ in several]
-        for row in await self._use(
-            marked, lambda connection: connection.fetchmany(marked, questions)
-        ):
-            found[row[0]].append(row[1:])
-        return [found[asked[tuple(args)]] for args in several]
+        answers: dict[Args, list[Line]] = {tuple(args): [] for args in several}
+        if len(answers) == 1 or not can_be_asked(sql):
+            one = self._number(sql)
+            found = {args: await self._ask(one, args) for args in answers}
+            return [found[tuple(args)] for args in several]
+        asking = self._questions.get(sql)
+        if asking is None:
+            asking = self._questions[sql] = question(sql, await self._types(self._number(sql)))
+        each = list(answers.values())
+        rows: Any = await self._ask(asking, [list(one) for one in zip(*answers, strict=True)])
+        for row in rows:
+            each[row[0] - 1].append(row[1:])  # each row says whose it is
+        return [answers[tuple(args)] for args in several]
 
     async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         try:
@@ -142,12 +155,20 @@ class PostgresStore:
             raise Duplicate(_column(why)) from why
 
     async def commit(self, ops: Sequence[Op]) -> None:
-        await self._commits.do(self._compose(ops), [arg for op in ops for arg in op.args])
+        sql, args = self._compose(ops), [arg for op in ops for arg in op.args]
+        if any(isinstance(arg, str) and len(arg) > LARGE for arg in args):
+            await self._commit(sql, (args,))
+        else:
+            await self._commits.do(sql, args)
 
     async def _commit(self, sql: str, several: Sequence[Args]) -> Sequence[None]:
         try:
+            many = await self._for_many(sql) if len(several) > 1 else None
+            args = many.args(several) if many is not None else None
             if len(several) == 1:
-                await self._use(sql, lambda connection: connection.fetch(sql, *several[0]))
+                await self._ask(sql, several[0])
+            elif many is not None and args is not None:
+                await self._ask(many.sql, args)
             else:
                 await self._use(sql, lambda connection: connection.executemany(sql, several))
             self.is_ailing = False
@@ -160,6 +181,18 @@ class PostgresStore:
             if why.sqlstate == LOST:
                 raise Lost(sql) from None
             raise
+
+    async def _for_many(self, sql: str) -> Many | None:
+        """What a statement is for many commits at once, if it can be put so."""
+        if sql not in self._many:
+            parts = parts_of(self._shapes[sql])
+            self._many[sql] = Many(parts, await self._types(sql)) if parts else None
+        return self._many[sql]
+
+    async def _types(self, sql: str) -> list[str]:
+        """Of what types the arguments of a statement are."""
+        prepared = await self._use("", lambda connection: connection.prepare(sql))
+        return [one.name for one in prepared.get_parameters()]
 
     def signal(self, name: str) -> None:
         self._signals.add(name)
@@ -202,7 +235,7 @@ class PostgresStore:
         await self._reads.close()
         await self.pool.close()
 
-    async def _ask(self, sql: str, args: Sequence[Value | list[str]]) -> Sequence[Line]:
+    async def _ask(self, sql: str, args: Sequence[Any]) -> Sequence[Line]:
         rows: Sequence[Line] = await self._use(sql, lambda connection: connection.fetch(sql, *args))
         return rows
 
@@ -263,6 +296,7 @@ class PostgresStore:
                 answer = f"CASE WHEN {' AND '.join(checks)} THEN 0 ELSE siderite_lost() END"
             known = self._number(f"WITH {', '.join(parts)} SELECT {answer}")
             self._composed[key] = known
+            self._shapes[known] = key
         return known
 
 

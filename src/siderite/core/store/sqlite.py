@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextlib import contextmanager
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -141,6 +142,7 @@ class SqliteStore:
             return
         queue, self._queue = self._queue, []
         try:
+            self._undo()
             answers, rows = self._run_all(queue)
         except sqlite3.Error as why:
             self._failed(queue, _meaning(why))
@@ -166,7 +168,8 @@ class SqliteStore:
         over.set_result(None)
 
     def _failed(self, queue: list[_HandedIn], why: BaseException) -> None:
-        self._undo()
+        with suppress(sqlite3.Error):  # it is tried again before the next; who waits must hear
+            self._undo()
         self._over([(done, None, why) for _, done, _ in queue])
 
     def _over(self, answers: list[_Answer]) -> None:

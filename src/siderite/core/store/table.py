@@ -52,6 +52,17 @@ R = TypeVar("R", bound=Resource)
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """A narrow table that says the same, where PostgreSQL has it in place of an index: its name,
+    its column with the row's `id`, and the condition there.
+    """
+
+    table: str
+    key: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
 class Where:
     """A condition of a list: SQL with `?` and its arguments.
 
@@ -64,6 +75,7 @@ class Where:
     args: tuple[Value, ...] = ()
     finds: Literal["few", "many", "all", "none"] = "few"
     slow: bool = False
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +244,13 @@ class Table(Generic[R]):
         self, store: Store, what: str, where: Sequence[Where], page: Page | None = None
     ) -> Sequence[Line]:
         """Columns `what` of a page of the rows that meet the conditions, by keyset."""
+        source, conditions, also = self.name, list(where), ""
+        if store.dialect == "postgresql":
+            source, conditions, also = self._beside(where)
         if page is None:
-            clause, args = _all(where)
-            return await store.fetch(f"SELECT {what} FROM {self.name}{clause} ORDER BY id", args)
+            clause, args = _all(conditions)
+            return await store.fetch(f"SELECT {what} FROM {source}{clause} ORDER BY id", args)
         key = by = self._sort_expression(store.dialect, page.sort)
-        conditions = list(where)
         is_sought = self._slim and store.dialect == "sqlite" and not _is_walk(page, where)
         if is_sought:
             # A plus keeps SQLite from using an index for what comes after it.
@@ -247,8 +261,10 @@ class Table(Generic[R]):
                 by = "+" + key
         if page.marker is not None:
             conditions.append(await self._beyond(store, by, page))
+            if also and by == "id":  # PostgreSQL does not see that it holds there, too
+                conditions.append(self._after_marker(also, page))
         clause, args = _all(conditions)
-        sought = f"FROM {self.name}{clause} {_order(by, page)} LIMIT {page.limit}"
+        sought = f"FROM {source}{clause} {_order(by, page)} LIMIT {page.limit}"
         if is_sought:
             sought = f"FROM {self.name} WHERE id IN (SELECT id {sought}) {_order(key, page)}"
         # What is no column stands in the documents: all of them have to be read.
@@ -256,11 +272,26 @@ class Table(Generic[R]):
         fetch = store.fetch if is_column else store.scan
         return await fetch(f"SELECT {what} {sought}", args)
 
+    def _beside(self, where: Sequence[Where]) -> tuple[str, list[Where], str]:
+        """The tables to look in, what is looked for there, and what else has the row's `id`."""
+        for one in where:
+            if one.beside is not None:
+                beside, others = one.beside, [other for other in where if other is not one]
+                source = f"{self.name} JOIN {beside.table} ON {beside.key} = {self.name}.id"
+                return source, [Where(beside.sql, one.args), *others], beside.key
+        return self.name, list(where), ""
+
+    def _after_marker(self, key: str, page: Page) -> Where:
+        """What comes after the marker in the order of `id`, which `key` has."""
+        sign = "<" if page.descending else ">"
+        at = f"(SELECT id FROM {self.name} WHERE uuid = ?)"
+        return Where(f"{key} {sign} {at}", (page.marker,), "all")
+
     async def _beyond(self, store: Store, key: str, page: Page) -> Where:
         """What comes after the marker."""
-        at, sign = f"FROM {self.name} WHERE uuid = ?", "<" if page.descending else ">"
         if key == "id":
-            return Where(f"id {sign} (SELECT id {at})", (page.marker,), "all")
+            return self._after_marker(key, page)
+        at, sign = f"FROM {self.name} WHERE uuid = ?", "<" if page.descending else ">"
         found = await store.fetch(f"SELECT {key}, id {at}", (page.marker,))
         if not found:
             return Where("1 = 0")

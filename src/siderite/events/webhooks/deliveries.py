@@ -55,6 +55,14 @@ def add(dialect: str, webhook: str, entries: Sequence[Entry], now: float) -> Op:
     return Op(_ADD + unpacked(dialect, *types), (packed(rows),), len(rows))
 
 
+def shift(back_s: float) -> Op:
+    """The clock was set back by so much: what is to be delivered is due as much earlier."""
+    return Op(
+        "UPDATE webhook_deliveries SET due = due - ?, since = since - ? WHERE state = 'pending'",
+        (back_s, back_s),
+    )
+
+
 def begun(webhook: str, seq: int) -> Op:
     """A new webhook begins after a number."""
     return Op("INSERT INTO webhook_places (webhook, seq) VALUES (?, ?)", (webhook, seq), 1)

@@ -8,6 +8,7 @@ from siderite.core.store import Store
 from siderite.core.store.table import Where
 from siderite.identity import store as rows
 from siderite.identity.domain import Grant
+from siderite.identity.domain import Scope
 from siderite.identity.domain import ScopeKind
 
 ADMIN = "admin"
@@ -24,15 +25,38 @@ async def spare(store: Store, goes: Callable[[Grant], bool], *, but: str | None 
     every = await rows.grants(store, [_IN_FORCE])
     if not any(map(goes, every)):
         return []
-    for one in every:
-        if not goes(one):
-            held = await _hold(store, one)
-            if held is not None:
-                return [op for user, op in held if user is None or user != but]
+    held = await _first_held(store, [one for one in every if not goes(one)])
+    if held is not None:
+        return [op for user, op in held if user is None or user != but]
     raise Conflict(
         "That would leave no administrator who can log in, and nobody could make another; give the"
         " role admin to another user with a password first."
     )
+
+
+async def spare_project(store: Store, scope: Scope) -> list[Op]:
+    """The same for the end of a project: an administrator can log in to another one. Clients log
+    in to projects; those of the system alone would have to be told to.
+    """
+    every = await rows.grants(store, [_IN_FORCE])
+    if all(one.scope != scope for one in every):
+        return []
+    others = [one for one in every if one.scope.kind is ScopeKind.PROJECT and one.scope != scope]
+    held = await _first_held(store, others)
+    if held is not None:
+        return [op for _, op in held]
+    raise Conflict(
+        "That is the last project that an administrator can log in to; give the role admin on"
+        " another project to a user with a password first."
+    )
+
+
+async def _first_held(store: Store, grants: list[Grant]) -> list[tuple[str | None, Op]] | None:
+    for one in grants:
+        held = await _hold(store, one)
+        if held is not None:
+            return held
+    return None
 
 
 async def _hold(store: Store, grant: Grant) -> list[tuple[str | None, Op]] | None:

@@ -19,7 +19,7 @@ from siderite.identity.domain import Project
 from siderite.identity.domain import on_project
 from siderite.identity.usecases import extra as extras
 from siderite.identity.usecases.changes import Changes
-from siderite.identity.usecases.last_admin import spare
+from siderite.identity.usecases.last_admin import spare_project
 
 log = get_logger("identity")
 
@@ -77,7 +77,7 @@ class Projects:
         ops = [rows.PROJECTS.swap(before, after)]
         if before.enabled and not after.enabled:
             scope = on_project(project_id)
-            ops += await spare(self._store, lambda one: one.scope == scope)
+            ops += await spare_project(self._store, scope)
             ops.append(rows.remove_tokens_at(scope))
         try:
             await self._store.commit(ops)
@@ -105,7 +105,7 @@ class Projects:
         project = await self.get(project_id)
         scope = on_project(project_id)
         ops = [
-            *await spare(self._store, lambda one: one.scope == scope),
+            *await spare_project(self._store, scope),
             rows.PROJECTS.remove(project),
             rows.remove_grants_at(scope),
             rows.remove_tokens_at(scope),

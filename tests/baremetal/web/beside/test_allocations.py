@@ -82,6 +82,7 @@ def test_only_its_name_and_extra_can_be_patched(app: Standing) -> None:
     assert app.ask("PATCH", path, new).json["name"] == "wish"
     assert app.ask("GET", f"{PATH}/wish").json["uuid"] == uuid
     refused(post(app, name="wish"), 409, "wish", "already exists")
+    refused(post(app, name="detail"), 400, "cannot be an allocation's name")
     for name in ("node_uuid", "resource_class", "traits", "owner", "state"):
         body = [{"op": "replace", "path": f"/{name}", "value": "x"}]
         refused(app.ask("PATCH", path, body), 400, f"Cannot patch /{name}")

@@ -37,6 +37,7 @@ UNFIT: list[tuple[str, dict[str, Any], str]] = [
     ("extend-attribute", {"path": "/owner", "value": "x"}, "owner is text"),
     ("extend-attribute", {"path": "/extra/a", "value": 1, "unique": 7}, "unique must be true"),
     ("del-attribute", {"path": "/shard/x"}, "shard is text"),
+    ("del-attribute", {"path": "/driver"}, "a node has a driver"),
     ("set-capability", {"name": "a,b", "value": "c"}, "is not a capability"),
     ("set-capability", {"name": "a", "value": "b,c:d"}, "is not a capability"),
 ]

@@ -138,6 +138,8 @@ def test_power_is_asked_for_by_its_targets(app: Standing, target: str) -> None:
     assert answer.headers["location"].endswith(f"/v1/nodes/{uuid}/states")
     node = app.node(uuid)
     assert (node.target_power_state, node.last_error) == (TARGETS[target], None)
+    shown = app.ask("GET", f"/v1/nodes/{uuid}").json
+    assert shown["driver_internal_info"]["last_power_state_change"] == shown["updated_at"]
     busy = app.ask("PUT", path, {"target": target})
     refused(busy, 409, "retry")
     assert busy.headers["retry-after"] == "2"

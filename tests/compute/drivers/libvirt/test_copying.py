@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
@@ -111,6 +112,28 @@ def test_a_log_that_is_set_aside_while_it_is_copied_stops_no_migration(
     world.done(live.live_migrate, at, guest, to)
     assert world.state(to, guest) is Power.RUNNING
     world.done(world.driver.life.destroy, to, guest)
+
+
+def test_a_move_that_was_killed_while_it_compared_the_pools_leaves_no_file_for_good(
+    lab: LabHost, at: At, to: At, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resize: Any = world.driver.resize
+    guest = world.spawn(at, is_running=False)
+    folder = lab.folder / "lib" / "siderite"
+    before = {file.name for file in folder.glob("*probe*")}
+    with monkeypatch.context() as patch:
+        patch.setattr(Pool, "delete", _killed)
+        assert isinstance(world.outcome(resize.prepare, at, guest, to), Failed)
+    assert {file.name for file in folder.glob("*probe*")} > before
+    world.done(resize.prepare, at, guest, to)
+    world.done(resize.finish, to, guest, at)
+    world.done(resize.confirm, at, guest)
+    assert {file.name for file in folder.glob("*probe*")} == before
+    world.done(world.driver.life.destroy, to, guest)
+
+
+def _killed(pool: Pool, name: str) -> None:
+    raise OSError(f"killed before {name} was deleted")
 
 
 def _sealed(host: LabHost, image: str) -> Path:

@@ -329,6 +329,21 @@ def test_a_snapshot_waits_for_a_disk_that_is_at_rest(
     impatient.done(snapshot.snapshot, at, guest, made)
 
 
+def test_a_snapshot_is_tried_again_where_a_job_on_the_disk_is_not_known_as_a_copy(
+    lab: LabHost, at: At, impatient: World, tmp_path: Path
+) -> None:
+    """As it may be when libvirtd was just started anew; here by a job of another kind."""
+    guest = new_guest(_random_image(impatient, tmp_path), is_running=True)
+    impatient.done(impatient.driver.life.spawn, at, guest)
+    domain = lab.connection().lookupByUUIDString(guest.uuid)
+    domain.blockPull("vda", 1)  # MiB/s
+    snapshot: Any = impatient.driver.snapshot
+    made = str(uuid.uuid4())
+    impatient.done(snapshot.snapshot, at, guest, made)
+    assert made in impatient.images.stored
+    assert not domain.blockJobInfo("vda")
+
+
 @pytest.mark.parametrize("is_on", [True, False])
 def test_a_snapshot_goes_on_when_libvirtd_is_back(
     lab: LabHost, at: At, impatient: World, tmp_path: Path, *, is_on: bool

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from siderite.compute.drivers.contract import CLIENT_PATIENCE_S
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Nic
+from siderite.compute.drivers.libvirt import interfaces
 from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.config_drive import config_drive
 from siderite.compute.drivers.libvirt.dialling import CannotDial
@@ -29,6 +31,7 @@ from siderite.compute.drivers.libvirt.names import Mark
 from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import cannot_connect
 from siderite.compute.drivers.metadata import network_data
+from siderite.compute.workers import talk
 from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import new_guest
 
@@ -219,3 +222,8 @@ def test_libvirts_own_mock_host_has_a_capacity_and_a_pool(world: World) -> None:
     keep = libvirt.open(at.uri)
     assert keep.isAlive()
     keep.close()
+
+
+def test_a_client_is_told_of_a_guest_that_does_not_let_go_while_it_still_waits() -> None:
+    look_again_s = interfaces._ASK_AGAIN_S
+    assert interfaces.RELEASE_S + look_again_s < CLIENT_PATIENCE_S == talk.PATIENCE_S

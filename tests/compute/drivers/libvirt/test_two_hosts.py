@@ -93,6 +93,26 @@ def _slowly(chunks: Iterator[bytes], progress: Progress) -> Iterator[bytes]:
         yield chunk
 
 
+def test_a_guest_that_came_paused_runs_before_it_is_sent_on(at: At, to: At, world: World) -> None:
+    """QEMU would die of it, up to its version 9."""
+    live: Any = world.driver.live_migrate
+    pause: Any = world.driver.pause
+    guest = replace(world.spawn(at), is_running=False)
+    world.done(pause.pause, at, guest)
+    world.done(live.live_migrate, at, guest, to)
+    refused = world.outcome(live.live_migrate, to, guest, at)
+    assert isinstance(refused, Failed)
+    assert "unpause" in refused.reason
+    assert world.state(to, guest) is Power.PAUSED, "it is still there"
+    assert world.state(at, guest) is None
+    world.done(pause.unpause, to, guest)
+    world.done(pause.pause, to, guest)
+    world.done(live.live_migrate, to, guest, at)
+    assert world.state(at, guest) is Power.PAUSED
+    world.done(pause.unpause, at, guest)
+    world.done(world.driver.life.destroy, at, guest)
+
+
 def test_a_cold_migration_is_confirmed_and_leaves_the_source_empty(
     lab: LabHost, at: At, to: At, world: World
 ) -> None:

@@ -11,6 +11,7 @@ end before the next part begins.
 """
 
 import contextlib
+from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +41,7 @@ from siderite.baremetal.drivers.switch import RESET_DONE
 from siderite.baremetal.drivers.switch import SOON_S
 from siderite.baremetal.drivers.switch import UNTOLD
 from siderite.baremetal.drivers.switch import Switch
+from siderite.core.clock import now as wall_clock
 from siderite.core.ids import new_secret
 
 MEMORY = "ramdisk"
@@ -47,6 +49,8 @@ TASK = "bmc_task"
 SILENT_S = 5.0
 DISK = "the machine is to boot its disk"
 OUT = "the BMC takes the medium out"
+TIDY_S = 120.0
+"""For how long a task is waited for that ends what was given up."""
 Json = Mapping[str, Any]
 
 
@@ -60,11 +64,14 @@ class Booter:
         media: VirtualMedia | None,
         ramdisks: Ramdisks,
         tasks: Tasks | None = None,
+        *,
+        clock: Callable[[], float] = wall_clock,
     ) -> None:
         self._switch = switch
         self._boot_devices = boot_devices
         self._media = media
         self._tasks = tasks
+        self._clock = clock
         self.ramdisks = ramdisks
 
     def uses_media(self, at: Endpoint) -> bool:
@@ -102,7 +109,8 @@ class Booter:
             try:
                 waiting = await self._switch.start(at, f"{token}/on")
             except Unreachable as why:
-                return Wait(why.sentence, ASK_AGAIN_S, remember=_phase(memory, "lost"))
+                again_in = why.again_in or ASK_AGAIN_S
+                return Wait(why.sentence, again_in, remember=_phase(memory, "lost"))
             if waiting is not None:
                 return _forgetting(at, f"{token}/on", waiting)
             if not iso:
@@ -182,17 +190,42 @@ class Booter:
 
     async def give_up(self, at: Endpoint, token: str, *, back: bool = False) -> Wait | None:
         """Switch the machine off and take its medium out; None once that is so. With `back` it is
-        to start from its disk next.
+        to start from its disk next. What the BMC does by a task, be it still one of the run that is
+        given up, is let end, within reason.
         """
-        waiting = await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
-        if waiting is not None:
-            return waiting
-        with contextlib.suppress(Refused):  # it stays in a machine that no longer boots from it
-            await self.empty(at)
-        if back:
+        key, known = f"{token}/gone", at.driver_internal_info.get(TASK) or {}
+        if known.get("token") != key:
+            waiting = await self._switch.toward(at, PowerOrder.OFF, f"{token}/off")
+            waiting = waiting or await self._ended(at, token)
+            if waiting is not None:
+                return waiting
+            with contextlib.suppress(Refused):  # it stays in a machine that no longer boots from it
+                task = await self.empty(at)
+                if task is not None:
+                    return Wait(OUT, SOON_S, remember=self._noted_for_now(task, key, OUT))
+        elif self._clock() < known.get("until", 0.0):
+            waiting = await self._ended(at, key)
+            if waiting is not None:
+                return waiting
+        if back and known.get("then") != DISK:
             with contextlib.suppress(Refused):  # then it starts as it does by itself
-                await self._from_disk(at)
+                task = await self._from_disk(at)
+                if task is not None:
+                    return Wait(DISK, SOON_S, remember=self._noted_for_now(task, key, DISK))
         return None
+
+    async def _ended(self, at: Endpoint, token: str) -> Wait | None:
+        """None once a task that is of no more interest has ended, well or not."""
+        try:
+            end = await self._end(at, token)
+        except Refused:
+            return None
+        return end if isinstance(end, Wait) else None
+
+    def _noted_for_now(self, task: Task, token: str, then: str) -> dict[str, Any]:
+        noted = _noted(task, token, then)
+        noted[TASK]["until"] = self._clock() + TIDY_S
+        return noted
 
     async def runs_on(self, at: Endpoint) -> bool:
         """Whether a ramdisk that was given up runs in a machine that must stay on, or may."""

@@ -244,7 +244,7 @@ class AgentSteps:
             waiting = await self._booter.give_up(at, token or at.node, back=back)
             stays = waiting is None and not back and await self._booter.runs_on(at)
         except Unreachable as why:
-            return Wait(why.sentence, ASK_AGAIN_S)
+            return Wait(why.sentence, why.again_in or ASK_AGAIN_S)
         except HardwareError as why:
             return StillThere(why.sentence)
         if stays:

@@ -147,6 +147,7 @@ class IpmiTool:
         self._lost = asyncio.Semaphore(max(1, at_once // 4))
         self._silent = Marked()
         self._lame = Marked()
+        self._barred = Marked()
         self._timeout_s = timeout_s
 
     async def run(self, at: Endpoint, doing: str, *order: str) -> str:
@@ -155,9 +156,7 @@ class IpmiTool:
         async with self._turn(account):
             began = monotonic()
             try:
-                code, out, said = await self._process(at, doing, account, order)
-                if code and _NO_SESSION in said and monotonic() - began < _AT_ONCE_S:
-                    said = await self._why(at, doing, account) or said
+                code, out, said = await self._asked(at, doing, account, order)
             except (Unreachable, asyncio.CancelledError):
                 self._silent.add(account)
                 raise
@@ -166,6 +165,8 @@ class IpmiTool:
             else:
                 self._lame.discard(account)
         error = None if code == 0 else _told(at, doing, said or out)
+        if error is not None and error.refuses_login:
+            self._barred.add(account)
         if isinstance(error, Unreachable):
             self._silent.add(account)
         else:
@@ -173,6 +174,24 @@ class IpmiTool:
         if error is not None:
             raise error
         return out
+
+    async def _asked(
+        self, at: Endpoint, doing: str, account: Account, order: tuple[str, ...]
+    ) -> tuple[int, str, str]:
+        """How an order went, with the reason if the BMC let nobody in. Each try is a login, and may
+        be one of the few until the account is locked: one that was not let in the last time is
+        tried in the way that tells the reason, and given the order only if it is let in.
+        """
+        if account in self._barred:
+            said = await self._why(at, doing, account)
+            if said:
+                return 1, "", said
+            self._barred.discard(account)
+        began = monotonic()
+        code, out, said = await self._process(at, doing, account, order)
+        if code and _NO_SESSION in said and monotonic() - began < _AT_ONCE_S:
+            said = await self._why(at, doing, account) or said
+        return code, out, said
 
     def _turn(self, account: Account) -> asyncio.Semaphore:
         if account in self._silent:
@@ -238,6 +257,7 @@ def _told(at: Endpoint, doing: str, said: str) -> HardwareError:
         return Refused(
             at.bmc, doing, f"it does not take the credentials ({text})",
             "Check ipmi_username, ipmi_password and ipmi_priv_level in driver_info.",
+            refuses_login=True,
         )  # fmt: skip
     if _UNAGREED.search(text):
         return Refused(

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from siderite.core.check import truth
 
+Door = tuple[str, str | None, str | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -47,6 +49,11 @@ class Address:
             _verify(info.get("redfish_verify_ca")),
             auth,
         )
+
+    @property
+    def door(self) -> Door:
+        """The BMC and the account, whichever of its systems is meant."""
+        return self.url, self.username, self.password
 
     @property
     def reach(self) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
+from siderite.baremetal.drivers.redfish.errors import quoted
 from siderite.baremetal.drivers.redfish.lines import Lines
 
 _READING = "a reading of its power"
@@ -36,14 +37,10 @@ class RedfishButton:
 
     async def power(self, at: Endpoint) -> PowerState:
         """What the BMC says."""
-
-        def read(system: Any) -> str | None:
-            said = system.power_state
-            return None if said is None else str(said.value)
-
-        said = await self._lines.system(at, _READING, read)
-        if said not in _SAID:
-            why = f"it answers that PowerState is {said or 'null'}, which is neither on nor off"
+        said = (await self._lines.system_page(at, _READING)).get("PowerState")
+        if not isinstance(said, str) or said not in _SAID:
+            shown = "null" if said is None else quoted(at, str(said))
+            why = f"it answers that PowerState is {shown}, which is neither on nor off"
             raise Unreachable(
                 at.bmc, _READING, why, "It may be starting; look at it if that lasts."
             )
@@ -51,9 +48,8 @@ class RedfishButton:
 
     async def last_reset(self, at: Endpoint) -> str | None:
         """When the machine was last reset, if the BMC tells."""
-        said = await self._lines.system(
-            at, "the time of its last reset", lambda system: system.json.get("LastResetTime")
-        )
+        page = await self._lines.system_page(at, "the time of its last reset")
+        said = page.get("LastResetTime")
         return said[:_LONGEST_TIME] if isinstance(said, str) and said else None
 
     async def press(self, at: Endpoint, order: PowerOrder) -> Task | None:
@@ -73,4 +69,5 @@ async def reset(lines: Lines, at: Endpoint, doing: str, *kinds: str) -> Task | N
         known = ", ".join(sorted(offered))
         raise Refused(at.bmc, doing, f"it offers no {' or '.join(kinds)}, only {known}")
 
-    return await lines.order(at, doing, post, fresh=False)
+    # What it offers may depend on whether its machine is on: it is read anew.
+    return await lines.order(at, doing, post)

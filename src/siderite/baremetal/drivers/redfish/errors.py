@@ -19,6 +19,10 @@ _NO_REDFISH = (
     "See whether redfish_address in driver_info leads to a Redfish service; a BMC that answers so"
     " may need a restart, or newer firmware."
 )
+CREDENTIALS = (
+    "Check redfish_username and redfish_password in driver_info, and the account's role; then try"
+    " again."
+)
 _UNTRUSTED = re.compile(r"certificate verify failed: ([\w ,.'-]{1,200})")
 _CUT_SHORT = ("IncompleteRead", "InvalidChunkLength", "failed to decode")
 """What is said of an answer that does not end, or not as it began."""
@@ -63,12 +67,13 @@ def told(at: Endpoint, doing: str, why: Exception, *, worked: bool) -> HardwareE
             return why
         case exceptions.AccessError() | exceptions.ResourceNotFoundError() if worked:
             # BMCs that start their services anew answer so for a while.
-            return Unreachable(bmc, doing, f"it answers as never before ({_detail(at, why)})")
+            reason = f"it answers as never before ({_detail(at, why)})"
+            is_login = isinstance(why, exceptions.AccessError)
+            return Unreachable(bmc, doing, reason, refuses_login=is_login)
         case exceptions.AccessError():
             return Refused(
                 bmc, doing, f"it does not take the credentials (HTTP {why.status_code})",
-                "Check redfish_username and redfish_password in driver_info, and the account's"
-                " role; then try again.",
+                CREDENTIALS, refuses_login=True,
             )  # fmt: skip
         case exceptions.ResourceNotFoundError():
             system = at.driver_info.get("redfish_system_id")

@@ -32,6 +32,7 @@ from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import TaskEnd
 from siderite.baremetal.drivers.contract import UnderWay
 from siderite.baremetal.drivers.redfish import update_service
+from siderite.baremetal.drivers.redfish.parts import VAGUE_S
 from siderite.baremetal.drivers.redfish.parts import Parts
 from siderite.core.errors import Invalid
 
@@ -158,7 +159,7 @@ class RedfishFirmware:
                 return place.at(Phase.FOLLOW, "the BMC has a task for it", task=task)
             if _changed(await self._parts.inside.components(at), place, wish):
                 return self._next_after_end(place, wish)
-            if self._parts.clock() - place.since > SURE_S:
+            if not -VAGUE_S <= self._parts.clock() - place.since <= SURE_S:
                 return _unknown(at, wish)
         try:
             task = await self._order(at, place, wish, doing)
@@ -183,7 +184,8 @@ class RedfishFirmware:
         if place.known is None:
             self._noted.add(place.key)
         after = msgspec.structs.replace(place, since=self._parts.clock())
-        return Wait(why.sentence, ASK_AGAIN_S, remember={MEMORY: msgspec.to_builtins(after)})
+        again_in = why.again_in or ASK_AGAIN_S
+        return Wait(why.sentence, again_in, remember={MEMORY: msgspec.to_builtins(after)})
 
     async def _was_told(self, at: Endpoint, place: Place, wish: Update, doing: str) -> Task | None:
         """The task that the BMC has made of this very order, if there is one."""
@@ -207,7 +209,8 @@ class RedfishFirmware:
                 raise
             # What it knew before it went away says nothing of what it knows when it is back.
             after = msgspec.structs.replace(place, lost_at=None, lost_s=0.0)
-            return Wait(why.sentence, ASK_AGAIN_S, remember={MEMORY: msgspec.to_builtins(after)})
+            again_in = why.again_in or ASK_AGAIN_S
+            return Wait(why.sentence, again_in, remember={MEMORY: msgspec.to_builtins(after)})
         if not isinstance(end, UnderWay):
             return self._next_after_end(place, wish)
         if place.lost_at is not None:
@@ -265,7 +268,10 @@ class RedfishFirmware:
     async def _settle(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
         """Until the part shows another version, or as long as it was to be given."""
         has_changed = _changed(await self._parts.inside.components(at), place, wish)
-        took = self._parts.clock() - place.since
+        now = self._parts.clock()
+        if now < place.since - VAGUE_S:
+            return place.at(Phase.SETTLE, "the clock was set back meanwhile", since=now)
+        took = now - place.since
         limit = SETTLE_S if wish.wait is None else wish.wait
         if took < limit and (wish.wait is not None or not has_changed):
             shows = "another version" if has_changed else f"version {place.was}"

@@ -13,9 +13,9 @@ answers with the address of a task give that back (`tasks` asks for it).
 
 import asyncio
 import contextlib
-import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait
@@ -23,20 +23,20 @@ from functools import partial
 from time import monotonic
 from typing import Any
 from typing import TypeVar
-from urllib.parse import urlsplit
 
+from siderite.baremetal.domain.hardware import HardwareError
 from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.redfish.address import Address
-from siderite.baremetal.drivers.redfish.answers import patience
-from siderite.baremetal.drivers.redfish.answers import put_in_form
-from siderite.baremetal.drivers.redfish.errors import BUSY
-from siderite.baremetal.drivers.redfish.errors import SentElsewhere
+from siderite.baremetal.drivers.redfish.address import Door
+from siderite.baremetal.drivers.redfish.errors import CREDENTIALS
 from siderite.baremetal.drivers.redfish.errors import not_yet
 from siderite.baremetal.drivers.redfish.errors import spoils
 from siderite.baremetal.drivers.redfish.errors import told
+from siderite.baremetal.drivers.redfish.line import Line
+from siderite.baremetal.drivers.redfish.line import log_out
 
 T = TypeVar("T")
 
@@ -44,167 +44,10 @@ _MAX_LINES = 2000
 _PROBE_S = 3.0
 _LONG_S = 3.0
 _LOG_OUT_S = 2.0
-_ACCEPTED, _WRONG, _GONE = 202, 400, (404, 410)
-_PASSED_ON, _UNKNOWN = (307, 308), (401, 403)
-_LONGEST_ADDRESS = 1000
-
-
-class Line:
-    """An open connection to one system."""
-
-    def __init__(self, address: Address) -> None:
-        self.address = address
-        self.turn = asyncio.Lock()
-        self.tried = False
-        self.suspect = True
-        """The last call did not get through, or there was none."""
-        self.is_slow = False
-        """The last call took long."""
-        self.worked = False
-        """A call has got through: address, account and system are right, or were."""
-        self.tasks: list[str] = []
-        """Where the BMC tells how it goes with the last order, if it follows that later."""
-        self.refusal: Any = None
-        """What the BMC answered to the last order, if it did not take it."""
-        self.patience_s: float | None = None
-        """How long the BMC wants to be left alone for, if its last answer said so."""
-        self.not_before = 0.0
-        """When it wants to be asked again."""
-        self._astray: SentElsewhere | None = None
-        """Where its login was sent, if that was lost on the way."""
-        self._root: Any = None
-        self._login: Any = None
-        self._system: Any = None
-        self._pages: Any = None
-
-    def system(self, timeout_s: float) -> Any:
-        """sushy's system, opened if need be. Blocks."""
-        if self._system is None:
-            root = self.root(timeout_s)
-            self._system = root.get_system(self.address.system or _only_system(root))
-        return self._system
-
-    def root(self, timeout_s: float) -> Any:
-        """sushy's service root, opened if need be. Blocks."""
-        if self._root is None:
-            self._astray = None
-            self._root, self._login, self._pages = _open(self.address, timeout_s, self._noted)
-        return self._root
-
-    def page(self, path: str, timeout_s: float) -> Any:
-        """The BMC's plain answer at an address; None if there is nothing. Blocks."""
-        self.root(timeout_s)
-        from sushy import exceptions  # noqa: PLC0415
-
-        try:
-            return self._pages.get(path)
-        except exceptions.HTTPError as why:
-            if why.status_code not in _GONE:
-                raise
-            return None
-
-    def _noted(self, answer: Any) -> None:
-        self.patience_s = patience(answer) if answer.status_code in BUSY else None
-        put_in_form(answer)
-        for before in answer.history:
-            # All but these two lose the order on the way, or what it says.
-            if before.request.method != "GET" and before.status_code not in _PASSED_ON:
-                lost = SentElsewhere(before.headers.get("Location"), before.status_code)
-                if self._root is not None or self.address.auth != "auto":
-                    raise lost
-                self._astray = lost  # sushy goes on by basic authentication, which may do to read
-                return
-        if answer.request.method == "GET":
-            if self._astray is not None and answer.status_code in _UNKNOWN:
-                raise self._astray
-            return
-        self.refusal = answer if answer.status_code >= _WRONG else None
-        if answer.status_code == _ACCEPTED:
-            self.tasks += _monitor(answer)
-
-    def check(self) -> None:
-        """Raise what the BMC answered to the last order if it was an error: sushy passes over some,
-        such as a busy BMC's to taking out a medium.
-        """
-        from sushy import exceptions  # noqa: PLC0415
-
-        if self.refusal is not None:
-            asked = self.refusal.request
-            exceptions.raise_for_response(asked.method, asked.url, self.refusal)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the system was read before."""
-        return self._system is not None
-
-    def drop(self) -> Any:
-        """Begin anew with the next call; the login that is left behind, if there was one."""
-        login, self._root, self._login, self._system = self._login, None, None, None
-        self._pages = None
-        return login
-
-
-def _only_system(root: Any) -> str:
-    """The one system that a BMC has. Those that are not there just now count, too: else another
-    node's machine would be taken for it.
-    """
-    from sushy import exceptions  # noqa: PLC0415
-
-    paths = root.get_system_collection().members_identities
-    if len(paths) != 1:
-        raise exceptions.UnknownDefaultError(entity="ComputerSystem", error=f"{len(paths)} systems")
-    return str(paths[0])
-
-
-def _monitor(answer: Any) -> list[str]:
-    """Where a BMC tells of the task that it began. Only the path, for the session's key goes there:
-    the BMC has been found where the operator said it is.
-    """
-    try:
-        told = answer.json() if answer.content else {}
-    except ValueError:
-        told = {}
-    body = told if isinstance(told, dict) else {}
-    where = answer.headers.get("Location") or body.get("TaskMonitor") or body.get("@odata.id")
-    parts = urlsplit(str(where or ""))
-    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    return [path] if path.startswith("/") and len(path) <= _LONGEST_ADDRESS else []
-
-
-def _open(address: Address, timeout_s: float, noted: Callable[[Any], None]) -> tuple[Any, Any, Any]:
-    """sushy's service root, its login, and what carries its calls; `noted` sees every answer."""
-    import sushy  # noqa: PLC0415 (it takes a third of a second, and only real BMCs need it)
-    from sushy import auth  # noqa: PLC0415
-    from sushy.connector import Connector  # noqa: PLC0415
-
-    # It logs every failure as well as raising it; what is worth telling we tell, once.
-    logging.getLogger("sushy").setLevel(logging.CRITICAL)
-    kinds = {
-        "auto": auth.SessionOrBasicAuth,
-        "basic": auth.BasicAuth,
-        "session": auth.SessionAuth,
-    }
-    login = kinds[address.auth](username=address.username, password=address.password)
-    pages = Connector(
-        address.url,
-        verify=address.verify,
-        response_callback=noted,
-        # One attempt: what is worth another is asked again by the work that wants it.
-        server_side_retries=1,
-        server_side_retries_delay=0.2,
-        default_request_timeout=timeout_s,
-        connect_timeout=min(5.0, timeout_s),
-    )
-    root = sushy.Sushy(address.url, auth=login, connector=pages)
-    # It would log out whenever it becomes garbage: perhaps in the event loop, which would wait for
-    # a BMC that is silent. We do it ourselves, in a thread.
-    root._auth = None
-    return root, login, pages
-
-
-def _log_out(login: Any) -> None:
-    with contextlib.suppress(Exception):  # the BMC forgets the session by itself, only later
-        login.close()
+_LOGIN_S, _LOGIN_MOST_S = 30.0, 300.0
+"""In how many seconds work asks a BMC again that does not take credentials which it took before:
+ever more seldom, for many lock an account after a few logins that failed.
+"""
 
 
 class Lines:
@@ -217,21 +60,19 @@ class Lines:
         self._slow = ThreadPoolExecutor(threads, thread_name_prefix="redfish-slow")
         self._lost = ThreadPoolExecutor(max(1, threads // 4), thread_name_prefix="redfish-lost")
         self._lines: OrderedDict[Address, Line] = OrderedDict()
+        self._barred: dict[Door, tuple[float, Line]] = {}
+        """When a BMC last refused which credentials, and on which line."""
 
-    async def system(
-        self, at: Endpoint, doing: str, work: Callable[[Any], T], *, fresh: bool = True
-    ) -> T:
+    async def system(self, at: Endpoint, doing: str, work: Callable[[Any], T]) -> T:
         """What `work` makes of the node's system, read anew if it was read before."""
 
-        return await self._call(at, doing, lambda line: work(self._system(line, fresh=fresh)))
+        return await self._call(at, doing, lambda line: work(self._system(line)))
 
-    async def order(
-        self, at: Endpoint, doing: str, *works: Callable[[Any], None], fresh: bool = True
-    ) -> Task | None:
+    async def order(self, at: Endpoint, doing: str, *works: Callable[[Any], None]) -> Task | None:
         """Give the node's system these orders, up to one that its BMC follows by a task."""
 
         def talk(line: Line) -> Task | None:
-            system = self._system(line, fresh=fresh)
+            system = self._system(line)
             for left, work in zip(range(len(works) - 1, -1, -1), works, strict=True):
                 line.tasks.clear()
                 line.refusal = None
@@ -248,14 +89,18 @@ class Lines:
 
         return await self._call(at, doing, talk)
 
+    async def system_page(self, at: Endpoint, doing: str) -> Mapping[str, Any]:
+        """The plain page of the node's system, for what must be read whatever else it says."""
+        return await self._call(at, doing, lambda line: line.system_page(self._timeout_s))
+
     async def page(self, at: Endpoint, doing: str, path: str) -> Any:
         """The BMC's plain answer at an address; None if there is nothing."""
         return await self._call(at, doing, lambda line: line.page(path, self._timeout_s))
 
-    def _system(self, line: Line, *, fresh: bool) -> Any:
+    def _system(self, line: Line) -> Any:
         known = line.is_open
         system = line.system(self._timeout_s)
-        if fresh and known:
+        if known:
             system.refresh(force=True)
         return system
 
@@ -270,6 +115,7 @@ class Lines:
             left = line.not_before - monotonic()
             if left > 0:
                 raise not_yet(at, doing, line.patience_s, left)
+            self._check_door(at, doing, line)
             if line.suspect:
                 await _probe(at, address, doing)
             pool = self._pool_for(line)
@@ -283,16 +129,41 @@ class Lines:
         try:
             answer = await asyncio.shield(talking)
         except Exception as why:
-            error = told(at, doing, why, worked=line.worked)
-            line.suspect = isinstance(error, Unreachable)
-            if isinstance(error, Unreachable) and error.is_busy and line.patience_s is not None:
-                error.again_in = line.patience_s
-                line.not_before = monotonic() + line.patience_s
-            if spoils(why):
-                self._give_up(line)
-            raise error from why
-        line.suspect, line.worked = False, True
+            raise self._failed(at, doing, line, why) from why
+        line.suspect, line.worked, line.refusals = False, True, 0
+        self._barred.pop(address.door, None)
         return answer
+
+    def _failed(self, at: Endpoint, doing: str, line: Line, why: Exception) -> HardwareError:
+        """What to tell of a call that failed, and what follows for the next."""
+        error = told(at, doing, why, worked=line.worked)
+        line.suspect = isinstance(error, Unreachable)
+        line.refusals = line.refusals + 1 if error.refuses_login else 0
+        if error.refuses_login:
+            self._barred[line.address.door] = (monotonic(), line)
+            while len(self._barred) > _MAX_LINES:
+                self._barred.pop(next(iter(self._barred)))
+        if isinstance(error, Unreachable) and error.refuses_login:
+            error.again_in = min(_LOGIN_S * 2 ** (line.refusals - 1), _LOGIN_MOST_S)
+        if isinstance(error, Unreachable) and error.is_busy and line.patience_s is not None:
+            error.again_in = line.patience_s
+            line.not_before = monotonic() + line.patience_s
+        if spoils(why):
+            self._give_up(line)
+        return error
+
+    def _check_door(self, at: Endpoint, doing: str, line: Line) -> None:
+        """A BMC that was just asked for another of its systems, and did not take the credentials,
+        is not asked with the same: the systems of a whole chassis would lock their account at once.
+        """
+        since, other = self._barred.get(line.address.door, (0.0, line))
+        left = since + _LOGIN_S - monotonic()
+        if other is line or left <= 0:
+            return
+        reason = "it has just refused the same credentials for another of its systems"
+        if line.worked:
+            raise Unreachable(at.bmc, doing, reason, again_in=left, refuses_login=True)
+        raise Refused(at.bmc, doing, reason, CREDENTIALS, refuses_login=True)
 
     def _pool_for(self, line: Line) -> ThreadPoolExecutor:
         if line.suspect and line.tried:
@@ -316,7 +187,7 @@ class Lines:
         if login is None or line.suspect:
             return None
         with contextlib.suppress(RuntimeError):  # no threads any more
-            return self._lost.submit(_log_out, login)
+            return self._lost.submit(log_out, login)
         return None
 
     def close(self) -> None:

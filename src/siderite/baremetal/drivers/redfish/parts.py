@@ -9,6 +9,9 @@ from siderite.baremetal.drivers.redfish.lines import Lines
 from siderite.baremetal.drivers.switch import Switch
 from siderite.core.clock import now as wall_clock
 
+VAGUE_S = 1.0
+"""By so much may a time lie ahead and the clock was not set back: processes differ by a little."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:

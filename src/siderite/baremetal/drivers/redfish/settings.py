@@ -32,6 +32,7 @@ from siderite.baremetal.drivers.bmc import outcome_of
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import UnderWay
+from siderite.baremetal.drivers.redfish.parts import VAGUE_S
 from siderite.baremetal.drivers.redfish.parts import Parts
 from siderite.baremetal.drivers.switch import MEMORY as RESET
 from siderite.core.errors import Invalid
@@ -150,7 +151,11 @@ class RedfishSettings:
         machine off meanwhile would take them away.
         """
         shown = list(await self._parts.inside.settings(at))
-        took = self._parts.clock() - memory["since"]
+        now = self._parts.clock()
+        took = now - memory["since"]
+        if took < -VAGUE_S:
+            anew = {MEMORY: {**memory, "since": now}}
+            return Wait("the clock was set back meanwhile", 0.0, remember=anew)
         limit = RESET_S if wanted is None else APPLY_S
         if wanted is None:
             differs = None

@@ -24,6 +24,8 @@ _AT_A_TIME = 50
 _ENOUGH = 4
 """How many nodes are looked at where any of them will do, but for those taken meanwhile."""
 _NEXT = "SELECT doc FROM nodes WHERE {} ORDER BY uuid LIMIT {}"
+_AVAILABLE = Where("id IN (SELECT node FROM node_states WHERE state = 'available')")
+"""What PostgreSQL has in place of an index by state: else it would look at all that are in use."""
 
 
 async def search(ctx: Context, held: Work) -> None:
@@ -87,6 +89,8 @@ async def _choose(ctx: Context, allocation: Allocation) -> Node | None:
 
 
 async def _first(ctx: Context, allocation: Allocation, conditions: list[Where]) -> Node | None:
+    if ctx.door.store.dialect == "postgresql":
+        conditions = [*conditions, _AVAILABLE]
     last = ""
     most = _AT_A_TIME if allocation.traits else _ENOUGH
     while True:

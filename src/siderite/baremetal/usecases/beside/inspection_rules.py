@@ -8,12 +8,16 @@ from siderite.baremetal.domain import rule_engine
 from siderite.baremetal.domain.inspection_rule import InspectionRule
 from siderite.baremetal.domain.node import Json
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.rule_engine import FITTINGS
 from siderite.baremetal.domain.rule_engine import Verdict
 from siderite.baremetal.store import INSPECTION_RULES
 from siderite.baremetal.usecases.beside.records import Found
 from siderite.baremetal.usecases.beside.records import Records
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.node import details
+from siderite.baremetal.usecases.node.refit import Cards
+from siderite.baremetal.usecases.node.refit import settled
+from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import SideriteError
 from siderite.core.log import get_logger
@@ -48,13 +52,28 @@ RECORDS = Records(
 class Court:
     """The rules, and what an inspection found, to judge a node by."""
 
+    cards: Cards
     rules: list[InspectionRule]
     inventory: Json
     plugin_data: Json
 
     def judge(self, node: Node) -> Verdict:
         """What becomes of the node."""
-        return rule_engine.judge(self.rules, node, self.inventory, self.plugin_data)
+        verdict = rule_engine.judge(self.rules, node, self.inventory, self.plugin_data)
+        if verdict.failure is not None or FITTINGS.keys().isdisjoint(verdict.changes):
+            return verdict
+        try:
+            _check_console(node, verdict.changes)
+            verdict.changes |= settled(self.cards, node, verdict.changes)
+        except SideriteError as why:
+            verdict.failure = f"inspection rules: {why.sentence}"
+        return verdict
+
+
+def _check_console(node: Node, changes: Json) -> None:
+    carried = [name for name in ("driver", "console_interface") if name in changes]
+    if node.console_enabled and any(changes[name] != getattr(node, name) for name in carried):
+        raise Conflict(f"they change the {carried[0]}, and the console is on; stop it before.")
 
 
 async def court(ctx: Context, uuid: str) -> Court:
@@ -62,8 +81,8 @@ async def court(ctx: Context, uuid: str) -> Court:
     rules = await INSPECTION_RULES.find(ctx.door.store)
     found = await details.found_by_inspection(ctx, uuid) if rules else None
     if found is None:
-        return Court(rules, {}, {})
-    return Court(rules, found.inventory, found.plugin_data)
+        return Court(ctx.cards, rules, {}, {})
+    return Court(ctx.cards, rules, found.inventory, found.plugin_data)
 
 
 def say(node: Node, verdict: Verdict) -> None:

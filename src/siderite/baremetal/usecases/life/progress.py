@@ -27,6 +27,7 @@ from siderite.baremetal.usecases.power import tell_compute
 from siderite.core import work
 from siderite.core.fact import Fact
 from siderite.core.report import report
+from siderite.core.store import Op
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.transition import apply
@@ -51,6 +52,17 @@ class Run(msgspec.Struct, frozen=True):
     def family(self) -> Family:
         """The kind of work."""
         return _FAMILIES[self.held.kind]
+
+
+_SHIFT = """
+UPDATE work SET job = json_set(job, '$.since', json_extract(job, '$.since') - ?)
+WHERE CASE WHEN json_valid(job) THEN json_type(job, '$.since') END IN ('real', 'integer')
+"""
+
+
+def shift(back_s: float) -> Op:
+    """The clock was set back by so much: the steps that are under way began as much earlier."""
+    return Op(_SHIFT, (back_s,))
 
 
 async def load(ctx: Context, machine: str) -> Node | None:
@@ -233,8 +245,15 @@ async def wake(ctx: Context, machine: str) -> None:
     await ctx.door.commit(change)
 
 
-async def cleanup_waits(ctx: Context, held: Work, outcome: Wait) -> None:
-    """What an abort left behind cannot be tidied up yet."""
-    change = ctx.door.change(Cause(held.request_id))
-    change.put(work.park(held, due=change.now + outcome.again_in, reason=outcome.reason))
-    await ctx.door.commit(change)
+async def cleanup_waits(ctx: Context, held: Work, node: Node, outcome: Wait) -> None:
+    """What an abort left behind cannot be tidied up yet. What is to be remembered is so if `node`
+    is as the driver was told.
+    """
+
+    async def decide(change: Change) -> None:
+        change.put(work.park(held, due=change.now + outcome.again_in, reason=outcome.reason))
+        if outcome.remember and await NODES.get(ctx.door.store, node.uuid) == node:
+            fields = remembered(node, outcome.remember)
+            change.put(NODES.swap(node, node.changed(change.now, fields)))
+
+    await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)

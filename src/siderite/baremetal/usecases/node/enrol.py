@@ -152,15 +152,16 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
         change.put(details.forget(node.uuid))
         change.put(eventlog.forget(node.uuid))
         change.put(power_schedule.end(node.uuid))
+        last = node
         if node.console_enabled:
             change.put(console.forget(node.uuid))
-            shut = node.changed(change.now, {"console_enabled": False})
+            last = node.changed(change.now, {"console_enabled": False})
             change.tell(
                 facts.console("console_set", "start", node),
-                facts.console("console_set", "end", shut),
+                facts.console("console_set", "end", last),
             )
         await allocations.end_with(ctx, change, node)
-        change.tell(*facts.node_crud_pair("delete", node))
+        change.tell(*facts.node_crud_pair("delete", last))
 
     try:
         await ctx.door.attempt(cause, ident, decide)

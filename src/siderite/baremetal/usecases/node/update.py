@@ -6,7 +6,6 @@ from typing import Any
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import watch_facts
-from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import CHANGEABLE_WHILE_MOVING
 from siderite.baremetal.domain.node_machine import P
@@ -22,6 +21,8 @@ from siderite.baremetal.usecases.node.enrol import announce_failure
 from siderite.baremetal.usecases.node.enrol import duplicate
 from siderite.baremetal.usecases.node.enrol import put_below
 from siderite.baremetal.usecases.node.find import Guard
+from siderite.baremetal.usecases.node.refit import INTERFACE_FIELDS
+from siderite.baremetal.usecases.node.refit import refitted
 from siderite.baremetal.usecases.power import power_schedule
 from siderite.core import work
 from siderite.core.errors import Busy
@@ -52,7 +53,6 @@ _READ_AGAIN = frozenset({"maintenance", "power_policy", "driver_info", "driver"}
 
 _WHOSE = ("owner", "lessee")
 _REFITTABLE = frozenset({P.ENROLL, P.INSPECTING, P.INSPECTWAIT, P.MANAGEABLE, P.AVAILABLE})
-_INTERFACE_FIELDS = frozenset(f"{kind}_interface" for kind in INTERFACES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,8 @@ async def update(
         change.tell(facts.node_crud("update", "end", after), *watch_facts.settled(node, after))
         if "conductor_group" in changes:
             change.work(work.regroup(node.uuid, ctx.rules.pool(after), change.now))
+        elif "driver_info" in changes:
+            change.work(work.hasten(node.uuid, change.now))
         if _READ_AGAIN & set(changes):
             change.put(power_schedule.look_soon(node.uuid, change.now))
         return after
@@ -171,7 +173,7 @@ def _check(node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
                 f" it is done.",
                 retry_after_s=5,
             )
-    refit = sorted(_INTERFACE_FIELDS & set(changes))
+    refit = sorted(INTERFACE_FIELDS & set(changes))
     refits = refit or "driver" in changes or ask.reset_interfaces
     if refits and state not in _REFITTABLE and not node.maintenance:
         what = ", ".join(refit) or "driver"
@@ -225,8 +227,8 @@ def _check_reasons(node: Node, changes: dict[str, Any]) -> None:
 def _consequences(ctx: Context, node: Node, changes: dict[str, Any], ask: Update) -> dict[str, Any]:
     """What else changes with it."""
     changes = dict(changes)
-    if ask.reset_interfaces or "driver" in changes or _INTERFACE_FIELDS & set(changes):
-        changes |= _refitted(ctx, node, changes, reset=ask.reset_interfaces)
+    if ask.reset_interfaces or "driver" in changes or INTERFACE_FIELDS & set(changes):
+        changes |= refitted(ctx.cards, node, changes, reset=ask.reset_interfaces)
     if changes.get("maintenance") is False:
         changes |= {"maintenance_reason": None, "fault": None}
     for flag in ("protected", "retired"):
@@ -236,18 +238,3 @@ def _consequences(ctx: Context, node: Node, changes: dict[str, Any], ask: Update
     if isinstance(display, str) and node.instance_name is None and "instance_name" not in changes:
         changes["instance_name"] = display[:LONGEST_NAME] or None
     return {field: value for field, value in changes.items() if value != getattr(node, field)}
-
-
-def _refitted(ctx: Context, node: Node, changes: dict[str, Any], *, reset: bool) -> dict[str, Any]:
-    driver = changes.get("driver", node.driver)
-    card = ctx.cards.get(driver)
-    if card is None:
-        raise Invalid(
-            f"There is no driver {str(driver)[:80]}; those here are:"
-            f" {', '.join(sorted(ctx.cards))}."
-        )
-    wanted = {
-        field: changes[field] if field in changes else None if reset else getattr(node, field)
-        for field in _INTERFACE_FIELDS
-    }
-    return dict(card.fill_in(wanted))

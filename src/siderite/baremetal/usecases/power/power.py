@@ -33,12 +33,17 @@ from siderite.core.errors import Conflict
 from siderite.core.errors import IllegalVerb
 from siderite.core.ids import new_uuid
 from siderite.core.machine import Kind
+from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.who import Who
 from siderite.core.work import Work
 
 LANE = "power"
+LAST_CHANGE = "last_power_state_change"
+"""In `driver_internal_info`: when a change of power was last begun. Who asked for one and did not
+hear the answer finds out by it whether that was taken.
+"""
 
 
 class PowerJob(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -78,10 +83,15 @@ def begin(
 ) -> Node:
     """Put into the change what has the node's power changed; or say why not."""
     _check(node, target)
-    changes: dict[str, Any] = {"target_power_state": target.leads_to.value, "last_error": None}
+    info = node.driver_internal_info
     if target is not PowerTarget.ON:
         # Whatever ramdisk ran is gone then, and its token with it.
-        changes["driver_internal_info"] = without_session(node.driver_internal_info)
+        info = without_session(info)
+    changes: dict[str, Any] = {
+        "target_power_state": target.leads_to.value,
+        "last_error": None,
+        "driver_internal_info": {**info, LAST_CHANGE: iso(change.now)},
+    }
     after = node.changed(change.now, changes)
     change.put(NODES.swap(node, after))
     order(ctx, change, after, target, timeout_s)

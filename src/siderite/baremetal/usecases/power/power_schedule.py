@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from siderite.baremetal.usecases.context import Context
 from siderite.core.store import Op
 from siderite.core.store import Value
+from siderite.core.work import FAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,18 @@ def end(node: str) -> Op:
 def look_soon(node: str, now: float) -> Op:
     """Something happened to the node's power: have it read soon, and then for a while often."""
     return Op(
-        "UPDATE power_watch SET due = CASE WHEN due < ? THEN due ELSE ? END, pause = 0,"
+        "UPDATE power_watch SET due = CASE WHEN due < ? THEN due ELSE ? END, pause = ?,"
         " failures = 0 WHERE node = ?",
-        (now, now, node),
+        # No pause at all, but another one than before: a reading under way began before this.
+        (now, now, -now, node),
+    )
+
+
+def shift(back_s: float) -> Op:
+    """The clock was set back by so much: all are read when they would have been."""
+    return Op(
+        f"UPDATE power_watch SET due = due - ? WHERE due < {FAR}",  # noqa: S608 - a number
+        (back_s,),
     )
 
 

@@ -9,6 +9,7 @@ from siderite.baremetal.web.listing import Listing
 from siderite.baremetal.web.versions import FILTER_SINCE
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
+from siderite.core.store.table import Beside
 from siderite.core.store.table import Where
 
 _FEW = frozenset({"resource_class", "owner", "lessee", "instance_name"})
@@ -73,6 +74,9 @@ def _special(key: str, value: str) -> Where:
     return listing.description_contains(value)
 
 
+_STATES = Beside("node_states", "node", "state = ?")
+
+
 def _provision_state(value: str) -> Where:
     if value in ("None", "none", "null"):
         value = "available"
@@ -81,4 +85,4 @@ def _provision_state(value: str) -> Where:
             f'Provision state "{value[:40]}" is not valid; the states are:'
             f" {', '.join(NODE.states)}."
         )
-    return Where("provision_state = ?", (value,), "many")
+    return Where("provision_state = ?", (value,), "many", beside=_STATES)

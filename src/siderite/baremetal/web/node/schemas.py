@@ -149,8 +149,9 @@ def name(value: str | None, version: int, noun: str = "node") -> str | None:
         return None
     allowed = _UNRESERVED if version >= 10 else _HOSTNAME  # noqa: PLR2004
     if is_uuid(value) or not allowed.match(value) or value.lower() in RESERVED_NAMES:
+        article = "an" if noun[0] in "aeiou" else "a"
         raise Invalid(
-            f"{short(value)} cannot be a {noun}'s name: letters, digits and - . _ ~ only,"
+            f"{short(value)} cannot be {article} {noun}'s name: letters, digits and - . _ ~ only,"
             f" not a UUID and none of {', '.join(sorted(RESERVED_NAMES))}."
         )
     return value

@@ -61,9 +61,11 @@ class Pair:
         self.target = Pool(road.arrival, road.target.options)
         self._names = (road.source.name, road.target.name)
 
-    def is_shared(self) -> bool:
-        """Whether both are the same folder, as on NFS: a volume made here then shows there."""
-        probe = f"probe-{secrets.token_hex(8)}"
+    def is_shared(self, uuid: str) -> bool:
+        """Whether both are the same folder, as on NFS: a volume made here then shows there. It is
+        the guest's own, and goes with its other files if we are killed before it does.
+        """
+        probe = names.probe(uuid, secrets.token_hex(8))
         self.source.create(probe, 0)
         try:
             self.target.refresh()

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as Xml
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
+from siderite.compute.drivers.contract import CLIENT_PATIENCE_S
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.contract import Nic
@@ -19,7 +20,7 @@ from siderite.compute.drivers.libvirt.site import Site
 from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import code
 
-RELEASE_S = 30.0
+RELEASE_S = CLIENT_PATIENCE_S * 0.75
 _ASK_AGAIN_S = 2.0
 
 

@@ -21,7 +21,8 @@ def library() -> Any:
     except ImportError as why:
         raise LibraryMissing(
             "libvirt-python is not installed, so no libvirt host can be reached;"
-            " install libvirt's headers (Debian: libvirt-dev) and `pip install 'siderite[libvirt]'`"
+            " install libvirt's headers (Debian: libvirt-dev gcc pkg-config python3-dev), then"
+            " `pip install libvirt-python` in the environment that Siderite runs in"
         ) from why
     libvirt.registerErrorHandler(_quietly, None)
     libvirt.virEventRegisterDefaultImpl()

@@ -154,7 +154,7 @@ def _clear_halves(connection: Any, host: Host, guest: Guest) -> None:
 
 
 def _leave(connection: Any, road: Road, guest: Guest) -> None:
-    is_shared = Pair(connection, road).is_shared()
+    is_shared = Pair(connection, road).is_shared(guest.uuid)
     domains.remove(connection, road.source, guest.uuid, keep_disks=is_shared)
 
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
-from xml.etree import ElementTree as Xml
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
@@ -17,6 +16,7 @@ from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.libvirt import arrivals
 from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.copying import Pair
@@ -86,7 +86,7 @@ def _doing(guest: Guest) -> str:
 def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
     host, target = road.source, road.target
     pair = Pair(connection, road)
-    is_shared = pair.is_shared()
+    is_shared = pair.is_shared(guest.uuid)
     domain = domains.find(connection, guest.uuid)
     is_here = domain is not None and domain.isActive()
     if domain is not None and is_here and domain.jobInfo()[0] != library().VIR_DOMAIN_JOB_NONE:
@@ -95,6 +95,8 @@ def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
     if not _has_taken_over(road, domain, guest):
         if not is_here:
             raise domains.not_running(host, guest)
+        if not arrivals.can_be_sent_on(connection, domain):
+            raise _cannot_be_sent_on(host, guest)
         to = _address(target)
         try:
             if domains.find(road.arrival, guest.uuid) is not None:
@@ -110,6 +112,15 @@ def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
     _arrive(connection, road, guest, keep_disks=is_shared)
 
 
+def _cannot_be_sent_on(host: Host, guest: Guest) -> Refused:
+    return Refused(
+        f"the guest of server {guest.uuid} came to host {host.name} paused and has not run since,"
+        " and this version of QEMU cannot send on such a one; unpause the server first (it can be"
+        " paused again), or reboot it hard",
+        elsewhere=False,
+    )
+
+
 def _has_taken_over(road: Road, domain: Any | None, guest: Guest) -> bool:
     """Whether the guest is at the other end. If whoever was to end the migration was killed at its
     very end, one is left here too, stopped: it must never go on, nor the other lose its disks, also
@@ -120,7 +131,9 @@ def _has_taken_over(road: Road, domain: Any | None, guest: Guest) -> bool:
     if arrived is None or domain is None:
         return arrived is not None
     if not arrived.isActive():
-        return _was_sent(domain) or (not domain.isActive() and _is_noted(arrived, road))
+        return _was_sent(domain) or (
+            not domain.isActive() and arrivals.came_from(arrived, road.source.name)
+        )
     if not domain.isActive():
         return True
     coming = (libvirt.VIR_DOMAIN_PAUSED_MIGRATION, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP)
@@ -147,34 +160,12 @@ def _arrive(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> N
     """
     arrived = domains.find(road.arrival, guest.uuid)
     if arrived is not None:
-        _note(arrived, road)
+        arrivals.note(arrived, road.source.name, runs=guest.is_running)
     _go_on(arrived, guest)
     pool = Pool(road.arrival, road.target.options)
     pool.delete(names.coming(guest.uuid))
     domains.remove(connection, road.source, guest.uuid, keep_disks=keep_disks)
     pool.refresh()
-
-
-def _note(arrived: Any, road: Road) -> None:
-    """Note from where it came, in the lasting description of the guest that has arrived. The note
-    moves along with it, and then names another host than the one that it comes from.
-    """
-    libvirt, note = library(), Xml.Element("arrived", {"from": road.source.name})
-    key, to = f"{names.PREFIX}-arrived", libvirt.VIR_DOMAIN_AFFECT_CONFIG
-    told = Xml.tostring(note, encoding="unicode")
-    arrived.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, told, key, names.ARRIVED, to)
-
-
-def _is_noted(arrived: Any, road: Road) -> bool:
-    libvirt = library()
-    kind, of = libvirt.VIR_DOMAIN_METADATA_ELEMENT, libvirt.VIR_DOMAIN_AFFECT_CONFIG
-    try:
-        note = Xml.fromstring(arrived.metadata(kind, names.ARRIVED, of))  # noqa: S314
-    except libvirt.libvirtError as why:
-        if code(why, "VIR_ERR_NO_DOMAIN_METADATA"):
-            return False
-        raise
-    return note.get("from") == road.source.name
 
 
 def _stay(connection: Any, road: Road, guest: Guest, *, keep_disks: bool) -> None:
@@ -274,7 +265,7 @@ def _settle(connection: Any, road: Road, guest: Guest) -> bool:
     here. No disk is deleted there that may be the only one, or the newer one.
     """
     pair = Pair(connection, road)
-    is_shared = pair.is_shared()
+    is_shared = pair.is_shared(guest.uuid)
     domain = domains.find(connection, guest.uuid)
     if _has_taken_over(road, domain, guest):
         _arrive(connection, road, guest, keep_disks=is_shared)

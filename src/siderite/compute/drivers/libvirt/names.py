@@ -11,6 +11,8 @@ POOL_PATH = "/var/lib/libvirt/siderite"
 NAMESPACE = "urn:siderite:server:1"
 ARRIVED = "urn:siderite:arrived:1"
 """Of the note from which host a guest came by its last live migration."""
+STILL = "urn:siderite:still:1"
+"""Of the note that it came paused, and has not run since."""
 PREFIX = "siderite"
 FURTHER = ("ephemeral", "swap")
 """The disks that a flavor may give beside the first."""
@@ -71,6 +73,11 @@ def moved(uuid: str) -> str:
 def coming(uuid: str) -> str:
     """An empty volume that says: not all of the files here have come yet from another host."""
     return f"{uuid}.coming"
+
+
+def probe(uuid: str, nonce: str) -> str:
+    """An empty volume that shows whether another host sees what is made here."""
+    return f"{uuid}.probe-{nonce}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.libvirt import arrivals
 from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.hosts import Host
@@ -136,6 +137,7 @@ def _unpause(connection: Any, host: Host, guest: Guest, token: str) -> None:
     domain = _running(connection, host, guest)
     if domain.state()[0] == library().VIR_DOMAIN_PAUSED:
         domain.resume()
+    arrivals.runs(domain)
 
 
 def _suspend(connection: Any, host: Host, guest: Guest, token: str) -> None:

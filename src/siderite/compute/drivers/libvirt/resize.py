@@ -116,7 +116,7 @@ def _move(connection: Any, road: Road, guest: Guest, run: Run) -> None:
         run.check()
         run.doing = f"{doing} to host {road.target.name}"
 
-    if pair.is_shared():
+    if pair.is_shared(guest.uuid):
         _branch(connection, road.source, guest)
     else:
         notes = (names.moved(guest.uuid), names.coming(guest.uuid))

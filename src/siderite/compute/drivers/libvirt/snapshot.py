@@ -32,7 +32,7 @@ from siderite.compute.drivers.libvirt.volumes import Pool
 from siderite.compute.drivers.libvirt.volumes import Progress
 
 _PAUSE_S = 0.05
-_LOCKED, _LOCKED_AGAIN_S = "lock", 1.0
+_LOCKED, _AT_IT, _AGAIN_S = "lock", "already in active block job", 1.0
 
 
 class LibvirtSnapshot:
@@ -105,7 +105,7 @@ def _clone(pool: Pool, copy: str, disk: str) -> None:
     except library().libvirtError as why:
         if _LOCKED not in str(why):
             raise
-        raise HostError(Wait(f"something writes to its disk ({why})", _LOCKED_AGAIN_S)) from why
+        raise HostError(Wait(f"something writes to its disk ({why})", _AGAIN_S)) from why
 
 
 def _mirror(domain: Any, pool: Pool, disk: str, copy: str, run: Run) -> None:
@@ -123,7 +123,7 @@ def _mirror(domain: Any, pool: Pool, disk: str, copy: str, run: Run) -> None:
         flags = (
             libvirt.VIR_DOMAIN_BLOCK_COPY_REUSE_EXT | libvirt.VIR_DOMAIN_BLOCK_COPY_TRANSIENT_JOB
         )
-        domain.blockCopy(target, Xml.tostring(to, encoding="unicode"), {}, flags)
+        _begin(domain, target, Xml.tostring(to, encoding="unicode"), flags)
     while not _is_level(domain, target, pool):
         if run.is_called_off:
             domain.blockJobAbort(target, 0)
@@ -136,6 +136,20 @@ def _mirror(domain: Any, pool: Pool, disk: str, copy: str, run: Run) -> None:
         if frozen:
             with suppress(libvirt.libvirtError):
                 domain.fsThaw()
+
+
+def _begin(domain: Any, target: str, to: str, flags: int) -> None:
+    """Have the disk mirrored. Just after it was started anew, libvirtd may know of a job on the
+    disk and not to where: that is ended, and then there is another try.
+    """
+    try:
+        domain.blockCopy(target, to, {}, flags)
+    except library().libvirtError as why:
+        if _AT_IT not in str(why):
+            raise
+        with suppress(library().libvirtError):
+            domain.blockJobAbort(target, 0)
+        raise HostError(Wait(f"an earlier copy of its disk ends ({why})", _AGAIN_S)) from why
 
 
 def _freeze(domain: Any) -> bool:

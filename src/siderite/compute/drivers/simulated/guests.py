@@ -22,6 +22,11 @@ CREATE INDEX IF NOT EXISTS guests_host ON guests (host);
 CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, server TEXT, call TEXT, ends REAL);
 """
 
+_SHIFT = (
+    "UPDATE guests SET since = since - :s, down_at = down_at - :s, made = made - :s",
+    "UPDATE runs SET ends = ends - :s",
+)
+
 _LOOK_S = 1.0
 """How often scripts that another process may have set are read."""
 
@@ -55,6 +60,11 @@ class Guests:
         self._looked = clock()
         self.listeners: list[Callable[[str, str, Power], None]] = []
         """Called with server, host and power when a guest changes by itself."""
+
+    def shift(self, back_s: float) -> None:
+        """The clock was set back by so much: guests go on as if it had not been."""
+        for sql in _SHIFT:
+            self._db.execute(sql, {"s": back_s})
 
     def close(self) -> None:
         """Let go of the file."""

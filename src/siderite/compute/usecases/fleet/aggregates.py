@@ -8,10 +8,10 @@ from siderite.compute import record_store as rows
 from siderite.compute.domain import record_facts as facts
 from siderite.compute.domain.aggregate import ZONE
 from siderite.compute.domain.aggregate import Aggregate
-from siderite.compute.domain.aggregate import Place
+from siderite.compute.domain.aggregate import Atlas
 from siderite.compute.domain.aggregate import check_zones
-from siderite.compute.domain.aggregate import places_of
 from siderite.compute.record_store import AGGREGATES
+from siderite.compute.store import HOSTS
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.server import find
 from siderite.core.errors import Conflict
@@ -19,6 +19,7 @@ from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.ids import new_uuid
 from siderite.core.store import Duplicate
+from siderite.core.store.table import Where
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
@@ -29,9 +30,17 @@ _ALL = "aggregates"
 Numbered = tuple[int, Aggregate]
 
 
-async def places(ctx: Context) -> dict[str, Place]:
-    """What aggregates say of hosts, by the host's name; hosts in none are missing."""
-    return places_of([aggregate for _, aggregate in await every(ctx)])
+async def atlas(ctx: Context) -> Atlas:
+    """Where hosts are by their aggregates, which may name thousands of them: these are read again
+    only when one has changed.
+    """
+    known = ctx.known_atlas
+    versions = await rows.aggregate_versions(ctx.door.store)
+    if versions != known.versions:
+        # One that changes in between has another version than the one that is kept in mind.
+        known.atlas = Atlas([aggregate for _, aggregate in await every(ctx)])
+        known.versions = versions
+    return known.atlas
 
 
 async def every(ctx: Context) -> list[Numbered]:
@@ -128,7 +137,7 @@ async def set_metadata(
 
 async def add_host(ctx: Context, number: str, host: str, *, cause: Cause) -> Numbered:
     """A host comes into it."""
-    if host not in {found.name for _, _, found in await rows.hosts(ctx.door.store)}:
+    if not await HOSTS.select(ctx.door.store, "name", (Where("name = ?", (host,)),)):
         raise find.missing_host(host)
 
     def changes(before: Aggregate) -> dict[str, Any]:

@@ -181,6 +181,11 @@ ON CONFLICT (host, node) DO UPDATE SET type = excluded.type, version = excluded.
 """
 
 
+def shift(back_s: float) -> Op:
+    """The clock was set back by so much: who was silent still is."""
+    return Op("UPDATE hosts SET seen_at = seen_at - ? WHERE seen_at > 0", (back_s,))
+
+
 async def alive(ctx: Context, host: str, last: float) -> float | None:
     """A host answered, and offers what was written down at a time; when that was said, or None if
     it is not so written any more: another process asked it, or the database went back.

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
 from siderite.compute import record_store as rows
 from siderite.compute import store
 from siderite.compute.domain import record_facts as facts
-from siderite.compute.domain.host import DEFAULT_ZONE
+from siderite.compute.domain.host import Amount
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.host import Hypervisor
 from siderite.compute.store import HOSTS
@@ -27,6 +28,7 @@ from siderite.core.transition import Change
 Amounts = tuple[int, int, int]
 """VCPUs, MiB of memory, GiB of disk."""
 NOTHING: Amounts = (0, 0, 0)
+_FEW = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +53,28 @@ class Shown:
     kept: Sequence[Kept] = ()
 
 
-async def services(ctx: Context) -> list[Service]:
-    """All hosts."""
+async def services(ctx: Context, *where: Where) -> list[Service]:
+    """All hosts, or those that meet the conditions."""
     now, patience = ctx.door.clock(), ctx.settings.host_patience_s
-    places = await aggregates.places(ctx)
+    atlas = await aggregates.atlas(ctx)
     found = []
-    for number, seen_at, host in await rows.hosts(ctx.door.store):
+    for number, seen_at, host in await rows.hosts(ctx.door.store, *where):
         is_up = not host.forced_down and now - seen_at <= patience
-        place = places.get(host.name)
-        zone = (place.zone if place else None) or DEFAULT_ZONE
+        zone = atlas.place(host.name).zone
         why = None if is_up else await _why_down(ctx, host)
         found.append(Service(number, host, seen_at, is_up, zone, why))
+    return found
+
+
+async def zones(ctx: Context) -> dict[str, bool]:
+    """The zones that hosts are in, and whether one of these is enabled. All users ask for them:
+    records are not read for it.
+    """
+    atlas = await aggregates.atlas(ctx)
+    found: dict[str, bool] = {}
+    for name, disabled in await ctx.door.store.fetch("SELECT name, disabled FROM hosts"):
+        zone = atlas.place(str(name)).zone
+        found[zone] = found.get(zone, False) or not disabled
     return found
 
 
@@ -76,7 +89,8 @@ async def _why_down(ctx: Context, host: Host) -> str:
 
 async def service(ctx: Context, key: str) -> Service:
     """A host by its number, UUID or name."""
-    for found in await services(ctx):
+    where = Where("id = ?", (int(key),)) if is_whole(key, 15) else Where("uuid = ?", (key,))
+    for found in await services(ctx, where):
         if key in (str(found.number), found.host.uuid):
             return found
     raise NotFound(f"Service {key[:80]} not found. `compute service list` shows all.")
@@ -84,9 +98,8 @@ async def service(ctx: Context, key: str) -> Service:
 
 async def named(ctx: Context, name: str) -> Service:
     """A host by its name."""
-    for found in await services(ctx):
-        if found.host.name == name:
-            return found
+    for found in await services(ctx, Where("name = ?", (name,))):
+        return found
     raise NotFound(
         f"Could not find binary nova-compute on host {name[:255]}. `compute service list` shows"
         " all hosts."
@@ -166,7 +179,7 @@ async def _shown(
     clause = " AND ".join(one.sql for one in where)
     args = [arg for one in where for arg in one.args]
     found = await store.hypervisors(ctx.door.store, clause, args, limit=limit)
-    by_host = {one.host.name: one for one in await services(ctx)}
+    by_host = await _services_of(ctx, {one.host for one in found})
     carried: Mapping[str, Sequence[Line]] = {}
     if with_servers:
         carried = await rows.servers_on(ctx.door.store, [(one.host, one.node) for one in found])
@@ -183,6 +196,51 @@ async def _shown(
         for one in found
         if one.host in by_host
     ]
+
+
+async def _services_of(ctx: Context, names: Set[str]) -> dict[str, Service]:
+    """The hosts of these names."""
+    some = sorted(names)
+    if not some:
+        return {}
+    where = [Where(f"name IN ({', '.join('?' * len(some))})", tuple(some))]
+    found = await services(ctx, *(where if len(some) <= _FEW else ()))
+    return {one.host.name: one for one in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What all nodes come to whose hosts are up and enabled."""
+
+    count: int
+    servers: int
+    there: Amount
+    used: Amount
+
+
+async def sums(ctx: Context) -> Sums:
+    """The database adds them up."""
+    since = ctx.door.clock() - ctx.settings.host_patience_s
+    row = (await ctx.door.store.fetch(_SUMS, (since,)))[0]
+    count, servers, *more = (int(str(value)) for value in row)
+    return Sums(count, servers, Amount(*more[:3]), Amount(*more[3:]))
+
+
+def _sum(what: str) -> str:
+    return f"CAST(COALESCE(SUM({what}), 0) AS BIGINT)"
+
+
+# As `Hypervisor.used` has it.
+_WHOLE = "v.resource_class IS NOT NULL AND v.servers > 0"
+_SUMS = (
+    f"SELECT count(*), {_sum('v.servers')},"  # noqa: S608 - the words of this file
+    f" {_sum('v.vcpus')}, {_sum('v.ram_mib')}, {_sum('v.disk_gib')},"
+    f" {_sum(f'CASE WHEN {_WHOLE} THEN v.vcpus ELSE v.vcpus_used END')},"
+    f" {_sum(f'CASE WHEN {_WHOLE} THEN v.ram_mib ELSE v.ram_used END')},"
+    f" {_sum(f'CASE WHEN {_WHOLE} THEN v.disk_gib ELSE v.disk_used END')}"
+    " FROM hypervisors v JOIN hosts h ON h.name = v.host"
+    " WHERE h.disabled = 0 AND h.forced_down = 0 AND h.seen_at >= ?"
+)
 
 
 def _escaped(text: str) -> str:

@@ -7,8 +7,10 @@ the same node the one that was there first goes before.
 """
 
 from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from dataclasses import replace
+
+import msgspec
 
 from siderite.compute.domain.host import Amount
 from siderite.compute.domain.host import Hypervisor
@@ -47,24 +49,31 @@ async def kept(ctx: Context) -> list[Kept]:
     return [Kept(str(row[0]), str(row[1]), Amount(*row[2:])) for row in rows]  # type: ignore[arg-type]
 
 
-async def less_kept(ctx: Context, server: str, found: list[Hypervisor]) -> list[Hypervisor]:
-    """Hypervisor nodes without the room that is kept there for others than this server."""
-    return less(await kept(ctx), server, found)
-
-
 def less(all_kept: Iterable[Kept], server: str, found: list[Hypervisor]) -> list[Hypervisor]:
-    """The same, of what is known to be kept."""
-    rooms: dict[str, Amount] = {}
+    """Hypervisor nodes without the room that is kept there for others than this server."""
+    return without(rooms(all_kept, server), found)
+
+
+def rooms(all_kept: Iterable[Kept], server: str) -> dict[str, Amount]:
+    """By node, how much is kept for others than this server."""
+    found: dict[str, Amount] = {}
     mine: set[str] = set()
     for one in all_kept:
         if one.server == server:
             mine.add(one.hypervisor)
         elif one.hypervisor not in mine:
-            before = rooms.get(one.hypervisor, Amount(0, 0, 0))
-            rooms[one.hypervisor] = _sum((before, one.amount))
+            before = found.get(one.hypervisor, Amount(0, 0, 0))
+            found[one.hypervisor] = _sum((before, one.amount))
+    return found
+
+
+def without(rooms: Mapping[str, Amount], found: list[Hypervisor]) -> list[Hypervisor]:
+    """Hypervisor nodes without so much of their room."""
     if not rooms:
         return found
-    return [replace(at, kept=rooms[at.uuid]) if at.uuid in rooms else at for at in found]
+    return [
+        msgspec.structs.replace(at, kept=rooms[at.uuid]) if at.uuid in rooms else at for at in found
+    ]
 
 
 def _sum(amounts: Iterable[Amount]) -> Amount:

@@ -1,11 +1,11 @@
 """Finding a place for a server, on what is recorded of hosts, aggregates and groups."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
 from siderite.compute.domain.flavor import Flavor
-from siderite.compute.domain.host import DEFAULT_ZONE
 from siderite.compute.domain.host import Hypervisor
 from siderite.compute.domain.placement import Placement
 from siderite.compute.domain.placement import Wanted
@@ -19,6 +19,8 @@ from siderite.compute.store import hypervisors
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.fleet import aggregates
 from siderite.compute.usecases.placement import kept_room
+from siderite.compute.usecases.placement.located import located
+from siderite.compute.usecases.placement.shortlist import Shortlist
 from siderite.compute.usecases.project import server_groups
 from siderite.core.store import Op
 
@@ -29,6 +31,11 @@ UNION
 SELECT s.uuid, c.host FROM servers s JOIN claims c ON c.server = s.uuid
   WHERE s.group_uuid = ? AND s.uuid <> ? AND s.deleted = 0
 """
+
+
+_TO_CHOOSE_FROM = 5
+"""So many places are found for one that moves, if there are: it may be that some are not tidy."""
+_AT_A_TIME = 500
 
 
 class NotYet(Exception):
@@ -44,10 +51,12 @@ async def find_place(
     zone: str | None = None,
     avoid: Mapping[str, str] | None = None,
     is_move: bool = False,
+    is_flight: bool = False,
 ) -> Placement:
     """Where the server could go, in its own or another size; `host` asks for one, checked. The host
     that was named when the server was asked for holds for its first place only, and a move is to a
-    host of the same driver.
+    host of the same driver. One that flees from a host that is down need not be beside those of its
+    group that are down too: the first to leave says where the others go.
     """
     size = flavor or server.flavor
     wanted = await _wanted(ctx, server, size, zone or server.pinned_zone)
@@ -59,8 +68,24 @@ async def find_place(
         wanted = replace(wanted, conductor_group=await _group_of(ctx, server.host))
     if avoid is not None:
         wanted = replace(wanted, avoid={**wanted.avoid, **avoid})
-    there = await kept_room.less_kept(ctx, server.uuid, await candidates(ctx, size.resource_class))
+    if is_flight and wanted.policy == "affinity" and wanted.members:
+        wanted = replace(wanted, members=await _of_those_up(ctx, wanted.members))
+    atlas, kept = await aggregates.atlas(ctx), await kept_room.kept(ctx)
+    enough = _TO_CHOOSE_FROM if is_move else 1
+    found = await Shortlist(ctx, server.uuid, kept, atlas).best(wanted, enough=enough)
+    if found is not None:
+        return found
+    there = kept_room.less(kept, server.uuid, await candidates(ctx, size.resource_class))
     return place(wanted, there, now=ctx.door.clock(), patience_s=ctx.settings.host_patience_s)
+
+
+async def _of_those_up(ctx: Context, members: Mapping[str, int]) -> dict[str, int]:
+    """How many members of a group are on each host that is not down."""
+    now, patience_s = ctx.door.clock(), ctx.settings.host_patience_s
+    marks = ", ".join("?" * len(members))
+    there = await hypervisors(ctx.door.store, f"v.host IN ({marks})", tuple(members))
+    up = {at.host for at in there if at.is_up(now, patience_s)}
+    return {name: count for name, count in members.items() if name in up}
 
 
 async def first_wish(ctx: Context, server: Server) -> Wanted:
@@ -74,20 +99,22 @@ async def _group_of(ctx: Context, host: str) -> str:
 
 
 async def candidates(ctx: Context, resource_class: str | None) -> list[Hypervisor]:
-    """Hypervisor nodes of the kind that is wanted, with what aggregates say of their hosts."""
-    if resource_class is None:
-        found = await hypervisors(ctx.door.store, "v.resource_class IS NULL")
-    else:
-        found = await hypervisors(ctx.door.store, "v.resource_class = ?", (resource_class,))
-    places = await aggregates.places(ctx)
-    if not places:
-        return found
-    return [
-        replace(at, zone=there.zone or DEFAULT_ZONE, aggregate_metadata=there.metadata)
-        if (there := places.get(at.host)) is not None
-        else at
-        for at in found
-    ]
+    """All hypervisor nodes of the kind that is wanted, with what aggregates say of their hosts.
+    There may be many: others have their turn meanwhile.
+    """
+    where = "v.resource_class IS NULL" if resource_class is None else "v.resource_class = ?"
+    kind = () if resource_class is None else (resource_class,)
+    atlas = await aggregates.atlas(ctx)
+    found: list[Hypervisor] = []
+    while True:
+        last = found[-1].id if found else 0
+        some = await hypervisors(
+            ctx.door.store, f"{where} AND v.id > ?", (*kind, last), limit=_AT_A_TIME
+        )
+        found += located(atlas, some)
+        if len(some) < _AT_A_TIME:
+            return found
+        await asyncio.sleep(0)
 
 
 async def _wanted(ctx: Context, server: Server, flavor: Flavor, zone: str | None) -> Wanted:

@@ -45,7 +45,8 @@ from siderite.core.transition import Change
 from siderite.core.transition import apply
 from siderite.core.who import Who
 
-_ASKED = frozenset(action.event for action in ACTIONS)
+_ASKED = frozenset(action.event for action in ACTIONS) - {"force_stop"}
+"""What a client can ask for; one of them only follows from what is seen of the machine."""
 
 
 class Unsupported(SideriteError):
@@ -178,6 +179,11 @@ def not_ready(server: Server, why: str) -> Conflict:
 
 def check_host(server: Server) -> None:
     """Refuse what takes a host if there is none."""
+    if server.host is None and server.shelved_image is not None:
+        raise Conflict(
+            f"Instance {server.uuid} is not ready. It was shelved and has no host: unshelve it; if"
+            " its state was reset to active, have that reset to error first."
+        )
     if server.host is None:
         raise not_ready(server, "It has no host")
 

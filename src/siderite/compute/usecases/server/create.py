@@ -163,8 +163,8 @@ async def check_zone(ctx: Context, zone: str | None) -> None:
     """A zone that is asked for must be there."""
     if zone in (None, DEFAULT_ZONE):
         return
-    places = await aggregates.places(ctx)
-    if all(place.zone != zone for place in places.values()):
+    atlas = await aggregates.atlas(ctx)
+    if all(place.zone != zone for place in atlas.places):
         raise Invalid(
             "The requested availability zone is not available. `availability zone list` shows those"
             " there are."

@@ -1,5 +1,6 @@
 """What becomes due by itself."""
 
+import asyncio
 from collections.abc import Callable
 
 from siderite.compute.domain.host import Host
@@ -138,6 +139,7 @@ async def to_wake(ctx: Context, after: int = 0) -> Some:
                 continue
             if await view.takes(server):
                 found.append(server.uuid)
+            await asyncio.sleep(0)  # as many may wait, others have their turn meanwhile
         if len(rows) < _SOME:
             return found, 0
         after = int(str(rows[-1][0]))

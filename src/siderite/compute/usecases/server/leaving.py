@@ -136,6 +136,14 @@ async def _open(ctx: Context, server: Server) -> str | None:
     return None
 
 
+async def is_left_at(ctx: Context, server: Server, host: str) -> bool:
+    """Whether something of the server is to be removed from a host where it did not come to be."""
+    for item in await work.of_machine(ctx.door.store, server.uuid):
+        if item.kind == KIND and msgspec.json.decode(item.job, type=Left).host == host:
+            return True
+    return False
+
+
 async def is_waited_for(ctx: Context, server: Server) -> bool:
     """Whether what is asked of the server has not begun, and will not before this is settled."""
     for item in await work.of_machine(ctx.door.store, server.uuid):

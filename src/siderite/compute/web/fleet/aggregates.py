@@ -185,21 +185,24 @@ async def zones_detail(service: "Service", request: Request) -> Response:
 
 async def _zones(service: "Service", request: Request, *, detail: bool) -> Response:
     queries.take(request, {}, queries.ALL_STRICT)
+    if not detail:
+        zones = sorted((await inventory.zones(service.ctx)).items())
+        return reply({"availabilityZoneInfo": [_brief_zone(*zone) for zone in zones]})
     found: dict[str, list[inventory.Service]] = {}
     for one in await inventory.services(service.ctx):
         found.setdefault(one.zone, []).append(one)
-    shown = [_zone(zone, found[zone], detail=detail) for zone in sorted(found)]
+    shown = [_zone(zone, found[zone]) for zone in sorted(found)]
     return reply({"availabilityZoneInfo": shown})
 
 
-def _zone(zone: str, found: Sequence[inventory.Service], *, detail: bool) -> dict[str, Any]:
+def _brief_zone(zone: str, available: bool) -> dict[str, Any]:
+    return {"zoneName": zone, "zoneState": {"available": available}, "hosts": None}
+
+
+def _zone(zone: str, found: Sequence[inventory.Service]) -> dict[str, Any]:
     enabled = [one for one in found if not one.host.disabled]
     hosts = {one.host.name: {"nova-compute": _condition(one)} for one in found}
-    return {
-        "zoneName": zone,
-        "zoneState": {"available": bool(enabled)},
-        "hosts": hosts if detail else None,
-    }
+    return {**_brief_zone(zone, bool(enabled)), "hosts": hosts}
 
 
 def zones_form() -> shape.Json:
@@ -207,7 +210,7 @@ def zones_form() -> shape.Json:
     found = shape.both(inventory.Service)
     return shape.listed(
         "availabilityZoneInfo",
-        shape.wire(*(_zone("", [one], detail=detail) for one in found for detail in (True, False))),
+        shape.wire(*(_zone("", [one]) for one in found), _brief_zone("", True)),
     )
 
 

@@ -105,18 +105,22 @@ def _kept(some: Kept) -> dict[str, Any]:
 
 
 def _statistics(found: Shown) -> dict[str, int]:
-    one, used = found.hypervisor, found.hypervisor.used
+    one = found.hypervisor
+    return _amounts(Amount(one.vcpus, one.ram_mib, one.disk_gib), one.used, one.servers)
+
+
+def _amounts(there: Amount, used: Amount, servers: int) -> dict[str, int]:
     return {
-        "vcpus": one.vcpus,
+        "vcpus": there.vcpus,
         "vcpus_used": used.vcpus,
-        "memory_mb": one.ram_mib,
+        "memory_mb": there.ram_mib,
         "memory_mb_used": used.ram_mib,
-        "free_ram_mb": one.ram_mib - used.ram_mib,
-        "local_gb": one.disk_gib,
+        "free_ram_mb": there.ram_mib - used.ram_mib,
+        "local_gb": there.disk_gib,
         "local_gb_used": used.disk_gib,
-        "free_disk_gb": one.disk_gib - used.disk_gib,
-        "disk_available_least": one.disk_gib - used.disk_gib,
-        "running_vms": one.servers,
+        "free_disk_gb": there.disk_gib - used.disk_gib,
+        "disk_available_least": there.disk_gib - used.disk_gib,
+        "running_vms": servers,
         "current_workload": 0,
     }
 
@@ -220,23 +224,17 @@ async def uptime(service: "Service", request: Request) -> Response:
     raise Unsupported("How long a host has been up is not known here; ask the host itself.")
 
 
-_COUNTED = (
-    "vcpus", "vcpus_used", "memory_mb", "memory_mb_used", "free_ram_mb", "local_gb",
-    "local_gb_used", "free_disk_gb", "disk_available_least", "running_vms", "current_workload",
-)  # fmt: skip
-
-
 def statistics_form() -> shape.Json:
     """The form of the sums over all that are up."""
-    return shape.wire({"hypervisor_statistics": dict.fromkeys(("count", *_COUNTED), 1)})
+    one = Amount(1, 1, 1)
+    return shape.wire({"hypervisor_statistics": {"count": 1, **_amounts(one, one, 1)}})
 
 
 async def statistics(service: "Service", request: Request) -> Response:
     """GET /os-hypervisors/statistics, below 2.88"""
-    found = [one for one in await inventory.hypervisors(service.ctx) if one.service.is_up]
-    every = [_statistics(one) for one in found if not one.service.host.disabled]
-    total = {name: sum(one[name] for one in every) for name in _COUNTED}
-    return reply({"hypervisor_statistics": {"count": len(every), **total}})
+    sums = await inventory.sums(service.ctx)
+    total = _amounts(sums.there, sums.used, sums.servers)
+    return reply({"hypervisor_statistics": {"count": sums.count, **total}})
 
 
 async def search(service: "Service", request: Request) -> Response:

@@ -20,6 +20,7 @@ from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import reply
+from siderite.core.store.table import Where
 from siderite.core.times import iso
 
 if TYPE_CHECKING:
@@ -60,10 +61,11 @@ async def index(service: "Service", request: Request) -> Response:
     """GET /os-services"""
     fields = {"host": checks.free_text(), "binary": checks.free_text()}
     asked = queries.take(request, fields)
+    where = [Where("name = ?", (asked["host"],))] if "host" in asked else []
     found = [
         _shown(one, request.version)
-        for one in await inventory.services(service.ctx)
-        if asked.get("host") in (None, one.host.name) and asked.get("binary") in (None, BINARY)
+        for one in await inventory.services(service.ctx, *where)
+        if asked.get("binary") in (None, BINARY)
     ]
     return reply({"services": found})
 

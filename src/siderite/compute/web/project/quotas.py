@@ -14,6 +14,7 @@ from siderite.compute.web.policy import refusal
 from siderite.core import shape
 from siderite.core.check import Check
 from siderite.core.check import record
+from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -34,6 +35,8 @@ _FILES = {
     "injected_file_path_bytes": 255,
 }  # fmt: skip
 _LIMIT = checks.whole(-1)
+_DEFAULT = "default"
+"""The only quota class that holds for anybody, as in Nova."""
 
 
 def _keys(version: int) -> dict[str, int]:
@@ -159,9 +162,12 @@ async def update_class(service: "Service", request: Request) -> Response:
     fields = dict.fromkeys((*known, *quotas.NAMES), _LIMIT)
     asked = checks.body(await forms.document(request), "quota_class_set", fields)
     values = {name: value for name, value in asked.items() if name in quotas.NAMES}
-    if request.params[0] == "default":
-        cause = service.cause(request)
-        await quotas.update(service.ctx, "", values, force=True, cause=cause)
+    if request.params[0] != _DEFAULT:
+        raise Invalid(
+            f"Quota class {request.params[0][:80]!r} would hold for nobody: there is only"
+            f" {_DEFAULT!r}, for all projects; set the limits of one at /os-quota-sets/{{project}}."
+        )
+    await quotas.update(service.ctx, "", values, force=True, cause=service.cause(request))
     held = _class(request.version, await quotas.limits(service.ctx, ""))
     return reply({"quota_class_set": {name: asked.get(name, held[name]) for name in held}})
 

@@ -11,6 +11,7 @@ from siderite.compute.domain.image import Image
 from siderite.compute.domain.image import check_reserved
 from siderite.compute.domain.image import usable
 from siderite.compute.domain.server import Server
+from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import create
 from siderite.compute.usecases.server import rebuilding
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _IMAGE_ID, _HOST_MIGRATE, _PASSWORD_UNTIL, _STOPPED = 45, 56, 13, 95
 _ZONE = 77
 _IMAGE_METADATA = 128
+_HELD = (V.PAUSED, V.SUSPENDED, V.RESCUED, V.RESIZED)
 
 
 async def _image(service: "Service", request: Request, ident: str) -> Image:
@@ -178,13 +180,21 @@ async def evacuate(service: "Service", request: Request, value: Any) -> Response
     if not password and version <= _PASSWORD_UNTIL:
         password = new_secret(9)
 
+    def check(server: Server) -> None:
+        if server.vm_state in _HELD:
+            raise Conflict(
+                f"Cannot 'evacuate' instance {server.uuid} while it is in vm_state"
+                f" {server.vm_state}, which it cannot leave as its host is down. Have its state"
+                " reset to error first (os-resetState)."
+            )
+
     def prepare(server: Server, change: Any) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
         if not password:
             return {}, {}, []
         kept = msgspec.structs.replace(server.request, admin_password=password)
         return {"request": kept}, {}, []
 
-    await _ask(service, request, Ask("evacuate", args, prepare))
+    await _ask(service, request, Ask("evacuate", args, prepare, check=check))
     if version > _PASSWORD_UNTIL:
         return Response(status=200)
     return reply({"adminPass": password})
@@ -291,7 +301,12 @@ async def unshelve(service: "Service", request: Request, value: Any) -> Response
         return pinned, {}, []
 
     def check(server: Server) -> None:
-        if asked and server.vm_state != "shelved_offloaded":
+        if server.vm_state == V.ERROR and server.shelved_image is None:
+            raise Conflict(
+                f"Cannot 'unshelve' instance {server.uuid} while it is in vm_state error: it was"
+                " not shelved. Rebuild it, or reboot it hard."
+            )
+        if asked and server.vm_state != V.SHELVED_OFFLOADED and server.host is not None:
             raise Conflict(
                 f"Cannot 'unshelve' instance {server.uuid} to another place while it is in vm_state"
                 f" {server.vm_state}"

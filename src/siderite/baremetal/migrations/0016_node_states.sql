@@ -1,0 +1,30 @@
+-- Which nodes are in which state (PostgreSQL). With an index by state on the nodes themselves, each
+-- change of it would enter the row anew into all two dozen of their indexes. So a narrow table has it,
+-- kept by a trigger, also for older processes that know nothing of it; and a row's next version stays
+-- on its page, where there is room for it.
+--postgresql LOCK TABLE nodes IN ACCESS EXCLUSIVE MODE;
+--postgresql ALTER TABLE nodes SET (fillfactor = 70);
+--postgresql CREATE TABLE node_states (state TEXT, node BIGINT, PRIMARY KEY (state, node));
+--postgresql INSERT INTO node_states SELECT COALESCE(provision_state, ''), id FROM nodes;
+--postgresql CREATE FUNCTION siderite_node_state() RETURNS trigger LANGUAGE plpgsql AS $$
+--postgresql BEGIN
+--postgresql   IF TG_OP = 'UPDATE' THEN
+--postgresql     UPDATE node_states SET state = COALESCE(NEW.provision_state, '')
+--postgresql     WHERE state = COALESCE(OLD.provision_state, '') AND node = OLD.id;
+--postgresql   ELSIF TG_OP = 'INSERT' THEN
+--postgresql     INSERT INTO node_states VALUES (COALESCE(NEW.provision_state, ''), NEW.id);
+--postgresql   ELSE
+--postgresql     DELETE FROM node_states
+--postgresql     WHERE state = COALESCE(OLD.provision_state, '') AND node = OLD.id;
+--postgresql   END IF;
+--postgresql   RETURN NULL;
+--postgresql END $$;
+--postgresql CREATE TRIGGER nodes_moved AFTER UPDATE OF provision_state ON nodes FOR EACH ROW
+--postgresql   WHEN (OLD.provision_state IS DISTINCT FROM NEW.provision_state)
+--postgresql   EXECUTE FUNCTION siderite_node_state();
+--postgresql CREATE TRIGGER nodes_come_and_gone AFTER INSERT OR DELETE ON nodes FOR EACH ROW
+--postgresql   EXECUTE FUNCTION siderite_node_state();
+--postgresql DROP INDEX nodes_provision_state;
+--postgresql DROP INDEX nodes_free;
+--postgresql CREATE INDEX nodes_free ON nodes (resource_class, uuid)
+--postgresql   WHERE instance_uuid IS NULL AND maintenance = 0;

@@ -1,0 +1,46 @@
+// What may be asked of machines: how it is sent, what it needs, and what is asked about first.
+
+import { ask, session } from "./api.js";
+import { h, question } from "./ui.js";
+
+// What takes something away from whoever uses the machine, and is asked about first.
+export const DISTURBS = /^(delete|rebuild|power off|rebooting|soft|stop|reboot|pause|suspend|shelve|rescue|revert)/;
+export const words_ = (verb) => verb.replaceAll("_", " ");
+
+// What a verb needs beside the machine: asked for in a dialog. Null: it was called off.
+const STEP = '[{"interface": "deploy", "step": "erase_devices_metadata"}]';
+export const MORE = { clean: ` --steps '${STEP}'`, service: ` --steps '[…]'`, rescue: " --rescue-password -" };
+export async function needed(word) {
+  if (word === "maintenance on") {
+    const said = await question("Maintenance on", "Why, for others to read", h("input", { autocomplete: "off", placeholder: `set in the console by ${session.name}` }));
+    return said === null ? null : { reason: said.trim() || `set in the console by ${session.name}` };
+  }
+  if (word === "rescue") {
+    const said = await question("Rescue", "A password to log in to the rescue system with", h("input", { type: "password", required: true, autocomplete: "new-password" }));
+    return said === null ? null : { rescue_password: said };
+  }
+  if (word !== "clean" && word !== "service") return {};
+  const field = h("textarea", { required: true, spellcheck: "false" });
+  field.value = word === "clean" ? STEP : '[{"interface": "deploy", "step": "burnin_cpu"}]';
+  const said = await question(`${word === "clean" ? "Clean" : "Service"} by steps`, "The steps, as JSON", field);
+  if (said === null) return null;
+  try { return { [`${word}_steps`]: JSON.parse(said) }; } catch (problem) { throw new Error(`the steps are not JSON: ${problem.message}`); }
+}
+
+export function nodeVerb(uuid, verb, more = {}) {
+  const at = `/baremetal/v1/nodes/${uuid}`;
+  if (verb.startsWith("power ") || verb === "rebooting" || verb.startsWith("soft ")) return ask("PUT", `${at}/states/power`, { target: verb });
+  if (verb === "maintenance on") return ask("PUT", `${at}/maintenance`, more);
+  if (verb === "maintenance off") return ask("DELETE", `${at}/maintenance`);
+  return ask("PUT", `${at}/states/provision`, { target: verb, ...more });
+}
+
+export const SERVER_VERBS = { start: ["os-start", null], stop: ["os-stop", null], reboot: ["reboot", { type: "SOFT" }], reboot_hard: ["reboot", { type: "HARD" }],
+  pause: ["pause", null], unpause: ["unpause", null], suspend: ["suspend", null], resume: ["resume", null], shelve: ["shelve", null], unshelve: ["unshelve", null],
+  rescue: ["rescue", null], unrescue: ["unrescue", null], resize: ["resize", {}], confirm_resize: ["confirmResize", null], revert_resize: ["revertResize", null] };
+
+export function serverVerb(id, verb, more = {}) {
+  if (verb === "delete") return ask("DELETE", `/compute/v2.1/servers/${id}`);
+  const [word, body] = SERVER_VERBS[verb];
+  return ask("POST", `/compute/v2.1/servers/${id}/action`, { [word]: body && { ...body, ...more } });
+}

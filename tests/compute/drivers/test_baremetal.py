@@ -1,0 +1,110 @@
+"""Servers on nodes of a bare metal API that is not there: what is asked of it, and what is not
+asked twice by whoever carries on.
+"""
+
+import asyncio
+
+import pytest
+
+from siderite.compute.domain.outcome import Done
+from siderite.compute.domain.outcome import Wait
+from siderite.compute.drivers.baremetal import baremetal_driver
+from siderite.compute.drivers.baremetal_api import NotNow
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
+
+SERVER, NODE = "a-server", "a-node"
+STAMP = "last_power_state_change"
+
+
+class Api:
+    """One node, as Ironic has it: it takes a change of power, and ends it when told to."""
+
+    endpoint = "http://here"
+
+    def __init__(self, *, stamps=True):
+        self.found = {
+            "uuid": NODE, "instance_uuid": SERVER, "provision_state": "active",
+            "power_state": "power on", "target_power_state": None, "maintenance": False,
+            "instance_info": {"image_source": "x"}, "driver_internal_info": {},
+        }  # fmt: skip
+        self.orders = []
+        self.stamps = stamps
+        self.busy = 0
+
+    async def node(self, ident):
+        return {**self.found}
+
+    async def patch(self, ident, *changes):
+        for op, path, value in changes:
+            assert op == "add"
+            place, key = path.strip("/").split("/")
+            self.found[place] = {**self.found[place], key: value}
+
+    async def power(self, ident, target):
+        if self.busy:
+            self.busy -= 1
+            raise NotNow("the node is locked")
+        self.orders.append(target)
+        self.found["target_power_state"] = "power on"
+        if self.stamps:
+            self.found["driver_internal_info"] = {STAMP: f"time {len(self.orders)}"}
+
+    def end(self):
+        self.found["target_power_state"] = None
+
+
+@pytest.fixture
+def guest():
+    made = object.__new__(Guest)
+    for name, value in (("uuid", SERVER), ("node", NODE)):
+        object.__setattr__(made, name, value)
+    return made
+
+
+def ask(api, guest, token="reboot/0", *, driver=None):
+    """What a process that knows nothing answers; or this driver."""
+    power = (driver or baremetal_driver(lambda at: api)).power
+    at = object.__new__(At)
+    return asyncio.run(power.reset(at, guest, token))
+
+
+def test_a_reboot_is_ordered_once_by_however_many_processes(guest):
+    api = Api()
+    assert isinstance(ask(api, guest), Wait)
+    assert isinstance(ask(api, guest), Wait), "it is under way"
+    api.end()
+    assert isinstance(ask(api, guest), Done)
+    assert api.orders == ["rebooting"]
+    assert isinstance(ask(api, guest, "reboot/1"), Wait)
+    assert api.orders == ["rebooting"] * 2, "another reboot is another order"
+    api.end()
+    assert isinstance(ask(api, guest, "reboot/1"), Done)
+
+
+def test_a_reboot_that_was_noted_and_not_ordered_is_ordered(guest):
+    api = Api()
+    api.busy = 2
+    for _ in range(2):
+        assert isinstance(ask(api, guest), Wait)
+        assert api.orders == []
+    assert isinstance(ask(api, guest), Wait)
+    assert api.orders == ["rebooting"]
+
+
+def test_a_service_that_notes_no_times_is_told_once_by_one_process(guest):
+    api = Api(stamps=False)
+    driver = baremetal_driver(lambda at: api)
+    assert isinstance(ask(api, guest, driver=driver), Wait)
+    api.end()
+    assert isinstance(ask(api, guest, driver=driver), Done)
+    assert api.orders == ["rebooting"]
+
+
+def test_a_machine_that_is_off_after_its_reboot_is_switched_on(guest):
+    api = Api()
+    ask(api, guest)
+    api.end()
+    api.found["power_state"] = "power off"
+    assert isinstance(ask(api, guest), Wait)
+    assert api.orders == ["rebooting", "power on"]
