@@ -24,10 +24,12 @@ from siderite.core.store import Store
 
 _WELL = {"status": "ok"}
 _TRY = """
-INSERT INTO leases (name, owner, until) VALUES ('health', '', ?)
-ON CONFLICT (name) DO UPDATE SET until = excluded.until RETURNING 1
+INSERT INTO leases (name, owner, until) VALUES ('health', ?, ?)
+ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until RETURNING 1
 """
 """A commit that matters to nobody."""
+_WEIGHT = "." * 65536
+"""What a disk must take that has refused something: the little that still fits proves nothing."""
 
 _OFTEN_S = 10.0
 _PATIENCE_S = 5.0
@@ -68,6 +70,7 @@ class HealthService:
         self._describe = describe
         self._described: bytes | None = None
         self._tried = -math.inf
+        self._troubles = store.troubles
         self.routes = Routes(
             [
                 Route("GET", "/", HealthService.root, gives=lambda: shape.wire(_places(""))),
@@ -108,10 +111,13 @@ class HealthService:
     async def _try(self) -> None:
         await self._store.fetch("SELECT 1")
         moment = time.monotonic()  # as a clock that is set back would put it off
-        if self._store.is_ailing or moment - self._tried > _OFTEN_S:
+        troubles = self._store.troubles
+        is_in_doubt = troubles != self._troubles
+        if is_in_doubt or moment - self._tried > _OFTEN_S:
             self._tried = -math.inf
-            await self._store.write(_TRY, (now(),))
-            self._tried = moment
+            for weight in (_WEIGHT, "") if is_in_doubt else ("",):
+                await self._store.write(_TRY, (weight, now()))
+            self._tried, self._troubles = moment, troubles
 
     async def livez(self, request: Request) -> Response:
         """GET /livez: 200 as long as the process answers, whatever its database does."""

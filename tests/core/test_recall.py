@@ -265,7 +265,7 @@ def test_a_fact_that_cannot_be_written_takes_its_own_commit_down_and_no_other(tm
             for name in names:
                 assert await BOXES.get(store, name) == Box(name)
             assert [word for word in await notes(store) if word != "made"] == [*names, "later"]
-            assert not store.is_ailing
+            assert store.troubles == 0
 
     asyncio.run(story())
 

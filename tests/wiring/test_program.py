@@ -66,11 +66,28 @@ def test_health_is_tried_and_not_taken_from_who_found_nothing_to_write(tmp_path,
         assert app.ask("GET", "/healthz").status == 200
         monkeypatch.setattr(health, "now", lambda: 1.0)  # a clock that was set back
         app.app.program.store._writer.execute("PRAGMA query_only = ON")
-        assert not app.app.program.store.is_ailing
+        assert app.app.program.store.troubles == 0
         for _ in range(2):
             assert app.ask("GET", "/healthz").status == 503
-            app.app.program.store.is_ailing = False
+            app.app.program.store.troubles = 0
         app.app.program.store._writer.execute("PRAGMA query_only = OFF")
+        assert app.ask("GET", "/healthz").status == 200
+
+
+def test_health_is_in_doubt_after_a_refusal_though_what_is_small_still_finds_room(tmp_path):
+    with standing(tmp_path) as app:
+
+        def made(size):
+            node = {"driver": "fake-hardware", "extra": {"text": "x" * size}}
+            return app.ask("POST", "/baremetal/v1/nodes", node, version="1.50").status
+
+        assert (made(1), app.ask("GET", "/healthz").status) == (201, 200)
+        execute = app.app.program.store._writer.execute
+        (pages,) = execute("PRAGMA page_count").fetchone()
+        execute(f"PRAGMA max_page_count = {pages + 12}")
+        assert (made(60000), made(1)) == (503, 201)
+        assert app.ask("GET", "/healthz").status == 503
+        execute(f"PRAGMA max_page_count = {pages + 1000}")
         assert app.ask("GET", "/healthz").status == 200
 
 

@@ -55,8 +55,8 @@ class Store(Protocol):
     """What both databases can do."""
 
     dialect: str
-    is_ailing: bool
-    """Whether the last commit failed because of the database itself: a full disk, no connection."""
+    troubles: int
+    """How often it was in trouble itself so far, and refused: a full disk, no connection."""
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         """Rows of a query, from what is committed."""

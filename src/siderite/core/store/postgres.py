@@ -89,7 +89,8 @@ class PostgresStore:
     def __init__(self, connector: Connector, pool: Pool) -> None:
         self.connector = connector
         self.pool = pool
-        self.is_ailing = False
+        self.troubles = 0
+        self._is_ailing = False
         self._signals: set[str] = set()
         self._signalling: asyncio.Task[None] | None = None
         self._composed: dict[Shape, str] = {}
@@ -149,7 +150,7 @@ class PostgresStore:
     async def write(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         try:
             rows = await self._ask(self._number(sql), args)
-            self.is_ailing = False
+            self._is_ailing = False
             return rows
         except asyncpg.UniqueViolationError as why:
             raise Duplicate(_column(why)) from why
@@ -171,7 +172,7 @@ class PostgresStore:
                 await self._ask(many.sql, args)
             else:
                 await self._use(sql, lambda connection: connection.executemany(sql, several))
-            self.is_ailing = False
+            self._is_ailing = False
             return [None] * len(several)
         except asyncpg.UniqueViolationError as why:
             raise Duplicate(_column(why)) from why
@@ -269,9 +270,10 @@ class PostgresStore:
 
     def _ails(self, why: Exception) -> None:
         """The database itself is in trouble: the log says once which."""
-        if not self.is_ailing:
+        if not self._is_ailing:
             log.warning("the database cannot be used", error=repr(why))
-        self.is_ailing = True
+        self._is_ailing = True
+        self.troubles += 1
 
     def _number(self, sql: str) -> str:
         """`?` marks as `$1`, `$2` …"""

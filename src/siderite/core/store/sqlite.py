@@ -64,7 +64,7 @@ class SqliteStore:
         self._known: dict[tuple[str, str], object] = {}  # rows that were written last
         # Kept in mind, as to ask for it takes a system call.
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.is_ailing = False
+        self.troubles = 0
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         while self._committing is not None and self._reader is self._writer:
@@ -173,7 +173,7 @@ class SqliteStore:
         self._over([(done, None, why) for _, done, _ in queue])
 
     def _over(self, answers: list[_Answer]) -> None:
-        self.is_ailing = all(isinstance(error, Unavailable) for _, _, error in answers)
+        self.troubles += any(isinstance(error, Unavailable) for _, _, error in answers)
         is_telling = bool(self._untold)
         self._untold += answers
         if not is_telling:
