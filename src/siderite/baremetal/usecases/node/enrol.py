@@ -172,7 +172,7 @@ async def remove(ctx: Context, ident: str, who: Who, cause: Cause) -> None:
 
 async def _why_not_without_children(ctx: Context, node: Node) -> Conflict | None:
     rows = await ctx.door.store.fetch(
-        "SELECT uuid FROM nodes WHERE parent_node = ? ORDER BY id LIMIT 1", (node.uuid,)
+        "SELECT uuid FROM nodes WHERE parent_node = ? LIMIT 1", (node.uuid,)
     )
     if not rows:
         return None
