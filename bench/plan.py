@@ -16,7 +16,9 @@ class Plan:
     limit_seconds: float
     cycle_rounds: int
     starts: int
-    #: Lives of each node of the cycle, one after the other.
+    #: Nodes that each client of the cycle leads through their lives, one after the other.
+    cycle_lives: int
+    #: Servers that each client boots, one after the other.
     lives: int
     #: Nodes in the database before anything is measured.
     nodes: int = 5000
@@ -30,7 +32,13 @@ class Plan:
     at_once: int = 50
 
 
-FULL = Plan(rounds=5, seconds=4, limit_seconds=1, cycle_rounds=6, starts=5, lives=4)
-QUICK = Plan(rounds=2, seconds=1, limit_seconds=0.5, cycle_rounds=2, starts=1, lives=2)
-PEER_FULL = Plan(rounds=3, seconds=8, limit_seconds=0, cycle_rounds=2, starts=3, lives=1)
-PEER_QUICK = Plan(rounds=1, seconds=6, limit_seconds=0, cycle_rounds=1, starts=1, lives=1)
+FULL = Plan(rounds=5, seconds=4, limit_seconds=1, cycle_rounds=6, starts=5, cycle_lives=20, lives=4)
+QUICK = Plan(
+    rounds=2, seconds=1, limit_seconds=0.5, cycle_rounds=2, starts=1, cycle_lives=10, lives=2
+)
+PEER_FULL = Plan(
+    rounds=3, seconds=8, limit_seconds=0, cycle_rounds=2, starts=3, cycle_lives=1, lives=1
+)
+PEER_QUICK = Plan(
+    rounds=1, seconds=6, limit_seconds=0, cycle_rounds=1, starts=1, cycle_lives=1, lives=1
+)

@@ -1,4 +1,4 @@
-"""Waiting for nodes: one poller lists all nodes of a fleet, as Nova's driver does, for all waiters.
+"""Waiting for nodes: one poller lists the nodes of a fleet, as Nova's driver does, for all waiters.
 Used by `cycle` and `power`.
 """
 
@@ -56,29 +56,35 @@ def has_power(state: str) -> Reached:
 
 
 class Watch(Polling[Seen]):
-    """Polls a fleet while it is open."""
+    """Polls fleets while it is open, in turn: those of whose nodes one is waited for."""
 
-    def __init__(self, address: Address, fleet: Fleet) -> None:
+    def __init__(self, address: Address, *fleets: Fleet) -> None:
         super().__init__()
         self._address = address
-        self._fleet = fleet
+        self._fleet_of = {fleet.uuid(n): fleet for fleet in fleets for n in range(fleet.size)}
 
     async def _poll(self) -> None:
-        path = (
-            f"/v1/nodes?fields=uuid,{_FIELDS}&limit=1000"
-            f"&resource_class={self._fleet.resource_class}"
-        )
         async with Client(self._address) as client:
             while True:
-                begin = time.perf_counter()
-                reply = await client.send("GET", path)
-                took_s = time.perf_counter() - begin
-                if reply.status == 200:
-                    for node in json.loads(reply.body)["nodes"]:
-                        if node["uuid"] in self._waiting:
-                            seen = Seen(**{name: node[name] for name in _FIELDS.split(",")})
-                            self._look(node["uuid"], seen)
-                await self._rest(took_s)
+                fleets = dict.fromkeys(self._fleet_of[uuid] for uuid in self._waiting)
+                if not fleets:
+                    await self._rest()
+                for fleet in fleets:
+                    begin = time.perf_counter()
+                    await self._list(client, fleet)
+                    await self._rest(time.perf_counter() - begin)
+
+    async def _list(self, client: Client, fleet: Fleet) -> None:
+        reply = await client.send(
+            "GET",
+            f"/v1/nodes?fields=uuid,{_FIELDS}&limit=1000&resource_class={fleet.resource_class}",
+        )
+        if reply.status != 200:
+            return
+        for node in json.loads(reply.body)["nodes"]:
+            if node["uuid"] in self._waiting:
+                seen = Seen(**{name: node[name] for name in _FIELDS.split(",")})
+                self._look(node["uuid"], seen)
 
     def _failure(self, uuid: str, seen: Seen) -> Exception | None:
         if not seen.has_failed:
