@@ -70,7 +70,7 @@ class HealthService:
         self._describe = describe
         self._described: bytes | None = None
         self._tried = -math.inf
-        self._troubles = store.troubles
+        self._troubles = 0
         self.routes = Routes(
             [
                 Route("GET", "/", HealthService.root, gives=lambda: shape.wire(_places(""))),
