@@ -48,6 +48,7 @@ def cycle(stage: Stage) -> Measured:
     for _ in range(plan.cycle_rounds):
         fleets = [stage.new_fleet(plan.at_once) for _ in range(plan.cycle_lives)]
         done, elapsed_s, failures = load.run(_round(stage.address, fleets))
+        load.run(_remove(stage.address, fleets))
         samples.append(done / elapsed_s)
         problems += failures
         if stage.commits is not None:
@@ -86,6 +87,12 @@ async def _round(address: Address, fleets: Sequence[Fleet]) -> tuple[int, float,
             for number, client in enumerate(crowd):
                 group.create_task(lead(number, client))
         return done, time.perf_counter() - begin, problems
+
+
+async def _remove(address: Address, fleets: Sequence[Fleet]) -> None:
+    """Nobody shall have to look after these nodes while others are measured."""
+    gone = [remove for fleet in fleets for remove in fleet.deletes()]
+    await load.all_of(address, gone, clients=8)
 
 
 async def _live(client: Client, uuid: str, watch: Watch) -> None:

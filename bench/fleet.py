@@ -1,4 +1,4 @@
-"""The nodes that the benchmark works on: their ids, and the request that makes one.
+"""The nodes that the benchmark works on: their ids, and the requests that make and remove one.
 
 A fleet's ids and names follow from its name and a number, so that no workload has to remember or to
 ask. Pure; used by the workloads and by the peer's bulk insert.
@@ -40,6 +40,13 @@ class Fleet:
     def creates(self) -> list[Request]:
         """The requests that make them all."""
         return [self.create(number) for number in range(self.size)]
+
+    def deletes(self) -> list[Request]:
+        """The requests that remove them all."""
+        return [
+            Request("DELETE", f"/v1/nodes/{self.uuid(number)}", b"", 204)
+            for number in range(self.size)
+        ]
 
     def _node(self, number: int) -> dict[str, object]:
         return {
