@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from hashlib import sha256
 
 from siderite.core import eventlog
 from siderite.core.fact import Fact
@@ -10,6 +11,7 @@ from siderite.events import place
 from siderite.events import words
 from siderite.events.search import Question
 from siderite.events.search import Search
+from siderite.events.search import move
 from tests.events.log import NODE
 from tests.events.log import OTHER
 from tests.events.log import fact
@@ -257,6 +259,54 @@ def test_pages_lead_to_the_end(run):
         assert len(seen) == len(set(seen)) == 4
 
     run(story)
+
+
+def test_words_are_looked_for_in_their_index_however_many_documents_there_are(
+    tmp_path, postgres_url
+):
+    def doc(n):
+        text = "".join(sha256(f"{n}-{part}".encode()).hexdigest() for part in range(24))
+        return json.dumps({"name": f"n{n:05d}", "rack": f"r{n % 2}", "text": text})
+
+    docs = [(f"{n}", "node", None, n, 1.0, doc(n)) for n in range(1, 3001)]
+
+    async def looked_at(app, text):
+        """How many documents the database looks at for an answer, and how many are in it."""
+        store = app.program.store
+        fetch, asked = store.fetch, []
+
+        async def listening(sql, args=()):
+            asked.append((sql, args))
+            return await fetch(sql, args)
+
+        store.fetch = listening
+        answer = await Search(store).find(Question(text=text))
+        store.fetch = fetch
+        plans = [
+            json.loads((await fetch("EXPLAIN (ANALYZE, FORMAT JSON) " + sql, args))[0][0])
+            for sql, args in asked
+            if "search_docs" in sql
+        ]
+        return sum(_rows_of(plan[0]["Plan"]) for plan in plans), len(answer[0])
+
+    async def story():
+        async with running(tmp_path, postgres_url) as app:
+            for start in range(0, len(docs), 500):
+                sql, rows = move(docs[start : start + 500])
+                await app.program.store.write(f"{sql.replace('$1', '?')} RETURNING 1", (rows,))
+            for text, found in (("n02711", 1), ("n0271", 10), ("nowhere", 0), ("r1", 100)):
+                looked, count = await looked_at(app, text)
+                assert (count, looked <= 1200) == (found, True), (text, looked)
+
+    asyncio.run(story())
+
+
+def _rows_of(plan):
+    """Rows of tables that a plan's scans read, with those that they passed over."""
+    own = 0
+    if plan.get("Relation Name") == "search_docs":
+        own = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+    return own + sum(map(_rows_of, plan.get("Plans", ())))
 
 
 def test_a_project_finds_its_own_things_only(run):

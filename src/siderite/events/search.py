@@ -72,11 +72,20 @@ class Question:
 NAMES = ("name", "display_name")
 """Where resources have their names: servers have theirs in the latter."""
 _DIALECTS = ("sqlite", "postgresql")
+# An offset keeps PostgreSQL from taking a query apart: each document is looked up by its key, and
+# words in their index, whatever it thinks of how many there are.
 _OLD = {
-    dialect: "SELECT uuid, type, doc FROM search_docs WHERE (uuid, type) IN"
-    f" ({unpacked(dialect, 'text', 'text')})"
-    for dialect in _DIALECTS
+    "sqlite": "SELECT uuid, type, doc FROM search_docs WHERE (uuid, type) IN"
+    f" ({unpacked('sqlite', 'text', 'text')})",
+    "postgresql": "SELECT d.uuid, d.type, d.doc FROM jsonb_array_elements(?::jsonb) AS k"
+    " CROSS JOIN LATERAL (SELECT uuid, type, doc FROM search_docs"
+    " WHERE uuid = k.value ->> 0 AND type = k.value ->> 1 OFFSET 0) AS d",
 }
+_NEAR = 1000
+"""Documents that PostgreSQL looks at one by one before it asks the index for all that have the
+words: of those that many have it would read all for a page.
+"""
+_FOUND = "d.id, d.type, d.uuid, d.project, d.seq, d.at, d.doc"
 _FORGET = {
     dialect: f"DELETE FROM search_docs WHERE (uuid, type) IN ({unpacked(dialect, 'text', 'text')})"
     for dialect in _DIALECTS
@@ -181,28 +190,11 @@ class Search:
         # Read first: what is found then is no older than it says.
         row = await self._store.fetch(_CURRENT_TO, (NAME,))
         at = int(row[0][0] or 0) if row else 0
-        wanted = question.words()
-        source, by = "search_docs d", "d.id"
-        if wanted and self._store.dialect == "sqlite":
-            # In this order the words are followed only as far as the answer goes.
-            source = "search_words CROSS JOIN search_docs d ON d.id = search_words.rowid"
-            by = "search_words.rowid"
-        where, args = [f"{by} > ?"], list[Value]([question.after])
-        if question.type is not None:
-            where.append("d.type = ?")
-            args.append(question.type)
-        if question.project is not None:
-            where.append("d.project = ?")
-            args.append(question.project)
-        if wanted:
-            condition, match = _match(self._store.dialect, wanted)
-            where.append(condition)
-            args.append(match)
-        rows = await self._store.fetch(
-            f"SELECT d.id, d.type, d.uuid, d.project, d.seq, d.at, d.doc FROM {source}"
-            f" WHERE {' AND '.join(where)} ORDER BY {by} LIMIT ?",
-            (*args, question.limit),
-        )
+        rows: Sequence[Line] = ()
+        for sql, args in _asked(self._store.dialect, question):
+            rows = await self._store.fetch(sql, args)
+            if len(rows) == question.limit:
+                break
         more = int(rows[-1][0] or 0) if len(rows) == question.limit else None
         return [_shown(row) for row in rows], more, at
 
@@ -289,6 +281,38 @@ def _come_to(doc: str, payloads: Sequence[str]) -> dict[str, Any]:
     for payload in payloads:
         found |= words.data(msgspec.json.decode(payload))
     return found
+
+
+def _asked(dialect: str, question: Question) -> Iterator[tuple[str, list[Value]]]:
+    """Statements for the documents that are looked for: the next one has the answer where one does
+    not fill a page.
+    """
+    wanted = question.words()
+    source, by = "search_docs d", "d.id"
+    if wanted and dialect == "sqlite":
+        # In this order the words are followed only as far as the answer goes.
+        source = "search_words CROSS JOIN search_docs d ON d.id = search_words.rowid"
+        by = "search_words.rowid"
+    where, args = f"{by} > ?", list[Value]([question.after])
+    if question.type is not None:
+        where += " AND d.type = ?"
+        args.append(question.type)
+    if question.project is not None:
+        where += " AND d.project = ?"
+        args.append(question.project)
+    end = f"ORDER BY {by} LIMIT ?"
+    if not wanted:
+        yield f"SELECT {_FOUND} FROM {source} WHERE {where} {end}", [*args, question.limit]
+        return
+    condition, match = _match(dialect, wanted)
+    args += (match, question.limit)
+    if dialect == "sqlite":
+        yield f"SELECT {_FOUND} FROM {source} WHERE {where} AND {condition} {end}", args
+        return
+    near = f"SELECT * FROM {source} WHERE {where} ORDER BY d.id LIMIT {_NEAR}"
+    yield f"SELECT {_FOUND} FROM ({near}) AS d WHERE {condition} {end}", args
+    all_of_them = f"SELECT * FROM {source} WHERE {where} AND {condition} OFFSET 0"
+    yield f"SELECT {_FOUND} FROM ({all_of_them}) AS d {end}", args
 
 
 def _match(dialect: str, wanted: Sequence[tuple[str, bool]]) -> tuple[str, str]:
