@@ -297,22 +297,22 @@ def _asked(dialect: str, question: Question) -> Iterator[tuple[str, list[Value]]
     if question.type is not None:
         where += " AND d.type = ?"
         args.append(question.type)
+    near = f"(SELECT * FROM {source} WHERE {where} ORDER BY {by} LIMIT {_NEAR}) AS d"
+    only = list[str]()
+    if wanted:
+        condition, match = _match(dialect, wanted)
+        only.append(condition)
+        args.append(match)
     if question.project is not None:
-        where += " AND d.project = ?"
+        only.append("d.project = ?")
         args.append(question.project)
-    end = f"ORDER BY {by} LIMIT ?"
-    if not wanted:
-        yield f"SELECT {_FOUND} FROM {source} WHERE {where} {end}", [*args, question.limit]
-        return
-    condition, match = _match(dialect, wanted)
-    args += (match, question.limit)
-    if dialect == "sqlite":
-        yield f"SELECT {_FOUND} FROM {source} WHERE {where} AND {condition} {end}", args
-        return
-    near = f"SELECT * FROM {source} WHERE {where} ORDER BY d.id LIMIT {_NEAR}"
-    yield f"SELECT {_FOUND} FROM ({near}) AS d WHERE {condition} {end}", args
-    all_of_them = f"SELECT * FROM {source} WHERE {where} AND {condition} OFFSET 0"
-    yield f"SELECT {_FOUND} FROM ({all_of_them}) AS d {end}", args
+    args.append(question.limit)
+    where, end = " AND ".join((where, *only)), f"ORDER BY {by} LIMIT ?"
+    if wanted and dialect == "postgresql":
+        yield f"SELECT {_FOUND} FROM {near} WHERE {' AND '.join(only)} {end}", args
+        source = f"(SELECT * FROM {source} WHERE {where} OFFSET 0) AS d"
+        where = "true"
+    yield f"SELECT {_FOUND} FROM {source} WHERE {where} {end}", args
 
 
 def _match(dialect: str, wanted: Sequence[tuple[str, bool]]) -> tuple[str, str]:
