@@ -47,6 +47,8 @@ ORDER BY 1, 2
 """,
 }
 _ALL = [name for name, _ in pending(set())]
+_STATEMENT = re.compile(r"(?:\$\$.*?\$\$|.)+?(?:;\s*$|\Z)", re.DOTALL | re.MULTILINE)
+"""What ends with a line, but not inside a function's body."""
 Schema = list[tuple[Any, ...]]
 
 
@@ -73,8 +75,8 @@ class _Dying:
         return getattr(self._connection, name)
 
     async def execute(self, sql: str, *args: Any) -> None:
-        for statement in re.split(r";\s*$", sql, flags=re.MULTILINE):
-            if statement.strip():
+        for statement in _STATEMENT.findall(sql):
+            if statement.strip(" \n;"):
                 self._count()
                 await self._connection.execute(statement, *args)
 
@@ -234,7 +236,10 @@ def in_postgres(server: Postgres, limits: Iterable[int], seed: int = 0) -> tuple
                 problems.append(f"from {limit}: half done after a kill")
             first = forked(partial(_die_in_postgres, url, chance.randrange(1, 60)))
             others = [forked(partial(_migrate, url)) for _ in range(2)]
-            kills += (alone < 0) + (ended(first) < 0)
+            one_of_three = ended(first)
+            kills += (alone < 0) + (one_of_three < 0)
+            if max(alone, one_of_three) > 0:
+                problems.append(f"from {limit}: one failed before it was killed")
             codes = [ended(pid) for pid in others]
             problems += [f"from {limit}: others ended with {codes}"] if any(codes) else []
             if asyncio.run(_look(url)) != (len(_ALL), newest):
