@@ -176,6 +176,21 @@ def test_a_failure_is_told_in_the_ramdisks_words():
         assert "disk sda is read-only" in outcome.reason
 
 
+def test_a_failure_is_told_without_the_secrets_that_the_ramdisk_was_given():
+    memory = {}
+    step = Step("deploy", "write_image", args={"a": [{"api_token": "hush-hush"}], "b": "plain"})
+    with listening() as (ramdisk, url):
+        agent = Agent(timeout_s=5)
+        for _ in range(2):
+            outcome = asyncio.run(agent.step(at(url, memory), Family.DEPLOY, step, "op/0"))
+            memory |= outcome.remember
+        details = "cannot read http://u:hidden@host/image with hush-hush, plain"
+        ramdisk.becomes = {"command_status": "FAILED", "command_error": {"details": details}}
+        outcome = asyncio.run(agent.step(at(url, memory), Family.DEPLOY, step, "op/0"))
+    assert isinstance(outcome, Failed)
+    assert outcome.reason.endswith("cannot read http://u:******@host/image with ******, plain")
+
+
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
@@ -191,6 +206,13 @@ def test_a_ramdisk_that_makes_no_sense_is_asked_again(answers, words):
         assert isinstance(outcome, Wait)
         assert words in outcome.reason
         assert TOKEN not in outcome.reason
+
+
+def test_what_is_no_command_among_a_ramdisks_commands_is_passed_over():
+    with listening() as (ramdisk, url):
+        ramdisk.listed = lambda: {"commands": [None, 7, *ramdisk.commands]}
+        assert ask(url).callback
+        assert len(ramdisk.commands) == 1
 
 
 def test_a_ramdisk_that_is_gone_or_was_never_there_is_waited_for():

@@ -51,6 +51,29 @@ def test_a_secret_in_a_text_is_masked_and_kept_when_the_text_is_written_back(
 
 
 @pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("quiet PASSWORD=hush rd.x=1", f"quiet PASSWORD={MASK} rd.x=1"),
+        ("PassWord: hush", f"PassWord: {MASK}"),
+        ("password='hush, hush' rd.x=1", f"password={MASK} rd.x=1"),
+        ('{"password": "hush hush"}', f'{{"password": {MASK}}}'),
+        ("{'ipmi_password': 'hush', 'a': 1}", f"{{'ipmi_password': {MASK}, 'a': 1}}"),
+        ("http://a:hu@hush@b:80/c", f"http://a:{MASK}@b:80/c"),
+        ("http://a@example.org:hush@b/c@d", f"http://a@example.org:{MASK}@b/c@d"),
+        ("http://b:80/c@d http://b@c:80/", "http://b:80/c@d http://b@c:80/"),
+    ],
+)
+def test_a_secret_in_a_text_is_masked_whole_however_it_is_written(
+    lite: Standing, text: str, shown: str
+) -> None:
+    uuid = lite.plant("manageable", driver_info={"note": text})
+    assert lite.ask("GET", f"/v1/nodes/{uuid}").json["driver_info"] == {"note": shown}
+    patch = [{"op": "replace", "path": "/driver_info", "value": {"note": shown, "more": 1}}]
+    assert lite.ask("PATCH", f"/v1/nodes/{uuid}", patch).status == 200
+    assert lite.node(uuid).driver_info == {"note": text, "more": 1}
+
+
+@pytest.mark.parametrize(
     "info", [{"ipmi_password": MASK}, {"a": {"token": MASK}}, {"list": [{"secret": MASK}] * 2}]
 )
 def test_a_mask_that_stands_for_nothing_is_refused(lite: Standing, info: dict[str, Any]) -> None:

@@ -19,8 +19,9 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _NOT_SECRET = frozenset({"agent_token_required", "agent_secret_token_pregenerated"})
-_IN_TEXT = re.compile(r"(password\s*[=:]\s*)\S+", re.IGNORECASE)
-_IN_URL = re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
+_IN_TEXT = re.compile(r"""(password["']?\s*[=:]\s*)("[^"]*"|'[^']*'|\S+)""", re.IGNORECASE)
+_IN_URL = re.compile(r"(://[^/\s:]*:)[^/\s]+(?=@)")
+"""Up to the last `@` before the path: names and passwords may have some of their own."""
 
 
 @lru_cache(4096)
@@ -58,11 +59,28 @@ def mask(value: Any) -> Any:
 
 
 def _text(value: str) -> str:
-    if "assword" in value:
+    if "password" in value.lower():
         value = _IN_TEXT.sub(r"\1" + MASK, value)
     if "@" in value and "://" in value:
         value = _IN_URL.sub(r"\1" + MASK, value)
     return value
+
+
+def hidden(value: Any) -> list[str]:
+    """The texts that a mask would hide whole."""
+    if isinstance(value, dict):
+        found: list[str] = []
+        for key, inner in value.items():
+            found += _texts(inner) if _hides(value, key) else hidden(inner)
+        return found
+    return [text for inner in value for text in hidden(inner)] if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict | list):
+        items = value.values() if isinstance(value, dict) else value
+        return [text for inner in items for text in _texts(inner)]
+    return [value] if isinstance(value, str) and value else []
 
 
 def without(text: str, hidden: Iterable[str]) -> str:

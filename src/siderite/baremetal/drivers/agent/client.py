@@ -17,7 +17,9 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
-from siderite.baremetal.domain.secrets import MASK
+from siderite.baremetal.domain.secrets import hidden
+from siderite.baremetal.domain.secrets import mask
+from siderite.baremetal.domain.secrets import without
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.contract import Endpoint
@@ -82,7 +84,7 @@ class Agent:
             return Wait(f"the ramdisk is busy with {name}", _AGAIN_S, callback=True, remember=given)
         if status == "SUCCEEDED":
             return Done()
-        return Failed(f"the ramdisk says of {name}: {_error(found)}")
+        return Failed(f"the ramdisk says of {name}: {_error(found, *hidden(step.args))}")
 
     async def tell(self, at: Endpoint, command: str, **params: Any) -> None:
         """Give a command and wait for its end; AgentSilent if that did not work."""
@@ -103,7 +105,8 @@ class Agent:
     async def _commands(self, at: Endpoint) -> list[dict[str, Any]]:
         answer = await self._ask(at, "GET", None, {})
         commands = answer.get("commands")
-        return commands if isinstance(commands, list) else []
+        known = commands if isinstance(commands, list) else []
+        return [command for command in known if isinstance(command, dict)]
 
     async def _order(
         self, at: Endpoint, name: str, params: Mapping[str, Any], *, wait: bool = False
@@ -191,9 +194,11 @@ def _node(at: Endpoint) -> dict[str, Any]:
     }
 
 
-def _error(command: Mapping[str, Any], secret: str = "") -> str:
+def _error(command: Mapping[str, Any], *secrets: str) -> str:
+    """In the ramdisk's words, which may repeat what it was told, addresses of images included."""
     error = command.get("command_error")
     if isinstance(error, dict):
         error = error.get("details") or error.get("message") or error.get("error") or error
     text = str(error or command.get("command_status"))
-    return (text.replace(secret, MASK) if secret else text)[:_LONGEST]
+    said: str = mask(without(text, secrets))
+    return said[:_LONGEST]
