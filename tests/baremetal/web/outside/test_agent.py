@@ -130,6 +130,8 @@ def test_a_heartbeat_says_where_the_agent_is(app: Standing) -> None:
         ({"agent_token": None}, "token is required"),
         ({"agent_token": "wrong"}, "not the one"),
         ({"callback_url": "http://10.0.0.9:9999"}, "must be https"),
+        ({"callback_url": "HTTP://10.0.0.9:9999"}, "must be https"),
+        ({"callback_url": " http://10.0.0.9:9999"}, "must be https"),
         ({"callback_url": "ftp://10.0.0.9"}, "http or https"),
         ({"callback_url": "https://[::1"}, "http or https"),
         ({"callback_url": None}, "http or https"),

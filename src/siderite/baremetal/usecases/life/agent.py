@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from urllib.parse import urlsplit
 
 from siderite.baremetal.domain import agent
 from siderite.baremetal.domain import details as known
@@ -147,7 +148,7 @@ def _check(ctx: Context, node: Node, beat: Heartbeat) -> None:
         raise Invalid(
             "The callback_url is another than before; a ramdisk keeps it as long as it runs."
         )
-    if beat.callback_url.startswith("http:") and ctx.settings.agent_require_tls:
+    if urlsplit(beat.callback_url).scheme == "http" and ctx.settings.agent_require_tls:
         raise Invalid(
             "The callback_url must be https: the agent's token travels on it. Have the agent use"
             " TLS, or set agent_require_tls = false where the network is trusted."
