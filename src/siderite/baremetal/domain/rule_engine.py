@@ -170,7 +170,8 @@ def _attribute(verdict: Verdict, node: Node, op: str, args: Json) -> None:
     if root in TEXTS:
         if keys or op == "extend-attribute":
             raise RuleError(f"{root} is text")
-        text = None if op == "del-attribute" else str(args["value"])
+        value = None if op == "del-attribute" else args["value"]
+        text = None if value is None else str(value)
         if root == "driver" and not text:
             raise RuleError("a node has a driver")
         if text is not None and len(text) > TEXTS[root]:
