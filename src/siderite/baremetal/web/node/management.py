@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
 
 _LONGEST_URL = 2048
-_USER = re.compile(r"://[^/@]*@")
+_USER = re.compile(r"://[^/]*@")
 _SOURCES = ("http", "local", "swift")
 BOOT_DEVICE = Body(
     {"boot_device": "pxe"},
