@@ -317,6 +317,15 @@ def test_steps_are_no_larger_than_other_requests(lite: Standing) -> None:
     refused(lite.ask("PUT", path, body), 400, "the steps may have 1048576 bytes together at most")
 
 
+def test_a_deploy_step_is_named_once(app: Standing) -> None:
+    uuid = app.plant("available")
+    path = f"/v1/nodes/{uuid}/states/provision"
+    hold = {"interface": "deploy", "step": "hold", "args": {}, "priority": 90}
+    body = {"target": "active", "deploy_steps": [hold, {**hold, "priority": 50}]}
+    refused(app.ask("PUT", path, body), 400, "Invalid deploy_steps", "deploy.hold", "once")
+    assert app.node(uuid).provision_state == "available"
+
+
 @pytest.mark.parametrize("lacking", ["interface", "step", "args", "priority"])
 def test_a_deploy_step_has_all_its_keys(app: Standing, lacking: str) -> None:
     uuid = app.plant("available")

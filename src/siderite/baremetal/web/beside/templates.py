@@ -25,10 +25,7 @@ def steps(needs: Sequence[str], known: Sequence[str]) -> Check:
         if not isinstance(value, list) or not 0 < len(value) <= _MOST_STEPS:
             raise Invalid(f"{name} must be a list of 1 to {_MOST_STEPS} steps.")
         found = [provision_body.step(name, item, needs, known, is_kept=True) for item in value]
-        names = [f"{step['interface']}.{step['step']}" for step in found]
-        twice = next((step for step in names if names.count(step) > 1), None)
-        if twice is not None:
-            raise Invalid(f"{name} has {twice[:80]} more than once; name each step once.")
+        provision_body.check_once(name, found)
         return found
 
     return check

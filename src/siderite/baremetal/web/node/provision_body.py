@@ -4,6 +4,7 @@ it.
 
 import binascii
 import re
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
@@ -222,7 +223,18 @@ def _check_steps(key: str, value: Any) -> list[Json]:
     if not value and key != "deploy_steps":
         raise Invalid(f"Invalid {key}: it is empty; name at least one step.")
     needs, known = _keys_of(key)
-    return [step(key, item, needs, known) for item in value]
+    found = [step(key, item, needs, known) for item in value]
+    if key == "deploy_steps":  # they are put in among others by their names
+        check_once(f"Invalid {key}: it", found)
+    return found
+
+
+def check_once(name: str, steps: Sequence[Json]) -> None:
+    """Refuse a list with a step that is there more than once: only one of them would be run."""
+    names = [f"{step['interface']}.{step['step']}" for step in steps]
+    twice = next((step for step, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise Invalid(f"{name} has {twice[:80]} more than once; name each step once.")
 
 
 def _keys_of(key: str) -> tuple[Sequence[str], Sequence[str]]:
