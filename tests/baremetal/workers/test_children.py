@@ -238,6 +238,16 @@ def test_a_step_in_the_ramdisk_fails_where_none_may_be_booted(tmp_path):
     asyncio.run(story())
 
 
+ORDERS = (
+    ("PUT", "states/boot_mode", {"target": "bios"}),
+    ("PUT", "states/secure_boot", {"target": True}),
+    ("PUT", "management/boot_device", {"boot_device": "pxe"}),
+    ("PUT", "management/inject_nmi", {}),
+    ("POST", "vmedia", {"device_type": "cdrom", "image_url": "http://images/x.iso"}),
+    ("DELETE", "vmedia", None),
+)
+
+
 def test_nothing_else_is_done_to_a_child_while_it_runs_a_step_for_its_parent(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:
@@ -252,6 +262,10 @@ def test_nothing_else_is_done_to_a_child_while_it_runs_a_step_for_its_parent(tmp
             refusals = [
                 await app.ask("PUT", f"/v1/nodes/{child}/states/power", {"target": "power on"}),
                 await verb(app, child, "provide", 409),
+                *[
+                    await app.ask(how, f"/v1/nodes/{child}/{path}", body)
+                    for how, path, body in ORDERS
+                ],
             ]
             for refusal in refusals:
                 assert (refusal.status, refusal.headers["retry-after"]) == (409, "2")

@@ -66,5 +66,6 @@ def check_own_master(node: Node) -> None:
 
 def check_idle(node: Node) -> None:
     """Refuse to interfere with work that drives the machine just now."""
+    check_own_master(node)
     if NODE.states[node.provision_state].kind is Kind.ACTIVE:
         raise busy(node, f"is busy {node.provision_state}")

@@ -12,6 +12,7 @@ from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.life.refusals import busy
+from siderite.baremetal.usecases.life.refusals import check_own_master
 from siderite.baremetal.usecases.machine.hardware import check_reach
 from siderite.baremetal.usecases.machine.hardware import lacking
 from siderite.baremetal.usecases.machine.hardware import unsupported
@@ -76,6 +77,7 @@ async def ask(
 
 
 async def _check_free(ctx: Context, node: Node) -> None:
+    check_own_master(node)
     if NODE.states[node.provision_state].moves_by_itself:
         where = f"is {node.provision_state}, on its way to {node.target_provision_state}"
         raise busy(node, where)
