@@ -88,6 +88,27 @@ def test_a_console_ends_with_the_loan_of_whoever_knows_its_address(database_url,
     asyncio.run(story())
 
 
+def test_so_it_does_where_an_inspection_rule_gives_the_node_to_others(database_url, tmp_path):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.plant("manageable", owner="us")
+            await switch(app, uuid, True)
+            url = await until_on(app, uuid)
+            await lead(app, uuid, "inspect")
+            assert await until_on(app, uuid) == url, "nobody is gone"
+            given = {"op": "set-attribute", "args": ["owner", "others"]}
+            made = await app.ask("POST", "/v1/inspection_rules", {"actions": [given]})
+            assert made.status == 201, made
+            await lead(app, uuid, "inspect")
+            assert (await app.node(uuid)).owner == "others"
+            assert await shown(app, uuid) == {"console_enabled": False, "console_info": None}
+            stopped = ["console_stop.start", "console_stop.end"]
+            assert await told(app, uuid) == ["console_set.start", "console_set.end", *stopped]
+            await until_refused(url)
+
+    asyncio.run(story())
+
+
 async def until_refused(url):
     """Once nobody can connect there any more."""
     host, _, port = url.removeprefix("tcp://").partition(":")

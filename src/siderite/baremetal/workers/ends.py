@@ -79,38 +79,65 @@ async def finished(ctx: Context, run: Run, last: Done) -> Run | None:
             },
             facts=partial(_console_stopped, run), also=partial(_released, ctx),
         )  # fmt: skip
+    if run.family is Family.INSPECT:
+        await _inspected(ctx, run, last)
+        return None
     event = Event.DONE
     if run.family is Family.CLEAN and (
         run.node.target_provision_state == P.MANAGEABLE or run.node.retired
     ):
         event = Event.MANAGE
+    await progress.moved(
+        ctx, run, event, run.job, changes=lambda node: _ended_well(ctx, run, last, node)
+    )
+    return None
 
-    inspects = run.family is Family.INSPECT
-    court = await inspection_rules.court(ctx, run.node.uuid) if inspects else None
-    if court is not None:
-        verdict = court.judge(msgspec.structs.replace(run.node, **changes))
-        inspection_rules.say(run.node, verdict)
-        if verdict.failure is not None:
-            await failed(ctx, run, verdict.failure, in_step=False)
-            return None
+
+async def _inspected(ctx: Context, run: Run, last: Done) -> None:
+    """The rules have their say in what follows. If they give the node to others, its console ends
+    with that.
+    """
+    court = await inspection_rules.court(ctx, run.node.uuid)
+    verdict = court.judge(msgspec.structs.replace(run.node, **last.changes))
+    inspection_rules.say(run.node, verdict)
+    if verdict.failure is not None:
+        await failed(ctx, run, verdict.failure, in_step=False)
+        return
+    is_given = was_on = False
 
     def fields(node: Node) -> dict[str, Any]:
-        memory = progress.remembered(node, last.remember)
-        known = msgspec.structs.replace(node, **memory) if memory else node
-        judged = {}
-        if court is not None:
-            judged = court.judge(msgspec.structs.replace(node, **changes)).changes
-        return {
-            "last_error": None,
-            **changes,
-            **judged,
-            **memory,
-            **progress.cleared_step(run.family, known),
-            **_memories(run.family, ctx.door.clock()),
-        }
+        nonlocal is_given, was_on
+        judged = court.judge(msgspec.structs.replace(node, **last.changes)).changes
+        is_given = console.changes_hands(node, judged)
+        was_on = node.console_enabled
+        if is_given:
+            judged["console_enabled"] = False
+        return _ended_well(ctx, run, last, node, judged)
 
-    await progress.moved(ctx, run, event, run.job, changes=fields)
-    return None
+    async def shut(change: Change, node: Node) -> None:
+        if is_given:
+            await _no_console(ctx, change, node)
+
+    await progress.moved(
+        ctx, run, Event.DONE, run.job, changes=fields, also=shut,
+        facts=lambda node: _stop_of_console(node) if is_given and was_on else [],
+    )  # fmt: skip
+
+
+def _ended_well(
+    ctx: Context, run: Run, last: Done, node: Node, judged: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """What a node shows whose work has ended well."""
+    memory = progress.remembered(node, last.remember)
+    known = msgspec.structs.replace(node, **memory) if memory else node
+    return {
+        "last_error": None,
+        **last.changes,
+        **(judged or {}),
+        **memory,
+        **progress.cleared_step(run.family, known),
+        **_memories(run.family, ctx.door.clock()),
+    }
 
 
 def _memories(family: Family, now: float) -> dict[str, Any]:
@@ -165,14 +192,20 @@ async def _released(ctx: Context, change: Change, node: Node) -> None:
     """The instance is gone: so are its allocation, its virtual interfaces and its console."""
     await allocations.end_with(ctx, change, node)
     await vifs.release_all(ctx, change, node)
+    await _no_console(ctx, change, node)
+
+
+async def _no_console(ctx: Context, change: Change, node: Node) -> None:
     await cut_short.consoles(ctx, change, node)
     change.put(console.forget(node.uuid))
 
 
 def _console_stopped(run: Run, node: Node) -> list[Fact]:
     """An instance's console ends with it: whoever comes next does not find it open."""
-    if not run.node.console_enabled:
-        return []
+    return _stop_of_console(node) if run.node.console_enabled else []
+
+
+def _stop_of_console(node: Node) -> list[Fact]:
     return [facts.console("console_stop", status, node) for status in ("start", "end")]
 
 

@@ -7,6 +7,7 @@ and it is given a new one in the same way.
 """
 
 import os
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
@@ -161,6 +162,16 @@ def wanted(uuid: str) -> Op:
 def anew(uuid: str) -> Op:
     """What the console was opened with is no more: it is opened anew by what there is now."""
     return Op("UPDATE consoles SET type = NULL, url = NULL WHERE node_uuid = ?", (uuid,))
+
+
+def changes_hands(node: Node, changes: Mapping[str, Any]) -> bool:
+    """Whether somebody has the node until these changes who then has not. They know where its
+    console is, which asks nobody who they are: it ends.
+    """
+    return any(
+        name in changes and getattr(node, name) not in (None, changes[name])
+        for name in ("owner", "lessee")
+    )
 
 
 def forget(uuid: str) -> Op:

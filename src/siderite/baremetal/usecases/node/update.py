@@ -51,7 +51,6 @@ may be changed in any state, lest work that is no longer let in waits in vain.
 _READ_AGAIN = frozenset({"maintenance", "power_policy", "driver_info", "driver"})
 """Fields after whose change the power may well be read otherwise than before."""
 
-_WHOSE = ("owner", "lessee")
 _REFITTABLE = frozenset({P.ENROLL, P.INSPECTING, P.INSPECTWAIT, P.MANAGEABLE, P.AVAILABLE})
 
 
@@ -81,7 +80,7 @@ async def update(
             raise
         if not changes:
             return node
-        if any(field in changes and getattr(node, field) is not None for field in _WHOSE):
+        if console.changes_hands(node, changes):
             changes |= await _shut(ctx, change, node)
         if "driver_info" in changes and node.console_enabled:
             change.put(console.anew(node.uuid))
@@ -109,7 +108,7 @@ async def update(
 
 
 async def _shut(ctx: Context, change: Change, node: Node) -> dict[str, Any]:
-    """Whose node it was knows where its console is, which asks nobody who they are: it ends."""
+    """The console ends, or what would have switched it."""
     await cut_short.consoles(ctx, change, node)
     if not node.console_enabled:
         return {}
