@@ -129,7 +129,9 @@ def list_of(inner: Check, *, most: int, least: int = 0) -> Check:
     def check(name: str, value: Any) -> list[Any]:
         items = [] if value is None else value
         if not isinstance(items, list) or not least <= len(items) <= most:
-            raise Invalid(f"{name} must be a list of {least} to {most}, not {kind(value)}.")
+            is_list = isinstance(items, list)
+            given = f"one of {len(items)}" if is_list else kind(value)
+            raise Invalid(f"{name} must be a list of {least} to {most}, not {given}.")
         return [inner(name, item) for item in items]
 
     return check

@@ -182,3 +182,10 @@ def test_no_creation_or_patch_is_a_server_error(lite: Standing, data: st.DataObj
             check(lite, "PATCH", f"{PATH}/{uuid}", body=patch, version=version)
             assert check(lite, "DELETE", f"{PATH}/{uuid}").status in (204, 409)
         check(lite, "GET", f"{PATH}?{data.draw(odd.QUERIES)}", version=version)
+
+
+def test_a_list_that_is_too_long_is_refused_with_how_long_it_is(lite: Standing) -> None:
+    body = {"resource_class": "gold", "candidate_nodes": ["n"] * 1001}
+    refused(lite.ask("POST", "/v1/allocations", body), 400, "a list of 0 to 1000, not one of 1001")
+    body = {"resource_class": "gold", "candidate_nodes": "n"}
+    refused(lite.ask("POST", "/v1/allocations", body), 400, "a list of 0 to 1000, not text")
