@@ -108,6 +108,19 @@ def test_parts_are_flashed_one_after_the_other_by_whichever_process(
     assert front.told("SimpleUpdate") == 3
 
 
+def test_a_bmc_is_told_to_fetch_by_tls_however_the_scheme_is_written(
+    paper, front, machine, tmp_path
+):
+    setting = {"component": "bios", "url": (URL % "bios-2.0").replace("https", "HTTPS")}
+    step = Step("firmware", "update", args={"settings": [setting]})
+    with process(tmp_path) as driver:
+        done = asyncio.run(
+            machine.until_done(lambda at: driver.steps.run(at, Family.CLEAN, step, "work/0"))
+        )
+    assert isinstance(done, Done), done
+    assert [told["TransferProtocol"] for told in paper.flashed] == ["HTTPS"]
+
+
 @pytest.mark.parametrize("said", [b'{"Id": "1"}', b"<html>", b"[]"])
 def test_a_bmc_that_accepts_an_order_with_odd_words_was_told_all_the_same(
     paper, front, machine, tmp_path, said

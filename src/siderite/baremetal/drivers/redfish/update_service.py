@@ -29,7 +29,7 @@ def tell(system: Any, component: str, url: str, *, begins: Callable[[], None]) -
 
     service = system.root.get_update_service()
     kinds = constants.UpdateTransferProtocolType
-    how = kinds.HTTPS if url.startswith("https:") else kinds.HTTP
+    how = kinds.HTTPS if url.lower().startswith("https:") else kinds.HTTP
     begins()
     try:
         try:
