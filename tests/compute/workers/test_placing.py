@@ -5,9 +5,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.compute import crowd
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
+from tests.compute.workers.moves import during
+from tests.compute.workers.moves import home_of
+from tests.compute.workers.moves import in_one_place
+from tests.compute.workers.moves import reset
 
 
 def _service(cloud: Cloud, host: str, **fields: Any) -> None:
@@ -136,6 +142,30 @@ def test_zones_and_aggregates_decide_where(lite: Cloud) -> None:
             "availability_zone": "west"}  # fmt: skip
     assert lite.ask("POST", "/servers", {"server": body}).status == 400
     lite.ask("POST", f"/os-aggregates/{number}/action", {"remove_host": {"host": host}})
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_a_server_that_is_back_from_another_zone_shows_its_own(
+    lite: Cloud, *, is_reset: bool
+) -> None:
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    there = next(host for host in lite.hosts if host != home)
+    fields = {"name": f"a {is_reset}", "availability_zone": "east"}
+    number = lite.ask("POST", "/os-aggregates", {"aggregate": fields}).json["aggregate"]["id"]
+    lite.ask("POST", f"/os-aggregates/{number}/action", {"add_host": {"host": there}})
+    assert lite.act(uuid, "migrate", {"host": there}).status == 202
+    assert lite.until(uuid, "VERIFY_RESIZE")["OS-EXT-AZ:availability_zone"] == "east"
+    if is_reset:
+        lite.script(f"server:{uuid}", latency_s={"revert": 3600.0})
+    assert lite.act(uuid, "revertResize").status == 202
+    if is_reset:
+        during(lite, uuid, "resize_reverting")
+        reset(lite, uuid)
+    lite.until(uuid, "ACTIVE")
+    in_one_place(lite, uuid, home)
+    lite.ask("POST", f"/os-aggregates/{number}/action", {"remove_host": {"host": there}})
+    assert lite.show(uuid)["OS-EXT-AZ:availability_zone"] == "nova"
 
 
 def _shown(cloud: Cloud, node: str) -> dict[str, Any]:

@@ -105,7 +105,9 @@ class LeftWork:
         other = await place_of(self._hands, left.host)
         leaving_at = source.at if isinstance(other, Failed) else other.at
         outcome = await source.driver.resize.revert(source.at, guest, leaving_at, token)
-        return Done(leaving.undone(server, left)) if isinstance(outcome, Done) else outcome
+        if not isinstance(outcome, Done):
+            return outcome
+        return Done(await leaving.undone(self._hands.ctx, server, left))
 
     async def _abort(self, server: Server, left: Left) -> Outcome:
         here = await place_of(self._hands, server.host)

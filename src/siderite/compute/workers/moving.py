@@ -20,6 +20,7 @@ from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import GONE
 from siderite.compute.usecases.project import quota
+from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server import migrations
 from siderite.compute.usecases.server.progress import Report
 from siderite.compute.usecases.server.progress import Run
@@ -219,14 +220,14 @@ async def _revert(hands: Hands, run: Run) -> Told:
     both = await _two(hands, move.source_host, run.server.host)
     if not isinstance(both, tuple):
         return both
-    source, leaving = both
+    source, there = both
     if source.driver.resize is None:
         return missing("resize")
     guest = guest_of(
         hands, run.server, flavor=move.old_flavor, node=move.source_node,
         is_running=_was_running(run.server),
     )  # fmt: skip
-    outcome = await source.driver.resize.revert(source.at, guest, leaving.at, run.job.token)
+    outcome = await source.driver.resize.revert(source.at, guest, there.at, run.job.token)
     if not isinstance(outcome, Done):
         return outcome
     if outcome.found.get(GONE):
@@ -247,8 +248,8 @@ async def _reverted(hands: Hands, run: Run, told: Report) -> Report:
         ends=True,
         ops=ops,
         changes={
-            "host": move.source_host, "node": move.source_node, "claim": move.old_claim,
-            "flavor": move.old_flavor, "move": None, "power_state": _power(server), "fault": None,
+            **await leaving.back(hands.ctx, move),
+            "move": None, "power_state": _power(server), "fault": None,
         },
         facts=at_end(run),
     )  # fmt: skip

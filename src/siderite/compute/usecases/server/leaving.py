@@ -16,6 +16,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.fleet import aggregates
 from siderite.compute.usecases.placement.placing import NotYet
 from siderite.compute.usecases.project import quota
 from siderite.compute.usecases.server.kinds import work_kind
@@ -152,14 +153,20 @@ async def is_waited_for(ctx: Context, server: Server) -> bool:
     return False
 
 
-def undone(server: Server, left: Left) -> dict[str, Any]:
-    """The changes of a server that is back where it came from."""
+async def undone(ctx: Context, server: Server, left: Left) -> dict[str, Any]:
+    """The changes of a server that is back where it came from, if it had left."""
     move = left.move
     if move is None or server.claim == move.old_claim:
         return {}
+    return await back(ctx, move)
+
+
+async def back(ctx: Context, move: Move) -> dict[str, Any]:
+    """The fields of a server that is in its old place, and its old size."""
+    atlas = await aggregates.atlas(ctx)
     return {
         "host": move.source_host, "node": move.source_node, "claim": move.old_claim,
-        "flavor": move.old_flavor,
+        "flavor": move.old_flavor, "availability_zone": atlas.place(move.source_host).zone,
     }  # fmt: skip
 
 
