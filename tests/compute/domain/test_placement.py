@@ -91,6 +91,14 @@ def test_a_host_that_will_not_do_is_refused_with_its_reason(
     assert found.sentence.startswith("No valid host was found. Of 1 hosts: 1 ")
 
 
+def test_a_flavor_asks_of_aggregates_with_operators() -> None:
+    wish = replace(SMALL, aggregate_specs={"gbit": ">= 25", "disk": "<or> ssd <or> nvme"})
+    fast = {"gbit": frozenset({"10", "100"}), "disk": frozenset({"nvme"})}
+    slow = {**fast, "gbit": frozenset({"10"})}
+    hosts = (_host("h1", aggregate_metadata=slow), _host("h2", aggregate_metadata=fast))
+    assert _chosen(wish, *hosts) == ["h2"]
+
+
 def test_a_forced_host_is_asked_for_room_only() -> None:
     forced = replace(SMALL, host="h1", is_forced=True, zone="elsewhere")
     assert _chosen(forced, _host("h1", disabled=True), _host("h2")) == ["h1"]

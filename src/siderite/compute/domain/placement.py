@@ -11,6 +11,7 @@ from typing import Protocol
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Amount
 from siderite.compute.domain.host import Hypervisor
+from siderite.compute.domain.spec_operators import meets
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +169,9 @@ def _zone(wanted: Wanted, at: Located) -> str | None:
 
 
 def _aggregates(wanted: Wanted, at: Located) -> str | None:
-    for key, value in wanted.aggregate_specs.items():
-        if value not in at.aggregate_metadata.get(key, frozenset()):
-            return f"in no aggregate with what the flavor asks for: {key}={value}"
+    for key, wish in wanted.aggregate_specs.items():
+        if not any(meets(value, wish) for value in at.aggregate_metadata.get(key, ())):
+            return f"in no aggregate with what the flavor asks for: {key}={wish}"
     tenants = at.aggregate_metadata.get(RESERVED)
     if tenants is not None and wanted.project not in {
         project.strip() for text in tenants for project in text.split(",")
