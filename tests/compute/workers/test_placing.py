@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from siderite.core.ids import new_uuid
 from tests.compute import crowd
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
@@ -126,6 +127,18 @@ def test_groups_keep_their_members_together_or_apart(both: Cloud) -> None:
         if policy == "anti-affinity":
             third = both.create(hints={"group": group})
             assert "group" in str(both.until(third, "ERROR")["refusals"])
+
+
+@pytest.mark.parametrize("hint", ["same_host", "different_host"])
+def test_a_hint_that_names_no_server_asks_for_nothing(both: Cloud, hint: str) -> None:
+    both.boot(hints={hint: []})
+
+
+def test_each_of_many_servers_that_a_hint_names_counts(both: Cloud) -> None:
+    last = both.boot()
+    others = [new_uuid() for _ in range(600)]
+    uuid = both.boot(hints={"same_host": [*others, last]})
+    assert home_of(both, uuid) == home_of(both, last)
 
 
 def test_zones_and_aggregates_decide_where(lite: Cloud) -> None:

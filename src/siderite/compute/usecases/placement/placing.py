@@ -133,10 +133,10 @@ async def _wanted(ctx: Context, server: Server, flavor: Flavor, zone: str | None
         avoid=dict.fromkeys(server.tried, "tried before: building it there failed"),
         aggregate_specs=aggregate_specs_of(flavor),
     )
-    if "same_host" in hints:
+    if hints.get("same_host"):
         beside = await _hosts_of(ctx, server, hints["same_host"])
         wanted = replace(wanted, same_host=beside)
-    if "different_host" in hints:
+    if hints.get("different_host"):
         wanted = replace(
             wanted, different_host=await _hosts_of(ctx, server, hints["different_host"])
         )
@@ -147,14 +147,17 @@ async def _wanted(ctx: Context, server: Server, flavor: Flavor, zone: str | None
 
 async def _hosts_of(ctx: Context, server: Server, named: object) -> frozenset[str]:
     """The hosts of the servers that a hint names, of the same project."""
-    uuids = [str(item) for item in (named if isinstance(named, list) else [named])][:50]
-    marks = ", ".join("?" * len(uuids))
-    rows = await ctx.door.store.fetch(
-        f"SELECT DISTINCT host FROM servers WHERE project_id = ? AND deleted = 0"  # noqa: S608
-        f" AND host IS NOT NULL AND uuid IN ({marks})",
-        (server.project_id, *uuids),
-    )
-    return frozenset(str(row[0]) for row in rows)
+    uuids = [str(item) for item in (named if isinstance(named, list) else [named])]
+    found: set[str] = set()
+    for at in range(0, len(uuids), _AT_A_TIME):
+        some = uuids[at : at + _AT_A_TIME]
+        rows = await ctx.door.store.fetch(
+            f"SELECT DISTINCT host FROM servers WHERE project_id = ? AND deleted = 0"  # noqa: S608
+            f" AND host IS NOT NULL AND uuid IN ({', '.join('?' * len(some))})",
+            (server.project_id, *some),
+        )
+        found.update(str(row[0]) for row in rows)
+    return frozenset(found)
 
 
 async def _grouped(ctx: Context, server: Server, wanted: Wanted) -> Wanted:
