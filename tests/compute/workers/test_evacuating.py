@@ -5,10 +5,15 @@ are deleted.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.simulated import driver
 from siderite.compute.workers import placing
 from siderite.core.store import Op
 from tests.compute.cloud import Cloud
@@ -241,3 +246,32 @@ def test_what_an_evacuation_that_was_given_up_has_started_runs_on_beside_no_othe
         two.until(uuid, "ACTIVE")
         powers = {host: two.guests.seen(uuid, host).power for host in (first, second)}
         assert powers == {first: Power.SHUTDOWN, second: Power.RUNNING}
+
+
+@pytest.mark.parametrize("action", ["evacuate", "unshelve"])
+def test_a_guest_is_told_the_zone_that_it_comes_to(
+    two: Cloud, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    told, spawn = [], driver._Simulated.spawn
+
+    async def noted(part: Any, at: At, guest: Guest, token: str) -> Outcome:
+        told.append(guest.availability_zone)
+        return await spawn(part, at, guest, token)
+
+    uuid = two.boot()
+    home = home_of(two, uuid)
+    there = next(host for host in two.hosts if host != home)
+    fields = {"name": "a", "availability_zone": "east"}
+    number = two.ask("POST", "/os-aggregates", {"aggregate": fields}).json["aggregate"]["id"]
+    two.ask("POST", f"/os-aggregates/{number}/action", {"add_host": {"host": there}})
+    monkeypatch.setattr(driver._Simulated, "spawn", noted)
+    if action == "unshelve":
+        assert two.act(uuid, "shelve").status == 202
+        two.until(uuid, "SHELVED_OFFLOADED")
+        assert two.act(uuid, "unshelve", {"host": there}).status == 202
+        assert two.until(uuid, "ACTIVE")["OS-EXT-AZ:availability_zone"] == "east"
+    else:
+        with down(two, home):
+            assert two.act(uuid, "evacuate", {}, version=94).status == 200
+            assert two.until(uuid, "ACTIVE")["OS-EXT-AZ:availability_zone"] == "east"
+    assert set(told) == {"east"}

@@ -121,10 +121,11 @@ def guest_of(
     *,
     flavor: Flavor | None = None,
     node: str | None = None,
+    zone: str | None = None,
     image: str | None = None,
     is_running: bool | None = None,
 ) -> Guest:
-    """The server as drivers see it, in its own size, node and image or in others."""
+    """The server as drivers see it, in its own size, node, zone and image or in others."""
     size = flavor or server.flavor
     request = server.request
     running = server.vm_state != V.STOPPED if is_running is None else is_running
@@ -148,7 +149,7 @@ def guest_of(
         public_key=request.public_key,
         key_name=server.key_name,
         admin_password=request.admin_password,
-        availability_zone=server.availability_zone,
+        availability_zone=zone or server.availability_zone,
         launch_index=server.launch_index,
         files=tuple((file["path"], file["contents"]) for file in request.personality),
         is_running=running,

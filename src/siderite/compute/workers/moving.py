@@ -315,11 +315,12 @@ async def _choose_refuge(hands: Hands, run: Run) -> Told:
 
 
 async def _make_there(hands: Hands, run: Run) -> Told:
-    there = await place_of(hands, run.job.args["to"]["host"])
+    to = run.job.args["to"]
+    there = await place_of(hands, to["host"])
     if isinstance(there, Failed):
         return there
     guest = guest_of(
-        hands, run.server, node=run.job.args["to"]["node"], is_running=_runs_after(run)
+        hands, run.server, node=to["node"], zone=to["zone"], is_running=_runs_after(run)
     )
     outcome = await there.driver.life.spawn(there.at, guest, run.job.token)
     return Report(changes=dict(outcome.found)) if isinstance(outcome, Done) else outcome

@@ -217,7 +217,10 @@ async def _back(hands: Hands, run: Run) -> Told:
     there = await place_of(hands, to["host"])
     if isinstance(there, Failed):
         return there
-    guest = guest_of(hands, server, node=to["node"], image=server.shelved_image, is_running=True)
+    guest = guest_of(
+        hands, server, node=to["node"], zone=to.get("zone"), image=server.shelved_image,
+        is_running=True,
+    )  # fmt: skip
     if server.host is not None and await there.driver.life.state(there.at, guest) is not None:
         return await _on(hands, run)
     outcome = await there.driver.life.spawn(there.at, guest, run.job.token)
