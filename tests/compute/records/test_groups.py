@@ -2,6 +2,12 @@
 
 import asyncio
 
+import pytest
+
+from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.project import server_groups
+from siderite.compute.usecases.project.server_groups import Shown
+from siderite.core.who import Who
 from tests.compute.records.world import World
 from tests.support.stories import Tell
 
@@ -43,6 +49,29 @@ def test_its_members_are_the_servers_that_name_it(tell: Tell) -> None:
         assert shown["members"] == [server.uuid]
         assert (await here.ask("DELETE", f"/os-server-groups/{group}")).status == 204
         assert (await here.ask("GET", f"/os-server-groups/{group}")).status == 404
+
+    tell(story)
+
+
+def test_a_group_is_deleted_while_its_servers_are_placed(
+    tell: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(here: World) -> None:
+        uuid = (await here.ask("POST", "/os-server-groups", OLD)).json["server_group"]["id"]
+        one, placed = server_groups.one, []
+
+        async def meanwhile(ctx: Context, uuid: str, who: Who) -> Shown:
+            found = await one(ctx, uuid, who)
+            if not placed:
+                placed.append(uuid)
+                await ctx.door.store.commit([server_groups.turn(found[0])])
+            return found
+
+        with monkeypatch.context() as patched:
+            patched.setattr(server_groups, "one", meanwhile)
+            assert (await here.ask("DELETE", f"/os-server-groups/{uuid}")).status == 204
+        assert placed == [uuid]
+        assert (await here.ask("GET", f"/os-server-groups/{uuid}")).status == 404
 
     tell(story)
 

@@ -92,9 +92,11 @@ async def page(ctx: Context, project: str | None, *, limit: int, offset: int) ->
 
 
 async def remove(ctx: Context, uuid: str, *, who: Who, cause: Cause) -> None:
-    """Forget a group; its servers stay."""
-    found, members = await one(ctx, uuid, who)
-    change = ctx.door.change(cause)
-    change.put(SERVER_GROUPS.remove(found))
-    change.tell(facts.server_group("delete", found, members))
-    await ctx.door.commit(change)
+    """Forget a group, though servers of it may be placed at this moment; they stay."""
+
+    async def decide(change: Change) -> None:
+        found, members = await one(ctx, uuid, who)
+        change.put(SERVER_GROUPS.remove(found))
+        change.tell(facts.server_group("delete", found, members))
+
+    await ctx.door.attempt(cause, "server_group:" + uuid, decide)
