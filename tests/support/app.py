@@ -262,8 +262,10 @@ class Standing:
         self._runner = runner
 
     def run(self, story: Coroutine[Any, Any, T]) -> T:
-        """What a coroutine gives."""
-        return self._runner.run(story)
+        """What a coroutine gives. The loop itself is asked: `Runner.run` sets a handler of Ctrl-C
+        each time, which takes as long as a short request.
+        """
+        return self._runner.get_loop().run_until_complete(story)
 
     def ask(self, method: str, path: str, body: Any = _NOTHING, **how: Any) -> Answer:
         """See `Application.ask`."""
