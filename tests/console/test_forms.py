@@ -86,6 +86,17 @@ def test_what_was_half_said_is_not_for_another_user(eyes: Eyes) -> None:
     assert eyes.page.input_value("dialog textarea") != STEPS
 
 
+def test_who_logs_in_again_goes_on_typing_when_the_end_of_a_session_is_told_twice(
+    eyes: Eyes,
+) -> None:
+    eyes.log_in()
+    eyes.sees("Attention")
+    end_session(eyes)
+    eyes.page.fill("input[name=user]", "another")
+    eyes.page.evaluate("window.dispatchEvent(new Event('hashchange'))")
+    assert eyes.page.input_value("input[name=user]") == "another"
+
+
 def test_what_was_typed_when_a_session_ended_is_there_again(eyes: Eyes) -> None:
     add_user(eyes.server, "typist")
     eyes.log_in("typist")

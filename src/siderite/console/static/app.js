@@ -137,7 +137,9 @@ function typedAgain() {
 function showLogin() {
   turn += 1;
   onlyQuestionsOf(null, true);
-  const typed = page.querySelector("form.login") ? [] : [...page.querySelectorAll("form [name]")].map((one) => [one.name, one.value]);
+  // Several requests may find out that a session has ended: whoever logs in by then goes on typing.
+  if (page.querySelector("form.login")) return;
+  const typed = [...page.querySelectorAll("form [name]")].map((one) => [one.name, one.value]);
   if (typed.length) unsent = { at: sessionStorage.getItem(BACK), fields: typed };
   document.getElementById("top").hidden = true;
   document.getElementById("behind").hidden = true;
