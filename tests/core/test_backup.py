@@ -1,9 +1,11 @@
 """A copy of a running installation, put back elsewhere; and the move to PostgreSQL."""
 
 import asyncio
+import os
 import sqlite3
 import subprocess
 import sys
+import tarfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -145,6 +147,41 @@ def test_a_restore_that_fails_leaves_nothing_and_can_be_done_again(tmp_path):
     restore(tmp_path / "kept.tar", tmp_path / "b", told)
     with standing(tmp_path / "b"):
         pass
+
+
+def test_a_restore_writes_files_below_its_directory_and_nothing_else(tmp_path):
+    with standing(tmp_path / "a"):
+        pass
+    (tmp_path / "a" / "images").mkdir(exist_ok=True)
+    (tmp_path / "a" / "images" / "one").write_text("an image")
+    back_up(tmp_path / "a", tmp_path / "kept.tar", told)
+    foreign = {
+        "../outside": tarfile.REGTYPE,
+        str(tmp_path / "outside"): tarfile.REGTYPE,
+        "outside": tarfile.SYMTYPE,
+        "images/outside": tarfile.FIFOTYPE,
+    }
+    for name, kind in foreign.items():
+        bad = tmp_path / "bad.tar"
+        bad.write_bytes((tmp_path / "kept.tar").read_bytes())
+        with tarfile.open(bad, "a") as archive:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "/etc/passwd"
+            archive.addfile(member)
+        with pytest.raises(CannotBackUp, match="outside"):
+            restore(bad, tmp_path / "b", told)
+        assert not list((tmp_path / "b").iterdir())
+        assert not (tmp_path / "outside").exists()
+
+    folder = tarfile.TarInfo("images")  # of somebody who packed it anew
+    folder.type, folder.uid = tarfile.DIRTYPE, 12345
+    with tarfile.open(tmp_path / "kept.tar", "a") as archive:
+        archive.addfile(folder)
+    restore(tmp_path / "kept.tar", tmp_path / "b", told)
+    image = tmp_path / "b" / "images" / "one"
+    assert image.read_text() == "an image"
+    assert image.stat().st_uid == image.parent.stat().st_uid == os.getuid()
+    assert (tmp_path / "b" / "siderite.db").stat().st_mode & 0o077 == 0
 
 
 def test_a_restore_killed_at_any_rename_is_finished_by_whoever_comes_next(tmp_path, monkeypatch):

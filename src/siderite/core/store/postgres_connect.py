@@ -8,6 +8,7 @@ given up soon.
 
 import asyncio
 import contextlib
+import re
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -64,10 +65,10 @@ def _stay_awake(used: socket.socket) -> None:
 def check(url: str) -> None:
     """Refuse what the library would stumble over: it repeats the part, perhaps of a password."""
     try:
-        can_be = not urlsplit(url).fragment
+        can_be = True
         for one in servers(url):
             parts = urlsplit(one)
-            can_be = can_be and parts.port != 0
+            can_be = can_be and parts.port != 0 and not parts.fragment
             parse_qsl(parts.query, strict_parsing=bool(parts.query))
     except ValueError:
         can_be = False
@@ -81,7 +82,8 @@ def check(url: str) -> None:
 
 def servers(url: str) -> list[str]:
     """The URL of each server that a URL names."""
-    where = urlsplit(url).netloc
+    # Not urlsplit: a list of places is none to it if one of them is in brackets.
+    where = re.split("[/?#]", url.partition("://")[2], maxsplit=1)[0]
     account, at, places = where.rpartition("@")
     if "," not in places:
         return [url]
