@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -335,7 +336,7 @@ def test_ten_thousand_nodes_are_scrolled_page_by_page(eyes: Eyes) -> None:
 
 def multiply(database: Path, model: str, name: str, copies: int) -> None:
     """Copies of a node, made where it is kept: with ids and names of their own."""
-    with sqlite3.connect(database, timeout=60) as db:
+    with closing(sqlite3.connect(database, timeout=60)) as db, db:
         names = [str(row[1]) for row in db.execute("PRAGMA table_info(nodes)")][1:]
         ident = "printf('%08x-0000-4000-8000-%012x', n, n)"
         changed = {

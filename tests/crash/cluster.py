@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from contextlib import ExitStack
+from contextlib import closing
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field
@@ -218,7 +219,7 @@ async def reckon(cluster: Cluster, run: Run, how: Weather) -> list[str]:
     problems += storm.check_log(facts, final, run.iron)
     problems += server_storm.records(found, run.stars)
     problems += server_storm.guests(found, cluster.place / "simulated-guests.db")
-    with sqlite3.connect(cluster.place / "simulated.db") as db:
+    with closing(sqlite3.connect(cluster.place / "simulated.db")) as db, db:
         problems += two_at_once(db)
     return problems
 

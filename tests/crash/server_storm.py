@@ -241,7 +241,7 @@ Found = Mapping[str, Sequence[Sequence[Any]]]
 def reckon(storm: Storm) -> list[str]:
     """What does not add up, read from the files of the stopped service."""
     data = storm.server.data
-    with sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True)) as db, db:
         found = {name: db.execute(sql).fetchall() for name, sql in QUESTIONS.items()}
     return storm.problems + records(found, storm) + guests(found, data / "simulated-guests.db")
 
@@ -249,7 +249,7 @@ def reckon(storm: Storm) -> list[str]:
 def guests(found: Found, file: Path) -> list[str]:
     """Every claim has its guest, and every guest its claim."""
     expected = {(row[0], row[1]) for row in found["claims"]}
-    with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db, db:
         there = {(row[0], row[1]) for row in db.execute("SELECT server, host FROM guests")}
     problems = [f"guest {one} is there, but nobody's" for one in sorted(there - expected)]
     return problems + [f"guest {one} is missing" for one in sorted(expected - there)]

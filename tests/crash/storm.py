@@ -14,6 +14,7 @@ import sqlite3
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
@@ -95,7 +96,7 @@ async def lead(storm: Storm, node: Node, client: httpx.AsyncClient) -> None:
 
 def committed(data: Path) -> dict[str, int]:
     """Per piece of work, how many of its steps are recorded as finished, in the dead file."""
-    with sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True)) as db, db:
         jobs = [msgspec.json.decode(row[0]) for row in db.execute("SELECT job FROM work")]
     return {job["op"]: job.get("index", 0) for job in jobs if "op" in job}
 
@@ -136,7 +137,7 @@ def reckon(storm: Storm) -> list[str]:
     """What does not add up, read from the files of the stopped service."""
     problems = list(storm.problems)
     data = storm.server.data
-    with sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True)) as db, db:
         problems += check_log(db.execute(LOG).fetchall(), dict(db.execute(STATES)), storm)
         left = db.execute("SELECT count(*) FROM work").fetchone()[0]
         states = dict(db.execute("SELECT uuid, provision_state FROM nodes"))
@@ -147,7 +148,7 @@ def reckon(storm: Storm) -> list[str]:
         for node in storm.nodes
         if states[node.uuid] != "available"
     ]
-    with sqlite3.connect(f"file:{data}/simulated.db?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{data}/simulated.db?mode=ro", uri=True)) as db, db:
         problems += _hardware(db, storm)
     return problems
 

@@ -12,6 +12,7 @@ import sqlite3
 import tempfile
 import time
 from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +67,7 @@ async def enrol(server: Server, count: int) -> list[str]:
 
 def swept(data: Path) -> int:
     """How many nodes were read since they were made."""
-    with sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{data}/siderite.db?mode=ro", uri=True)) as db, db:
         return int(db.execute("SELECT count(*) FROM power_watch WHERE pause > 0").fetchone()[0])
 
 

@@ -5,6 +5,7 @@ waits for seconds.
 import os
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_a_deploy_goes_on_when_the_clock_is_set(tmp_path, monkeypatch, is_down, 
         shown = until(server, path, lambda shown: shown["provision_state"] in ends)
         assert (shown["provision_state"], shown["last_error"]) == ("active", None)
         assert time.monotonic() - began < PATIENCE_S
-        with sqlite3.connect(server.data / "siderite.db") as db:
+        with closing(sqlite3.connect(server.data / "siderite.db")) as db, db:
             (told,) = db.execute("SELECT at FROM events ORDER BY seq DESC LIMIT 1").fetchone()
             (due,) = db.execute("SELECT max(due) FROM power_watch").fetchone()
         assert abs(told - watch.now()) < PATIENCE_S, "what happens now has the time that it is"

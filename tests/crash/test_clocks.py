@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_a_process_whose_clock_is_an_hour_ahead_takes_nothing_from_another(
             for node in nodes:
                 story.until(lambda node=node: story.state(node) == "active")
                 assert len(story.steps(node, "write_image")) == 1
-            with sqlite3.connect(machines) as db:
+            with closing(sqlite3.connect(machines)) as db, db:
                 assert two_at_once(db) == []
             assert story.leases() == before, "what runs once stayed where it was"
             assert _seen_up(story, one) == _seen_up(story, two) == {"one", "two"}

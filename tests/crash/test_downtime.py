@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -21,7 +22,7 @@ def test_a_deploy_is_done_however_long_the_service_was_down(tmp_path, ramdisk):
         ask(server, "PUT", f"{path}/states/provision", {"target": "active"}, new)
         until(server, path, lambda shown: shown["provision_state"] not in ("available", "active"))
         server.kill()
-        with sqlite3.connect(server.data / "siderite.db") as db:
+        with closing(sqlite3.connect(server.data / "siderite.db")) as db, db:
             (count,) = db.execute("SELECT count(*) FROM work WHERE lane = 'provision'").fetchone()
             assert count == 1
             for column in ("due", "deadline", "lease_until"):

@@ -5,6 +5,7 @@ one is stopped, and leaves when the steps under way have come to their ends.
 import asyncio
 import sqlite3
 import time
+from contextlib import closing
 
 import asyncpg
 import pytest
@@ -75,7 +76,7 @@ class Story:
 
     def steps(self, node, step):
         """The runs of a step that the machine remembers."""
-        with sqlite3.connect(self._machines) as db:
+        with closing(sqlite3.connect(self._machines)) as db, db:
             sql = "SELECT token FROM runs WHERE node = ? AND what LIKE ?"
             return db.execute(sql, (node, f"%{step}%")).fetchall()
 

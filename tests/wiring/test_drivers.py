@@ -13,11 +13,12 @@ from siderite.wiring.drivers import drivers
 
 def test_no_console_is_listened_for_after_the_end(tmp_path: Path) -> None:
     async def story() -> None:
-        fleet = drivers(Config(data=str(tmp_path)), tmp_path, Machines(), None)
+        machines = Machines()
+        fleet = drivers(Config(data=str(tmp_path)), tmp_path, machines, None)
         lines = fleet.drivers["fake-hardware"].console
         assert lines is not None
         opened = await lines.start(Endpoint("n1", {"sim_address": "10.0.0.1"}, {}, {}))
-        for close in fleet.closers:
+        for close in (*fleet.closers, machines.close):
             close()
         with pytest.raises(OSError, match="onnect"):
             await asyncio.open_connection("127.0.0.1", int(opened.url.rpartition(":")[2]))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -271,8 +272,9 @@ def _lesser_routes() -> Iterator[str]:
     nobody: Any = None
     scripted = "See [script the simulator](../how-to/script-the-simulator.md)."
     booted = "For [machines](../how-to/use-real-machines.md) and their ramdisks: none has a token."
-    machines = simulator_service(Machines(), nobody)
-    hosts = simulated_hosts_service(Guests(), nobody)
+    with closing(Machines()) as rooms, closing(Guests()) as guests:
+        machines = simulator_service(rooms, nobody)
+        hosts = simulated_hosts_service(guests, nobody)
     for title, about, service, policy in (
         ("Simulated machines: `/simulator`", scripted, machines, "admin"),
         ("Simulated hosts: `/simulated-hosts`", scripted, hosts, "admin"),

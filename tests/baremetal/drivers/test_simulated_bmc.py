@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import fields
 
 import pytest
@@ -29,9 +31,10 @@ AT = Endpoint("n1", {"sim_address": "https://root:secret@10.0.0.1"}, {}, {})
 
 
 @pytest.fixture
-def machines() -> Machines:
+def machines() -> Iterator[Machines]:
     """An empty room of machines."""
-    return Machines()
+    with closing(Machines()) as made:
+        yield made
 
 
 @pytest.fixture
