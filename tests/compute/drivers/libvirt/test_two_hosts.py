@@ -24,6 +24,7 @@ from siderite.compute.domain.usage import Usage
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import copying
+from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt.volumes import Progress
 from siderite.compute.drivers.libvirt.volumes import told
 from tests.compute.drivers.libvirt.world import World
@@ -272,6 +273,29 @@ def test_a_guest_that_arrived_and_was_undefined_there_is_where_its_disk_is(
     world.done(world.driver.power.on, to, guest)
     world.wait_for_words(to, guest, "TINY GUEST ready", times=2)
     world.done(world.driver.life.destroy, to, guest)
+
+
+@pytest.mark.parametrize("look", [1, 2])
+def test_a_guest_that_goes_while_it_is_looked_at_is_looked_for_again(
+    at: At, to: At, world: World, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    """As libvirt removes it at the very end of a migration whose driver was lost."""
+    guest = world.spawn(at)
+    find, looks = domains.find, iter(range(1, 100))
+
+    def found_for_the_last_time(connection: Any, uuid: str) -> Any:
+        domain = find(connection, uuid)
+        if domain is not None and next(looks) == look:
+            domain.destroy()
+            domain.undefine()
+        return domain
+
+    with monkeypatch.context() as patch:
+        patch.setattr(domains, "find", found_for_the_last_time)
+        ended = world.done(world.driver.live_migrate.abort, at, guest, to)
+    assert next(looks) > look, "it was there when it was looked for"
+    assert ended.found == {"arrived": False}, "its disk is here"
+    world.done(world.driver.life.destroy, at, guest)
 
 
 def test_a_guest_that_was_resized_before_migrates_live(at: At, to: At, world: World) -> None:

@@ -2,8 +2,12 @@
 a host's threads.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
 from typing import Any
+from typing import ParamSpec
+from typing import TypeVar
 
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
@@ -24,7 +28,11 @@ from siderite.compute.drivers.libvirt.trouble import Refused
 from siderite.compute.drivers.libvirt.trouble import code
 from siderite.compute.drivers.libvirt.volumes import Pool
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _AGAIN_S = 1.0
+_ENDS = 2  # of a migration
 GIB = 1 << 30
 MIB = 1 << 20
 
@@ -37,6 +45,24 @@ def find(connection: Any, uuid: str) -> Any | None:
         if code(why, "VIR_ERR_NO_DOMAIN"):
             return None
         raise
+
+
+def although_one_goes(deed: Callable[P, T]) -> Callable[P, T]:
+    """A deed that begins anew when a domain goes away under its eyes, as it may at each end of a
+    migration.
+    """
+
+    @wraps(deed)
+    def done(*args: P.args, **options: P.kwargs) -> T:
+        for _ in range(_ENDS):
+            try:
+                return deed(*args, **options)
+            except library().libvirtError as why:
+                if not code(why, "VIR_ERR_NO_DOMAIN"):
+                    raise
+        return deed(*args, **options)
+
+    return done
 
 
 def must_find(connection: Any, host: Host, guest: Guest) -> Any:

@@ -83,6 +83,7 @@ def _doing(guest: Guest) -> str:
     return f"migrating domain {guest.name}"
 
 
+@domains.although_one_goes
 def _migrate(connection: Any, road: Road, guest: Guest, run: Run) -> None:
     host, target = road.source, road.target
     pair = Pair(connection, road)
@@ -260,6 +261,7 @@ def _go_on(domain: Any | None, guest: Guest) -> None:
             domain.resume()
 
 
+@domains.although_one_goes
 def _settle(connection: Any, road: Road, guest: Guest) -> bool:
     """Whether a guest whose migration ended is at the other end; else it is nowhere defined but
     here. No disk is deleted there that may be the only one, or the newer one.
@@ -286,6 +288,7 @@ def _has_disk(pool: Pool, guest: Guest) -> bool:
     return any(names.generation_of(name) for name in own)
 
 
+@domains.although_one_goes
 def _pause(connection: Any, guest: Guest) -> None:
     """A guest that changes no more memory has soon been copied; it goes on at the other end."""
     domain = domains.find(connection, guest.uuid)
@@ -310,6 +313,7 @@ def _progress(connection: Any, guest: Guest) -> MigrationProgress | None:
     return MigrationProgress(of("memory"), of("disk")) if found.get("type") else None
 
 
+@domains.although_one_goes
 def _abort(connection: Any, guest: Guest) -> None:
     domain = domains.find(connection, guest.uuid)
     if domain is None:
