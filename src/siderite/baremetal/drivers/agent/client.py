@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import httpx
-
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
@@ -117,6 +115,8 @@ class Agent:
     async def _ask(
         self, at: Endpoint, method: str, body: Any, query: Mapping[str, str]
     ) -> dict[str, Any]:
+        import httpx  # noqa: PLC0415 - simulated machines do without
+
         base = str(at.driver_internal_info.get("agent_url") or "").rstrip("/")
         if not base:
             raise AgentSilent("the ramdisk has not said yet where it is")
@@ -153,6 +153,8 @@ def _trust(at: Endpoint) -> ssl.SSLContext:
 @lru_cache(256)
 def _trust_in(certificate: str) -> ssl.SSLContext:
     """Kept, for it takes many times as long to make as a call does."""
+    import httpx  # noqa: PLC0415
+
     if not certificate:
         return httpx.create_ssl_context(trust_env=False)
     return ssl.create_default_context(cadata=certificate.encode("ascii", "replace").decode())

@@ -16,8 +16,6 @@ from typing import Any
 from urllib.parse import unquote
 from urllib.parse import urlsplit
 
-import httpx
-
 from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.drivers.agent import image
 from siderite.baremetal.drivers.agent import iso
@@ -189,6 +187,8 @@ def _link(path: Path, to: Path) -> None:
 
 
 async def _download(source: str, to: Path) -> None:
+    import httpx  # noqa: PLC0415 - simulated machines do without
+
     part, shown = to.with_name(to.name + ".part"), mask(source)
     try:
         async with (
