@@ -137,7 +137,9 @@ def wait_for_port(process: subprocess.Popen[bytes], port: int, log: Path) -> Non
     deadline = time.monotonic() + START_TIMEOUT_S
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            httpx.get(f"http://127.0.0.1:{port}/redfish/v1/", timeout=5.0, trust_env=False)
+            httpx.get(
+                f"http://127.0.0.1:{port}/redfish/v1/", timeout=5.0, trust_env=False, verify=False
+            )
         except httpx.TransportError:
             time.sleep(0.05)
         else:

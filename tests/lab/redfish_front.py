@@ -266,7 +266,9 @@ def _send(
 
 def emulated(url: str) -> httpx.Client:
     """The emulator at this address."""
-    return httpx.Client(base_url=url, auth=(USERNAME, PASSWORD), timeout=60.0, trust_env=False)
+    return httpx.Client(
+        base_url=url, auth=(USERNAME, PASSWORD), timeout=60.0, trust_env=False, verify=False
+    )
 
 
 @contextmanager
