@@ -15,10 +15,12 @@ from siderite.core.store import Op
 from siderite.events.service import ROUTES
 from tests.baremetal.web import odd
 from tests.events.log import NODE
+from tests.support.examples import IS_SAME_EACH_TIME
+from tests.support.examples import examples
 
 repeatable = hypothesis.settings(
-    max_examples=60,
-    derandomize=True,
+    max_examples=examples(20),
+    derandomize=IS_SAME_EACH_TIME,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

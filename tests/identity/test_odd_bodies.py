@@ -16,6 +16,7 @@ from tests.identity.world import World
 from tests.identity.world import by_password
 from tests.identity.world import by_token
 from tests.identity.world import world
+from tests.support.examples import examples
 
 _WORDS = st.sampled_from(
     ["auth", "identity", "methods", "password", "token", "user", "scope", "project", "domain", "id"]
@@ -115,7 +116,7 @@ def _check(status: int, body: Any) -> None:
 
 
 _lasting = settings(
-    max_examples=100,
+    max_examples=examples(40),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.image.world import PATCH
 from tests.image.world import World
 from tests.image.world import world
+from tests.support.examples import examples
 
 ODD: list[Any] = [
     None, 1, -1, 1.5, True, "", "x" * 300, [], {}, [None], {"a": 1}, 2**40, "\ud800", "%", "naïve",
@@ -119,7 +120,8 @@ _JSON = st.recursive(
     way=st.sampled_from(("", "/members", "/import")),
 )
 @hypothesis.settings(
-    max_examples=150, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+    max_examples=examples(50),
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
 )
 def test_any_json_is_answered(here: Any, body: Any, way: str) -> None:
     run, world_ = here

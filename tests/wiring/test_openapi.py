@@ -4,7 +4,6 @@ body of another form than it tells.
 
 import itertools
 import json
-import os
 import re
 from collections.abc import Iterator
 
@@ -20,6 +19,8 @@ from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import response_schema_conformance
 from schemathesis.specs.openapi.checks import status_code_conformance
 
+from tests.support.examples import IS_SAME_EACH_TIME
+from tests.support.examples import examples
 from tests.support.server import Server
 from tests.support.server import running_server
 from tests.wiring.everything import IRON
@@ -46,11 +47,9 @@ CHECKS = (
 )
 SPARED = {"identity:DELETE /v3/auth/tokens"}
 """It would end the session that all requests share."""
-EXAMPLES = int(os.environ.get("SIDERITE_EXAMPLES", "1"))
-"""Requests made up of each kind; scripts/soak asks for more."""
 EACH = settings(
-    max_examples=EXAMPLES, database=None, derandomize=True, deadline=None, phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
+    max_examples=examples(1), database=None, derandomize=IS_SAME_EACH_TIME, deadline=None,
+    phases=[Phase.generate], suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 VERSIONS = {
     "baremetal": ("X-OpenStack-Ironic-API-Version", ("1.1", "1.72", "1.115", "1.900")),

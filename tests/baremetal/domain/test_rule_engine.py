@@ -15,6 +15,8 @@ from siderite.baremetal.domain.rule_engine import Verdict
 from siderite.baremetal.domain.rule_engine import judge
 from siderite.baremetal.domain.rule_words import ACTIONS
 from siderite.baremetal.domain.rule_words import OPERATORS
+from tests.support.examples import IS_SAME_EACH_TIME
+from tests.support.examples import examples
 
 NODE = Node(
     uuid="1be26c0b-03f2-4d2e-ae87-c02d7f33c123", created_at="", driver="fake-hardware",
@@ -205,7 +207,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=60, derandomize=True, database=None)
+@settings(max_examples=examples(30), derandomize=IS_SAME_EACH_TIME, database=None)
 @given(data=st.data())
 def test_whatever_a_rule_says_it_only_ever_touches_what_it_may(data: st.DataObject) -> None:
     def part(words: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:

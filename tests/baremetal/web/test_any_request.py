@@ -20,11 +20,13 @@ from tests.baremetal.web import expect
 from tests.baremetal.web import odd
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.examples import IS_SAME_EACH_TIME
+from tests.support.examples import examples
 from tests.support.known import empty_mind
 
 repeatable = hypothesis.settings(
-    max_examples=60,
-    derandomize=True,
+    max_examples=examples(20),
+    derandomize=IS_SAME_EACH_TIME,
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -22,6 +22,7 @@ from tests.baremetal.web.test_any_request import repeatable
 from tests.support.app import Answer
 from tests.support.app import Standing
 from tests.support.app import standing
+from tests.support.examples import examples
 
 NEWER = {"storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
 
@@ -203,7 +204,7 @@ def test_no_child_outlives_its_parent_however_they_race(app: Standing) -> None:
         assert not (gone and left)
 
 
-@hypothesis.settings(repeatable, max_examples=50)
+@hypothesis.settings(repeatable, max_examples=examples(20))
 @given(data=st.data())
 def test_no_query_is_a_server_error(lite: Standing, data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(

@@ -13,6 +13,8 @@ from siderite.compute.web.server.actions import ACTIONS
 from siderite.compute.web.server.server_list import EVERYBODY
 from siderite.compute.web.server.server_list import SORT
 from tests.compute.cloud import Cloud
+from tests.support.examples import IS_SAME_EACH_TIME
+from tests.support.examples import examples
 
 ODD: list[Any] = [
     None, True, 0, -1, 2**70, 1.5, "", " ", "x" * 300, "\u0000", "é\U0001f600", [], [None], [[]],
@@ -31,7 +33,9 @@ INNER = (
     "volumeAttachment", "flavor", "extra_specs", "addTenantAccess", "events",
 )  # fmt: skip
 FEW = settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+    max_examples=examples(20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=IS_SAME_EACH_TIME,
 )
 
 

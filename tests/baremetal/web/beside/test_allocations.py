@@ -19,6 +19,7 @@ from tests.baremetal.web.told import types
 from tests.support import shown
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.examples import examples
 
 SHOWN = shown.at(shown.ALLOCATION, 52)
 PAYLOAD = SHOWN - {"links"} | {"owner"}
@@ -167,7 +168,7 @@ def test_allocations_are_seen_by_their_owner(app: Standing) -> None:
     refused(app.ask("GET", f"{PATH}?state=bogus"), 400, "allocating")
 
 
-@hypothesis.settings(repeatable, max_examples=50)
+@hypothesis.settings(repeatable, max_examples=examples(15))
 @given(data=st.data())
 def test_no_creation_or_patch_is_a_server_error(lite: Standing, data: st.DataObject) -> None:
     with one_node(lite, state="active", name="n1", resource_class="gold") as node:

@@ -19,6 +19,7 @@ from tests.baremetal.web.told import told
 from tests.baremetal.web.told import types
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.examples import examples
 
 FIELDS = {"uuid", "description", "extra", "created_at", "updated_at", "links", "nodes"}
 
@@ -200,7 +201,7 @@ def test_chassis_are_for_those_who_see_all(app: Standing) -> None:
     assert app.ask("GET", f"/v1/chassis/{uuid}", token=token).status == 200
 
 
-@hypothesis.settings(repeatable, max_examples=50)
+@hypothesis.settings(repeatable, max_examples=examples(15))
 @given(data=st.data())
 def test_no_creation_or_patch_of_a_chassis_is_a_server_error(
     app: Standing, data: st.DataObject

@@ -29,6 +29,7 @@ from tests.baremetal.web.told import types
 from tests.support import shown
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.examples import examples
 
 SINCE = shown.since(shown.PORT)
 EDGES = [*shown.edges(shown.PORT), 900]
@@ -538,7 +539,7 @@ def test_ports_are_seen_by_those_who_see_their_node(app: Standing) -> None:
     refused(app.ask("GET", f"/v1/ports?marker={hidden}", token=token), 404, hidden)
 
 
-@hypothesis.settings(repeatable, max_examples=60)
+@hypothesis.settings(repeatable, max_examples=examples(15))
 @given(data=st.data())
 def test_no_creation_or_patch_of_a_port_is_a_server_error(
     app: Standing, data: st.DataObject

@@ -23,6 +23,7 @@ from tests.baremetal.web.told import told
 from tests.baremetal.web.told import types
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.examples import examples
 
 
 @pytest.fixture(params=KINDS)
@@ -299,7 +300,7 @@ def test_none_is_changed_that_is_gone_however_they_race(app: Standing, kind: Kin
 
 
 @pytest.mark.parametrize("name", KINDS)
-@hypothesis.settings(repeatable, max_examples=40)
+@hypothesis.settings(repeatable, max_examples=examples(10))
 @given(data=st.data())
 def test_no_creation_patch_or_query_is_a_server_error(
     lite: Standing, name: str, data: st.DataObject

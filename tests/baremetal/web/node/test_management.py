@@ -17,6 +17,7 @@ from tests.baremetal.web.test_any_request import one_node
 from tests.baremetal.web.test_any_request import repeatable
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.examples import examples
 
 SINCE = [
     ("PUT", "states/boot_mode", {"target": "uefi"}, 76, 202),
@@ -299,7 +300,7 @@ BODIES = {
 }
 
 
-@hypothesis.settings(repeatable, max_examples=60)
+@hypothesis.settings(repeatable, max_examples=examples(20))
 @given(data=st.data())
 def test_no_wish_for_the_hardware_is_a_server_error(app: Standing, data: st.DataObject) -> None:
     with one_node(app, **data.draw(NODES)) as uuid:

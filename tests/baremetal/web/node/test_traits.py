@@ -19,6 +19,7 @@ from tests.baremetal.web.told import told
 from tests.baremetal.web.told import types
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.examples import examples
 
 FAST, WIDE, SSD = "CUSTOM_FAST", "CUSTOM_WIDE", "STORAGE_DISK_SSD"
 
@@ -131,7 +132,7 @@ BELOW_NODES = (
 )  # fmt: skip
 
 
-@hypothesis.settings(repeatable, max_examples=60)
+@hypothesis.settings(repeatable, max_examples=examples(20))
 @given(data=st.data())
 def test_nothing_sent_to_what_is_below_a_node_is_a_server_error(
     lite: Standing, data: st.DataObject

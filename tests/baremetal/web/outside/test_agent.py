@@ -18,6 +18,7 @@ from tests.baremetal.web.test_any_request import check
 from tests.baremetal.web.test_any_request import repeatable
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.examples import examples
 
 URL = "https://10.0.0.9:9999"
 EXPECTING = {
@@ -206,7 +207,7 @@ def test_an_inventory_that_makes_no_sense_says_nothing_of_the_machine(
     assert lite.node(node).properties == {}
 
 
-@hypothesis.settings(repeatable, max_examples=60)
+@hypothesis.settings(repeatable, max_examples=examples(20))
 @given(data=st.data())
 def test_nothing_that_a_ramdisk_sends_is_a_server_error(
     lite: Standing, data: st.DataObject
