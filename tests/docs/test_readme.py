@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import distribution
 from pathlib import Path
 
 from tests.support.ports import free_port
@@ -93,3 +95,27 @@ def test_every_command_of_the_first_run_does_what_it_says(tmp_path: Path) -> Non
             for said, seen in zip(done, (r"status\s+\| ACTIVE", r"\| r01-n01 "), strict=True):
                 assert re.search(seen, said), said
     assert took < FIRST_RUN_S
+
+
+def test_nothing_that_a_newcomer_is_told_to_install_is_compiled() -> None:
+    pages = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+    told = {
+        what or "run"
+        for page in pages
+        for what in re.findall(r"^scripts/(?:up|install *(\w*))", page.read_text(), flags=re.M)
+    }
+    assert told == {"run", "client"}
+    for what in told:
+        pinned = (ROOT / "requirements" / f"{what}.txt").read_text()
+        names = re.findall(r"^([\w.-]+)==", pinned, flags=re.M)
+        assert len(names) > 20
+        assert [name for name in names if _is_compiled_here(name)] == []
+
+
+def _is_compiled_here(name: str) -> bool:
+    try:
+        wheel = distribution(name).read_text("WHEEL") or ""
+    except PackageNotFoundError:  # for another platform
+        return False
+    # Published ones say what they run on: manylinux_2_17_x86_64.
+    return "-linux_" in wheel
