@@ -1,6 +1,7 @@
 """Both databases keep the same promises: all of a commit or none, compare-and-swap, duplicates."""
 
 import asyncio
+import os
 import sqlite3
 from contextlib import asynccontextmanager
 
@@ -357,7 +358,8 @@ def test_a_database_that_lets_nobody_in_any_more_is_to_be_tried_again(postgres, 
 def test_a_second_process_is_kept_out_of_an_embedded_database(tmp_path):
     async def story():
         first = SqliteStore(f"{tmp_path}/test.db")
-        with pytest.raises(RuntimeError, match="in use by another siderite process; stop that one"):
+        said = rf"in use by another siderite process \({os.getpid()}\); stop that one"
+        with pytest.raises(RuntimeError, match=said):
             SqliteStore(f"{tmp_path}/test.db")
         await first.close()
         await SqliteStore(f"{tmp_path}/test.db").close()

@@ -371,9 +371,13 @@ def _sole_owner(path: str) -> int:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as why:
+        owner = os.pread(lock, 20, 0).decode().strip() or "unknown"
         os.close(lock)
         raise RuntimeError(
-            f"{path} is in use by another siderite process; stop that one first, "
+            f"{path} is in use by another siderite process ({owner}); stop that one first, "
             "or use PostgreSQL to run several."
         ) from why
+    with suppress(OSError):  # a full disk: the lock holds without the number
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     return lock
