@@ -57,6 +57,13 @@ def test_a_backup_of_a_busy_service_has_one_moment_of_it(tmp_path):
         assert len(facts) == len(nodes), "each node came with its fact, or not at all"
 
 
+def test_a_restore_says_how_to_start_in_words_that_a_shell_takes(tmp_path, capsys):
+    with standing(tmp_path / "a"):
+        back_up(tmp_path / "a", tmp_path / "kept.tar", told)
+    assert main(["restore", f"{tmp_path}/kept.tar", "--data", f"{tmp_path}/on monday"]) == 0
+    assert f"siderite up --data '{tmp_path}/on monday'" in capsys.readouterr().out
+
+
 def test_nothing_is_overwritten_by_a_backup_or_a_restore(tmp_path):
     with standing(tmp_path / "a"):
         pass

@@ -75,7 +75,7 @@ def _run(text: str, folder: Path, environment: dict[str, str]) -> str:
 
 def test_every_command_of_the_first_run_does_what_it_says(tmp_path: Path) -> None:
     start, ours, theirs = _blocks()
-    folder = _checkout(tmp_path / "checkout")
+    folder = _checkout(tmp_path / "a checkout")
     environment = {
         "HOME": str(tmp_path), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
         # Not 8770, which may be taken here; all else follows from it.

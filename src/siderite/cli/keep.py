@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import shlex
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ def run(said: argparse.Namespace) -> int:
     if said.word == "backup":
         print(f"{said.file} has the database and the files of {config.data}.")
     elif said.word == "restore":
-        print(f"restored; start it with: siderite up --data {config.data}")
+        print(f"restored; start it with: siderite up --data {shlex.quote(str(config.data))}")
         if config.image_dir:
             print(f"Its images are in {config.data}/images: move them to {config.image_dir} first.")
     elif said.word == "admin-password":

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import gc
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -115,7 +116,7 @@ Siderite is ready at {config.url}; its console is at {config.url}/console/
 (user admin, with the password in {clouds.path(config)}). Ctrl-C stops it.
 Try, in another terminal:
 {_path_hint()}
-  export OS_CLIENT_CONFIG_FILE={clouds.path(config)} OS_CLOUD=siderite
+  export OS_CLIENT_CONFIG_FILE={shlex.quote(str(clouds.path(config)))} OS_CLOUD=siderite
 {_server_hint(config)}
 {_client_hint()}
 """,
@@ -137,7 +138,7 @@ def _server_hint(config: Config) -> str:
 def _path_hint() -> str:
     """How to get at our own command, if it is not there."""
     here = Path(sys.executable).parent
-    return "" if shutil.which("siderite") else f"\n  export PATH=$PATH:{here}"
+    return "" if shutil.which("siderite") else f"\n  export PATH=$PATH:{shlex.quote(str(here))}"
 
 
 def _client_hint() -> str:

@@ -11,6 +11,7 @@ move it to its place: `finish`.
 
 import fcntl
 import os
+import shlex
 import shutil
 import sqlite3
 import tarfile
@@ -108,7 +109,8 @@ def restore(archive: Path, data: Path, progress: Progress) -> None:
         finish(data)
         raise CannotBackUp(
             f"an earlier restore into {data} had been interrupted at its end; it is finished now:"
-            f" start it with siderite up --data {data}, or restore into a new data directory."
+            f" start it with siderite up --data {shlex.quote(str(data))}, or restore into a new"
+            " data directory."
         )
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     half = data / _HALF  # in the same file system, so that the end is a rename
