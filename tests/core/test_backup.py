@@ -57,6 +57,23 @@ def test_a_backup_of_a_busy_service_has_one_moment_of_it(tmp_path):
         assert len(facts) == len(nodes), "each node came with its fact, or not at all"
 
 
+def test_what_is_restored_is_its_owners_alone_whatever_the_umask(tmp_path):
+    with standing(tmp_path / "a"):
+        (tmp_path / "a" / "images").mkdir(exist_ok=True)
+        (tmp_path / "a" / "images" / "one").write_bytes(b"x")
+        back_up(tmp_path / "a", tmp_path / "kept.tar", told)
+    before = os.umask(0)
+    try:
+        restore(tmp_path / "kept.tar", tmp_path / "b", told)
+    finally:
+        os.umask(before)
+    folders = [tmp_path / "b", *(path for path in (tmp_path / "b").rglob("*") if path.is_dir())]
+    assert {path.name: oct(path.stat().st_mode & 0o777) for path in folders} == {
+        "b": "0o700",
+        "images": "0o700",
+    }
+
+
 def test_a_restore_says_how_to_start_in_words_that_a_shell_takes(tmp_path, capsys):
     with standing(tmp_path / "a"):
         back_up(tmp_path / "a", tmp_path / "kept.tar", told)

@@ -207,7 +207,7 @@ def _extract_one(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) 
             f"this archive is no backup of Siderite: {member.name} is no file of a data directory;"
             " use another."
         )
-    place.parent.mkdir(parents=True, exist_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with source, place.open("xb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
     place.chmod(member.mode & 0o755 | 0o600)
