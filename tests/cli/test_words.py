@@ -332,6 +332,21 @@ def test_a_cloud_that_is_not_there_is_never_another(
     assert "has no cloud 'production', which OS_CLOUD names; it has: siderite." in said
 
 
+def test_a_data_directory_that_cannot_be_looked_into_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beyond = "x" * 300  # no name of a file: as with another user's, but for root, too
+    (tmp_path / "siderite-data").symlink_to(beyond)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", f"/{beyond}")
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
+    assert main(["node", "list"]) == 1
+    assert "siderite: cannot read siderite-data/clouds.yaml: " in capsys.readouterr().err
+    assert main(["doctor", "-o", "json"]) == 1
+    found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["database"]["state"] == "wrong"
+
+
 def test_who_stops_watching_is_told_that_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     def look(machine: int) -> Sight:
         if machine:

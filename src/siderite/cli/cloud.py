@@ -63,9 +63,17 @@ def clouds_file(data: str | None) -> Path:
     named = os.environ.get("OS_CLIENT_CONFIG_FILE")
     if named:
         return Path(named)
-    places = [Path("siderite-data"), Path(), Path.home() / ".config" / "openstack"]
-    found = [path for place in places if (path := place / "clouds.yaml").is_file()]
+    places = [Path("siderite-data"), Path(), Path("~/.config/openstack")]
+    found = [path for place in places if (path := _file_in(place))]
     return found[0] if found else places[0] / "clouds.yaml"
+
+
+def _file_in(place: Path) -> Path | None:
+    try:
+        path = place.expanduser() / "clouds.yaml"
+        return path if path.is_file() else None
+    except (OSError, RuntimeError):  # not ours to look into; a user without a home
+        return None
 
 
 def read_cloud(data: str | None) -> dict[str, Any]:

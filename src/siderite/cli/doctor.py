@@ -81,7 +81,9 @@ def run(said: argparse.Namespace) -> int:
 def _beside_clouds() -> str | None:
     """The data directory whose clouds.yaml other commands would read, if it is one."""
     place = clouds_file(None).parent
-    return str(place) if (place / "siderite.db").exists() else None
+    with suppress(OSError):  # another user's
+        return str(place) if (place / "siderite.db").exists() else None
+    return None
 
 
 def _told(config: Config) -> str | None:
