@@ -39,6 +39,17 @@ def test_the_wheel_has_migrations_and_the_console(tmp_path: Path) -> None:
     assert {str(path.relative_to(source)) for path in needed} - names == set()
 
 
+def test_a_run_of_all_tests_that_is_ended_from_outside_has_not_passed(tmp_path: Path) -> None:
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    shutil.copy(ROOT / "scripts" / "test", scripts / "test")
+    (scripts / "install").write_text("#!/bin/sh\nkill -TERM $PPID\n")
+    (scripts / "install").chmod(0o755)
+    done = subprocess.run([scripts / "test"], capture_output=True, text=True, check=False)
+    assert "FAILED after" in done.stderr
+    assert done.returncode != 0
+
+
 def test_a_unit_of_type_notify_is_told_when_the_service_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
