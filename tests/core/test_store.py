@@ -362,6 +362,7 @@ def test_a_second_process_is_kept_out_of_an_embedded_database(tmp_path):
         with pytest.raises(RuntimeError, match=said):
             SqliteStore(f"{tmp_path}/test.db")
         await first.close()
+        assert (tmp_path / "test.db.lock").read_text() == "", "the number may be another's now"
         await SqliteStore(f"{tmp_path}/test.db").close()
 
     asyncio.run(story())

@@ -120,7 +120,7 @@ class SqliteStore:
         self._reader.close()
         self._writer.close()
         if self._lock is not None:
-            os.close(self._lock)
+            _let_go(self._lock)
 
     def script(self, sql: str) -> None:
         """Run a migration's statements; the caller wraps them in a transaction."""
@@ -362,7 +362,7 @@ def sole_owner(path: str) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(lock)
+        _let_go(lock)
 
 
 def _sole_owner(path: str) -> int:
@@ -381,3 +381,9 @@ def _sole_owner(path: str) -> int:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     return lock
+
+
+def _let_go(lock: int) -> None:
+    with suppress(OSError):
+        os.ftruncate(lock, 0)  # the number may soon be another process's
+    os.close(lock)
