@@ -1,5 +1,9 @@
 """Aggregates, zones, hypervisors, services: hosts as administrators see them."""
 
+import asyncio
+
+from siderite.compute import store
+from siderite.compute.domain.host import Amount
 from siderite.compute.usecases.fleet import aggregates
 from tests.compute.records.world import World
 from tests.support.stories import Tell
@@ -65,6 +69,66 @@ def test_a_host_is_in_one_zone(tell: Tell) -> None:
         renamed = {"aggregate": {"name": "west", "availability_zone": "east"}}
         assert (await here.ask("PUT", f"/os-aggregates/{numbers[1]}", renamed)).status == 200
         assert (await here.ask("POST", f"/os-aggregates/{numbers[1]}/action", host)).status == 200
+
+    tell(story)
+
+
+async def _aggregate(here: World, name: str, zone: str | None, *hosts: str) -> str:
+    """The address of a new aggregate of these hosts."""
+    body = {"aggregate": {"name": name, "availability_zone": zone}}
+    path = (
+        f"/os-aggregates/{(await here.ask('POST', '/os-aggregates', body)).json['aggregate']['id']}"
+    )
+    for host in hosts:
+        added = await here.ask("POST", f"{path}/action", {"add_host": {"host": host}})
+        assert added.status == 200, added
+    return path
+
+
+def test_a_host_leaves_no_zone_while_servers_are_on_it(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        for name in ("h1", "h2"):
+            await here.host(name)
+        east = await _aggregate(here, "east", "east", "h1", "h2")
+        plain = await _aggregate(here, "plain", None, "h1")
+        west = await _aggregate(here, "west", "west")
+        bound = store.claim("s", "a", host="h1", node="h1", amount=Amount(1, 1, 1))
+        await here.app.program.store.commit(bound)
+        h1, h2 = {"host": "h1"}, {"host": "h2"}
+        for status, path, body in (
+            (409, f"{east}/action", {"remove_host": h1}),
+            (409, f"{west}/action", {"add_host": h1}),
+            (400, east, {"aggregate": {"availability_zone": "north"}}),
+            (400, f"{east}/action", {"set_metadata": {"metadata": {"availability_zone": None}}}),
+            (400, plain, {"aggregate": {"availability_zone": "west"}}),
+            (200, plain, {"aggregate": {"availability_zone": "east"}}),  # where it is by another
+            (200, f"{plain}/action", {"remove_host": h1}),
+            (200, f"{east}/action", {"remove_host": h2}),
+            (200, f"{west}/action", {"add_host": h2}),
+        ):
+            method = "POST" if path.endswith("action") else "PUT"
+            answer = await here.ask(method, path, body)
+            assert answer.status == status, (path, body, answer)
+        free = store.free_many("s", [("a", "h1", "h1", Amount(1, 1, 1))])
+        await here.app.program.store.commit(free)
+        assert (await here.ask("POST", f"{east}/action", {"remove_host": h1})).status == 200
+        assert (await here.ask("POST", f"{west}/action", {"add_host": h1})).status == 200
+
+    tell(story)
+
+
+def test_who_comes_second_to_delete_an_aggregate_finds_none(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        await here.host("h1")
+        path = await _aggregate(here, "a", None)
+        both = await asyncio.gather(*(here.ask("DELETE", path) for _ in range(2)))
+        assert sorted(one.status for one in both) == [200, 404]
+        path = await _aggregate(here, "b", None)
+        added, gone = await asyncio.gather(
+            here.ask("POST", f"{path}/action", {"add_host": {"host": "h1"}}),
+            here.ask("DELETE", path),
+        )
+        assert (added.status, gone.status) in ((200, 400), (404, 200))
 
     tell(story)
 

@@ -146,7 +146,7 @@ def test_zones_and_aggregates_decide_where(lite: Cloud) -> None:
         "POST", "/os-aggregates", {"aggregate": {"name": "a", "availability_zone": "east"}}
     )
     number = made.json["aggregate"]["id"]
-    host = lite.hosts[0]
+    host = lite.add_host()
     lite.ask("POST", f"/os-aggregates/{number}/action", {"add_host": {"host": host}})
     uuid = lite.boot(availability_zone="east")
     shown = lite.show(uuid)
@@ -154,7 +154,10 @@ def test_zones_and_aggregates_decide_where(lite: Cloud) -> None:
     body = {"name": "n", "flavorRef": lite.flavor, "imageRef": lite.image, "networks": "none",
             "availability_zone": "west"}  # fmt: skip
     assert lite.ask("POST", "/servers", {"server": body}).status == 400
-    lite.ask("POST", f"/os-aggregates/{number}/action", {"remove_host": {"host": host}})
+    lite.ask("DELETE", f"/servers/{uuid}")
+    lite.wait(uuid, lambda seen: seen["status"] == "GONE")
+    gone = lite.ask("POST", f"/os-aggregates/{number}/action", {"remove_host": {"host": host}})
+    assert gone.status == 200, gone
 
 
 @pytest.mark.parametrize("is_reset", [False, True])
@@ -163,7 +166,7 @@ def test_a_server_that_is_back_from_another_zone_shows_its_own(
 ) -> None:
     uuid = lite.boot()
     home = home_of(lite, uuid)
-    there = next(host for host in lite.hosts if host != home)
+    there = lite.add_host()
     fields = {"name": f"a {is_reset}", "availability_zone": "east"}
     number = lite.ask("POST", "/os-aggregates", {"aggregate": fields}).json["aggregate"]["id"]
     lite.ask("POST", f"/os-aggregates/{number}/action", {"add_host": {"host": there}})

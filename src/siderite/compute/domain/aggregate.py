@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from siderite.compute.domain.host import DEFAULT_ZONE
-from siderite.core.errors import Conflict
+from siderite.core.errors import SideriteError
 from siderite.core.times import iso
 
 ZONE = "availability_zone"
@@ -84,16 +84,25 @@ def _place(aggregates: Sequence[Aggregate], hosts: Sequence[str]) -> Place:
     return Place(zone or DEFAULT_ZONE, said, frozenset(hosts))
 
 
-def check_zones(after: Aggregate, others: Iterable[Aggregate]) -> None:
-    """Refuse what would put a host into two zones."""
+def check_zones(
+    after: Aggregate, others: Iterable[Aggregate], refusal: type[SideriteError]
+) -> None:
+    """Refuse what would put a host into two zones, that of the aggregate and of others."""
     if after.zone is None:
         return
     for other in others:
-        if other.uuid == after.uuid or other.zone in (None, after.zone):
+        if other.zone in (None, after.zone):
             continue
         both = sorted(set(after.hosts) & set(other.hosts))
         if both:
-            raise Conflict(
+            raise refusal(
                 f"One or more hosts already in availability zone(s) ['{other.zone}']: {both[0]} is"
-                f" there by aggregate {other.name}."
+                f" there by aggregate {other.name}; remove it from that first."
             )
+
+
+def rezoned(before: Aggregate, after: Aggregate, others: Sequence[Aggregate]) -> list[str]:
+    """The hosts that come into another zone with a change of an aggregate, beside these others."""
+    then, now = Atlas([*others, before]), Atlas([*others, after])
+    touched = dict.fromkeys((*before.hosts, *after.hosts))
+    return [host for host in touched if then.place(host).zone != now.place(host).zone]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from siderite.compute import record_store as rows
@@ -10,6 +11,7 @@ from siderite.compute.domain.aggregate import ZONE
 from siderite.compute.domain.aggregate import Aggregate
 from siderite.compute.domain.aggregate import Atlas
 from siderite.compute.domain.aggregate import check_zones
+from siderite.compute.domain.aggregate import rezoned
 from siderite.compute.record_store import AGGREGATES
 from siderite.compute.store import HOSTS
 from siderite.compute.usecases.context import Context
@@ -17,6 +19,7 @@ from siderite.compute.usecases.server import find
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
+from siderite.core.errors import SideriteError
 from siderite.core.ids import new_uuid
 from siderite.core.store import Duplicate
 from siderite.core.store.table import Where
@@ -26,6 +29,8 @@ from siderite.core.transition import Change
 
 _ALL = "aggregates"
 """Zones are decided over all aggregates, so changes of any take turns."""
+
+_AT_ONCE = 500
 
 Numbered = tuple[int, Aggregate]
 
@@ -69,19 +74,17 @@ async def create(ctx: Context, name: str, zone: str | None, *, cause: Cause) -> 
 
 async def _change(
     ctx: Context, number: str, action: str, changes: Callable[[Aggregate], dict[str, Any]],
-    *, cause: Cause,
+    *, cause: Cause, refusal: type[SideriteError] = Invalid,
 ) -> Numbered:  # fmt: skip
     async def decide(change: Change) -> Numbered:
         known, before = await one(ctx, number)
-        new = changes(before)
-        after = before.changed(change.now, new)
-        others = [aggregate for _, aggregate in await every(ctx)]
-        check_zones(after, others)
-        if after.zone != before.zone:
-            await _check_empty(ctx, before)
+        after = before.changed(change.now, changes(before))
+        others = [other for _, other in await every(ctx) if other.uuid != before.uuid]
+        check_zones(after, others, refusal)
+        await _check_empty(ctx, rezoned(before, after, others), refusal)
         change.put(AGGREGATES.swap(before, after))
         for other in others:
-            if other.uuid != after.uuid and set(other.hosts) & set(after.hosts):
+            if set(other.hosts) & {*before.hosts, *after.hosts}:
                 change.put(AGGREGATES.hold(other))
         change.tell(*facts.aggregate(action, after, known))
         return known, after
@@ -92,20 +95,20 @@ async def _change(
         raise Conflict("There is an aggregate of this name already; choose another.") from clash
 
 
-async def _check_empty(ctx: Context, aggregate: Aggregate) -> None:
-    """Servers are in the zone that they were placed in: it is not renamed under them."""
-    if not aggregate.hosts:
-        return
-    marks = ", ".join("?" * len(aggregate.hosts))
-    carried = await ctx.door.store.fetch(
-        f"SELECT host FROM claims WHERE host IN ({marks}) LIMIT 1",  # noqa: S608 - marks
-        aggregate.hosts,
-    )
-    if carried:
-        raise Conflict(
-            f"One or more hosts contain instances in this zone: {carried[0][0]!s} does; move them"
-            " first, or take the host out of the aggregate."
+async def _check_empty(ctx: Context, hosts: Sequence[str], refusal: type[SideriteError]) -> None:
+    """Servers are in the zone that they were placed in: their hosts do not leave it with them."""
+    for at in range(0, len(hosts), _AT_ONCE):
+        some = hosts[at : at + _AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        carried = await ctx.door.store.fetch(
+            f"SELECT host FROM hypervisors WHERE host IN ({marks}) AND servers > 0 LIMIT 1",  # noqa: S608
+            some,
         )
+        if carried:
+            raise refusal(
+                f"One or more hosts contain instances in this zone: {carried[0][0]!s} does, and"
+                " would be in another one; move them away from it first."
+            )
 
 
 async def update(
@@ -145,7 +148,7 @@ async def add_host(ctx: Context, number: str, host: str, *, cause: Cause) -> Num
             raise Conflict(f"Aggregate {number} already has host {host}.")
         return {"hosts": [*before.hosts, host]}
 
-    return await _change(ctx, number, "add_host", changes, cause=cause)
+    return await _change(ctx, number, "add_host", changes, cause=cause, refusal=Conflict)
 
 
 async def remove_host(ctx: Context, number: str, host: str, *, cause: Cause) -> Numbered:
@@ -157,7 +160,7 @@ async def remove_host(ctx: Context, number: str, host: str, *, cause: Cause) -> 
             raise NotFound(f"Aggregate {number} has no host {host[:255]}. It has: {there}.")
         return {"hosts": [one for one in before.hosts if one != host]}
 
-    return await _change(ctx, number, "remove_host", changes, cause=cause)
+    return await _change(ctx, number, "remove_host", changes, cause=cause, refusal=Conflict)
 
 
 async def forget_host(ctx: Context, change: Change, host: str) -> None:
@@ -172,15 +175,17 @@ async def forget_host(ctx: Context, change: Change, host: str) -> None:
 
 async def remove(ctx: Context, number: str, *, cause: Cause) -> None:
     """Forget an aggregate that has no hosts."""
-    known, found = await one(ctx, number)
-    if found.hosts:
-        raise Invalid(
-            f"Cannot remove host aggregate {known}: it has hosts; remove those from it first."
-        )
-    change = ctx.door.change(cause)
-    change.put(AGGREGATES.remove(found))
-    change.tell(*facts.aggregate("delete", found, known))
-    await ctx.door.commit(change)
+
+    async def decide(change: Change) -> None:
+        known, found = await one(ctx, number)
+        if found.hosts:
+            raise Invalid(
+                f"Cannot remove host aggregate {known}: it has hosts; remove those from it first."
+            )
+        change.put(AGGREGATES.remove(found))
+        change.tell(*facts.aggregate("delete", found, known))
+
+    await ctx.door.attempt(cause, _ALL, decide)
 
 
 async def _commit(ctx: Context, change: Change, made: Aggregate) -> None:
