@@ -146,7 +146,7 @@ async def remove(ctx: Context, name: str) -> None:
 
     async def decide(change: Change) -> None:
         host = await known(ctx, name)
-        counts = (await ctx.door.store.fetch(_CARRIED, (name, name)))[0]
+        counts = (await ctx.door.store.fetch(_CARRIED, (name,)))[0]
         nodes, carried = int(counts[0] or 0), int(counts[1] or 0)
         if carried:
             raise Conflict(
@@ -160,10 +160,7 @@ async def remove(ctx: Context, name: str) -> None:
     await ctx.door.attempt(Cause(), "host:" + name, decide)
 
 
-_CARRIED = (
-    "SELECT (SELECT count(*) FROM hypervisors WHERE host = ?),"
-    " (SELECT count(*) FROM claims WHERE host = ?)"
-)
+_CARRIED = "SELECT count(*), SUM(servers) FROM hypervisors WHERE host = ?"
 
 
 _OFFER = """
