@@ -184,6 +184,29 @@ def test_a_server_that_is_back_from_another_zone_shows_its_own(
     assert lite.show(uuid)["OS-EXT-AZ:availability_zone"] == "nova"
 
 
+def test_a_server_is_not_pinned_to_a_zone_that_it_may_go_back_from(lite: Cloud) -> None:
+    uuid, slow = lite.boot(), lite.boot()
+    there = lite.add_host()
+    fields = {"name": "to be pinned", "availability_zone": "west"}
+    number = lite.ask("POST", "/os-aggregates", {"aggregate": fields}).json["aggregate"]["id"]
+    lite.ask("POST", f"/os-aggregates/{number}/action", {"add_host": {"host": there}})
+
+    def pin(zone: str, server: str = uuid) -> int:
+        body = {"server": {"pinned_availability_zone": zone}}
+        return lite.ask("PUT", f"/servers/{server}", body).status
+
+    lite.script(f"server:{slow}", latency_s={"prepare": 3600.0})
+    for server in (slow, uuid):
+        assert lite.act(server, "migrate", {"host": there}).status == 202
+    during(lite, slow, "resize_migrating")
+    assert pin("nova", slow) == 409
+    assert lite.until(uuid, "VERIFY_RESIZE")["OS-EXT-AZ:availability_zone"] == "west"
+    assert pin("west") == 409
+    assert lite.act(uuid, "revertResize").status == 202
+    assert lite.until(uuid, "ACTIVE")["pinned_availability_zone"] is None
+    assert (pin("west"), pin("nova"), pin("nova")) == (409, 200, 200)
+
+
 def _shown(cloud: Cloud, node: str) -> dict[str, Any]:
     """A hypervisor as elder and our own versions of the API show it."""
     shown: dict[str, Any] = {}

@@ -1,5 +1,7 @@
 """Servers: made, shown, changed and deleted."""
 
+from typing import Any
+
 import pytest
 
 from tests.compute.cloud import Cloud
@@ -87,3 +89,19 @@ def test_only_administrators_have_servers_of_flavors_without_a_disk(lite: Cloud)
     assert refused.status == 403
     assert "zero disk" in refused.json["forbidden"]["message"]
     assert lite.ask("POST", "/servers", body).status == 202
+
+
+def test_each_of_several_servers_has_a_name_that_can_be_its_own(lite: Cloud) -> None:
+    fields: dict[str, Any] = {
+        "flavorRef": lite.flavor, "imageRef": lite.image, "networks": "none",
+    }  # fmt: skip
+
+    def make(name: str, count: int) -> int:
+        body = {"server": {**fields, "name": name, "max_count": count}}
+        return lite.ask("POST", "/servers", body).status
+
+    assert (make("n" * 254, 2), make("m" * 253, 2), make("o" * 255, 1)) == (400, 202, 202)
+    assert make("p" * 253, 10) == 400
+    for letter, count in (("m", 2), ("o", 1)):
+        found = lite.ask("GET", f"/servers?name=^{letter * 9}").json["servers"]
+        assert [len(one["name"]) for one in found] == [255] * count

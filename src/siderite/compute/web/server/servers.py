@@ -8,6 +8,7 @@ from siderite.compute.domain import wire
 from siderite.compute.domain.network import DEFAULT_GROUP
 from siderite.compute.domain.network import is_group
 from siderite.compute.domain.server import Server
+from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import create
 from siderite.compute.usecases.server import delete
 from siderite.compute.usecases.server import find
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
 FULL_REPLIES = 75
+LONGEST_NAME = 255
 _DESCRIPTION = 19
 
 
@@ -80,12 +82,7 @@ async def make(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers"""
     version = request.version
     server, hints = server_schema.creation(await forms.document(request), version)
-    least = server.get("min_count", 1)
-    most = server.get("max_count", least)
-    if least > most:
-        raise Invalid("min_count must be <= max_count")
-    if most > 1 and "hostname" in server:
-        raise Invalid("hostname cannot be given for several servers at once")
+    least, most = _counts(server)
     for group in server.get("security_groups", ()):
         if not is_group(request.who.project_id or "", group):
             raise Invalid(
@@ -148,6 +145,22 @@ def _fields(server: dict[str, Any], version: int) -> dict[str, Any]:
     return fields
 
 
+def _counts(server: dict[str, Any]) -> tuple[int, int]:
+    """How many servers are asked for, at least and at most. Each of several is numbered."""
+    least = server.get("min_count", 1)
+    most = server.get("max_count", least)
+    if least > most:
+        raise Invalid("min_count must be <= max_count")
+    if most > 1 and "hostname" in server:
+        raise Invalid("hostname cannot be given for several servers at once")
+    if most > 1 and len(f"{server['name']}-{most}") > LONGEST_NAME:
+        raise Invalid(
+            f"The name is too long to be numbered from 1 to {most}: with its number, that of a"
+            f" server has {LONGEST_NAME} characters at the most."
+        )
+    return least, most
+
+
 def _place(request: Request, server: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
     """Zone, host and node that are asked for; hosts by administrators only."""
     asked = server.get("availability_zone", "")
@@ -189,7 +202,16 @@ async def put(service: "Service", request: Request) -> Response:
 
     def check(server: Server) -> None:
         zone = changes.get("pinned_zone")
-        if zone is not None and zone != server.availability_zone:
+        if zone in (None, server.pinned_zone):
+            return
+        if server.task_state is not None:
+            raise acting.busy(server, "pin")
+        if server.move is not None:
+            raise Conflict(
+                f"Instance {server.uuid} may go back to the zone it came from: confirm or revert"
+                " its resize before it is pinned."
+            )
+        if zone != server.availability_zone:
             raise Conflict(
                 f"Instance {server.uuid} can only be pinned to the zone it is in:"
                 f" {server.availability_zone}."
