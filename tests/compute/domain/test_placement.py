@@ -8,6 +8,7 @@ import pytest
 
 from siderite.compute.domain.host import Amount
 from siderite.compute.domain.host import Hypervisor
+from siderite.compute.domain.placement import MOST
 from siderite.compute.domain.placement import Wanted
 from siderite.compute.domain.placement import place
 
@@ -128,8 +129,17 @@ def test_of_very_many_refusals_some_of_each_kind_are_told() -> None:
     hosts += [_host(f"h{number}", disabled=True) for number in range(301, 304)]
     found = place(SMALL, hosts, now=NOW, patience_s=60)
     assert found.sentence.endswith("Of 303 hosts: 3 disabled, 300 without room.")
-    assert len(found.examples) == 53
+    assert len(found.examples) == 100
     assert {"h301", "h302", "h303"} <= found.examples.keys()
     assert found.examples.items() <= dict(found.refusals).items()
     few = place(SMALL, hosts[:100], now=NOW, patience_s=60)
     assert few.examples == few.refusals
+
+
+def test_who_makes_room_is_told_of_hosts_from_all_over_a_large_cloud() -> None:
+    hosts = [_host(f"h{number}", vcpus_used=32) for number in range(5000)]
+    hosts += [_host(f"d{number}", disabled=True) for number in range(3000)]
+    found = place(SMALL, hosts, now=NOW, patience_s=60)
+    told = [int(node[1:]) for node in found.some(MOST) if node[0] == "h"]
+    assert (len(found.some(MOST)), len(told)) == (MOST, MOST // 2)
+    assert (told[0], told[-1]) == (0, 4990)

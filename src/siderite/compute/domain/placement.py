@@ -74,24 +74,35 @@ class Placement:
 
     @property
     def examples(self) -> dict[str, str]:
-        """The refusals; where there are very many, some of each kind: for records and events, which
-        are to stay readable, and small.
+        """Some refusals of each kind: for records and events, which are to stay readable."""
+        return self.some(EXAMPLES)
+
+    def some(self, most: int) -> dict[str, str]:
+        """The refusals; where there are more than so many, some of each kind, of hosts from all
+        over the list.
         """
-        if len(self.refusals) <= EXAMPLES:
+        if len(self.refusals) <= most:
             return dict(self.refusals)
-        kinds = {_kind_of(reason) for reason in self.refusals.values()}
-        left = dict.fromkeys(kinds, max(1, EXAMPLES // len(kinds)))
-        found = {}
+        kinds: dict[str, list[str]] = {}
         for node, reason in self.refusals.items():
-            kind = _kind_of(reason)
-            if left[kind]:
-                left[kind] -= 1
-                found[node] = reason
-        return found
+            kinds.setdefault(_kind_of(reason), []).append(node)
+        chosen: list[str] = []
+        for at, nodes in enumerate(sorted(kinds.values(), key=len)):
+            share = max(1, (most - len(chosen)) // (len(kinds) - at))
+            chosen += _spread(nodes, share)
+        return {node: self.refusals[node] for node in chosen}
 
 
 EXAMPLES = 100
 """So many refusals are told one by one."""
+MOST = 1000
+"""And so many to whoever makes room, and must know of each host whether that would help."""
+
+
+def _spread(nodes: Sequence[str], most: int) -> Sequence[str]:
+    if len(nodes) <= most:
+        return nodes
+    return [nodes[at * len(nodes) // most] for at in range(most)]
 
 
 def _kind_of(reason: str) -> str:

@@ -11,6 +11,7 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.placement import MOST
 from siderite.compute.domain.placement import Placement
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.server import Fault
@@ -119,8 +120,7 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
         Event.PEND if pends else Event.FAIL,
         job=msgspec.structs.replace(job, events=[*job.events[:-1], event]),
         changes={
-            # Whoever makes room for it must know of each host, whether that would help.
-            "refusals": dict(found.refusals) if pends else examples,
+            "refusals": found.some(MOST) if pends else examples,
             "fault": Fault(500, sentence, at, details),
             "wait_reason": sentence if pends else None,
             "deadline": pending.deadline(hands.ctx, server) if pends else None,
