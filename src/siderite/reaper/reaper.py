@@ -241,17 +241,18 @@ class Reaper:
     ) -> tuple[Room, list[Place]]:
         """What the server needs, and the hosts that lack only that."""
         is_whole = is_bare_metal(server)
+        nodes = {node for node, why in refusals.items() if why.startswith(LACKS)}
+        nodes = {node for node in nodes if node not in self._stuck}
         # In this order: who goes in between is counted twice, not lost.
-        there = await asks.there(self.api)
-        hosts = await self.api.pages("/os-hypervisors/detail?", "hypervisors")
+        there = await asks.there(self.api, nodes)
+        hosts = await asks.hypervisors(self.api, nodes)
         found = []
         for host in hosts:
             node = host["hypervisor_hostname"]
-            why, on_it = refusals.get(node, ""), there.get(node, [])
-            is_usable = (host["state"], host["status"]) == ("up", "enabled")
-            if not is_usable or not why.startswith(LACKS) or node in self._stuck:
+            on_it = there[node]
+            if (host["state"], host["status"]) != ("up", "enabled"):
                 continue
-            if why.startswith(CARRIES) and not on_it:
+            if refusals[node].startswith(CARRIES) and not on_it:
                 continue  # somebody else's
             leaving = [one for one in on_it if one["OS-EXT-STS:task_state"] == "deleting"]
             going = [one for one in leaving if one["id"] not in self._stuck]
