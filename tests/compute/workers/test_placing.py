@@ -11,10 +11,13 @@ from siderite.core.ids import new_uuid
 from tests.compute import crowd
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
+from tests.compute.workers.moves import LEFT
+from tests.compute.workers.moves import delete
 from tests.compute.workers.moves import during
 from tests.compute.workers.moves import home_of
 from tests.compute.workers.moves import in_one_place
 from tests.compute.workers.moves import reset
+from tests.compute.workers.moves import until
 
 
 def _service(cloud: Cloud, host: str, **fields: Any) -> None:
@@ -88,6 +91,51 @@ def test_a_build_that_fails_is_tried_on_another_host(both: Cloud) -> None:
         both.ask("DELETE", f"/servers/{uuid}")
         both.wait(uuid, lambda seen: seen["status"] == "GONE")
         assert both.claimed() == before
+
+
+def test_a_host_that_cannot_clear_away_what_it_could_not_make_keeps_a_server_from_no_other(
+    both: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siderite.compute.workers.leaving._AGAIN_S", 0.05)
+    for host in both.hosts:
+        both.boot(host=host)  # so that the new ones are the emptiest
+    with _one_more_host(both) as first, _one_more_host(both) as second:
+        for host in (first, second):
+            both.script(f"host:{host}", fail={"spawn": "disk is stuck", "destroy": "it is stuck"})
+        before = both.claimed()
+        uuid = both.create()
+        seen = both.until(uuid, "ACTIVE")
+        assert seen["OS-EXT-SRV-ATTR:host"] not in (first, second)
+        assert {first, second} <= set(both.guests.where(uuid))
+        kinds = [kind for kind, _ in both.facts(uuid, "instance.create.end")]
+        assert kinds.count("instance.create.start") == 3
+        assert kinds.count("instance.create.error") == 2
+        for host in (first, second):
+            both.guests.scripts.set(f"host:{host}", None)
+        in_one_place(both, uuid, seen["OS-EXT-SRV-ATTR:host"])
+        delete(both, uuid)
+        assert both.claimed() == before
+
+
+def test_a_server_that_no_other_host_takes_leaves_nothing_behind(
+    both: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siderite.compute.workers.leaving._AGAIN_S", 0.05)
+    flavor = both.make_flavor()
+    specs = {"extra_specs": {"trait:CUSTOM_STUCK": "required"}}
+    both.ask("POST", f"/flavors/{flavor}/os-extra_specs", specs)
+    with _one_more_host(both, traits="CUSTOM_STUCK") as host:
+        both.script(f"host:{host}", fail={"spawn": "disk is stuck", "destroy": "it is stuck"})
+        uuid = both.create(flavorRef=flavor, networks="none")
+        seen = both.until(uuid, "ERROR")
+        assert "disk is stuck" in seen["fault"]["message"]
+        assert both.guests.where(uuid) == [host]
+        kinds = [kind for kind, _ in both.facts(uuid, "compute_task.build_instances.error")]
+        assert kinds.count("instance.create.start") == kinds.count("instance.create.error") == 1
+        both.guests.scripts.set(f"host:{host}", None)
+        until(both, uuid, LEFT, 0)
+        assert both.guests.where(uuid) == []
+        delete(both, uuid)
 
 
 def test_a_build_that_fails_everywhere_is_an_error(lite: Cloud) -> None:

@@ -125,6 +125,7 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
             "wait_reason": sentence if pends else None,
             "deadline": pending.deadline(hands.ctx, server) if pends else None,
         },
+        ops=left_there(hands, run),
         ends=True,
         error=sentence,
         details=details,

@@ -44,7 +44,7 @@ def at_error(run: Run, why: str) -> Facts:
 
 def _told(run: Run, phase: str, why: str | None = None) -> Facts:
     name, asked = fact_of(run.kind, run.server), run.job.args
-    if name is None:
+    if name is None or (run.kind == "build" and run.job.step == 0):  # it has not begun
         return nothing
     return lambda server: [facts.phase(name, phase, server, why=why, asked=asked)]
 

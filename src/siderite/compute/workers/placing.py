@@ -63,9 +63,14 @@ async def _find(hands: Hands, server: Server, **how: Any) -> Placement:
 
 
 async def place_new(hands: Hands, run: Run) -> Told:
-    """The first place of a server that is to be made."""
-    undoing = await undo_elsewhere(hands, run)
-    if undoing is not None:
+    """The first place of a server that is to be made. A host that could neither make it nor clear
+    away what it has of it keeps it from no other: that is removed in its own time.
+    """
+    undoing, left = await undo_elsewhere(hands, run), leaving.of(run.server, run.job)
+    behind: Sequence[Op] = ()
+    if isinstance(undoing, Failed) and left is not None:
+        behind = leaving.behind(run.server, left, hands.ctx.door.clock())
+    elif undoing is not None:
         return undoing
     turn = await placing.turn(hands.ctx, run.server)
     found = await _find(hands, run.server)
@@ -87,6 +92,7 @@ async def place_new(hands: Hands, run: Run) -> Told:
         changes={**lives_at(at, claim), "refusals": {}, "wait_reason": "is being made"},
         ops=[
             *turn,
+            *behind,
             *rows.claim(
                 run.server.uuid, claim, host=at.host, node=at.node, amount=run.server.amount
             ),

@@ -71,8 +71,9 @@ def of(server: Server, job: Job | None) -> Left | None:
         return msgspec.convert(noted, Left)
     undo = None if job is None else job.args.get("undo")
     if job is not None and undo is not None:
-        slot = f"{job.op}{_UNDO}"
-        return Left("leave", slot, undo["host"], undo["node"], server.claim, job.token)
+        # Several hosts may have been tried: what each keeps is removed apart.
+        slot = f"{job.op}:{len(server.tried)}{_UNDO}"
+        return Left("leave", slot, undo["host"], undo["node"], server.claim, slot)
     move = server.move
     if move is not None:
         return _of_resize(server, move)
