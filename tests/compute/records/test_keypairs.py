@@ -1,5 +1,6 @@
 """Keypairs."""
 
+import asyncio
 import base64
 import subprocess
 from pathlib import Path
@@ -139,5 +140,15 @@ def test_there_is_a_limit(tell: Tell) -> None:
         for name, status in (("a", 200), ("b", 403)):
             body = {"keypair": {"name": name, "public_key": KEY}}
             assert (await here.ask("POST", "/os-keypairs", body)).status == status
+
+    tell(story)
+
+
+def test_who_comes_second_to_delete_a_key_finds_none(tell: Tell) -> None:
+    async def story(here: World) -> None:
+        body = {"keypair": {"name": "k", "public_key": KEY}}
+        assert (await here.ask("POST", "/os-keypairs", body, version=10)).status == 201
+        both = await asyncio.gather(*(here.ask("DELETE", "/os-keypairs/k") for _ in range(2)))
+        assert sorted(one.status for one in both) == [202, 404]
 
     tell(story)

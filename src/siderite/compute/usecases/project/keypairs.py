@@ -75,11 +75,13 @@ async def add(
 
 async def remove(ctx: Context, user: str, name: str, *, cause: Cause) -> None:
     """Forget a key; servers that have it keep it."""
-    _, key = await find(ctx, user, name)
-    change = ctx.door.change(cause)
-    change.put(KEYPAIRS.remove(key))
-    change.tell(*facts.keypair("delete", key))
-    await ctx.door.commit(change)
+
+    async def decide(change: Change) -> None:
+        _, key = await find(ctx, user, name)
+        change.put(KEYPAIRS.remove(key))
+        change.tell(*facts.keypair("delete", key))
+
+    await ctx.door.attempt(cause, f"keypairs:{user}", decide)
 
 
 def _taken(name: str) -> Conflict:
