@@ -208,3 +208,12 @@ def test_a_deleted_server_is_shown_to_those_who_follow_changes(crowd: Any) -> No
     assert [one["id"] for one in admin] == [uuid]
     living = "/servers?all_tenants=1&deleted=False&changes-since=2020-01-01&name=goner"
     assert cloud.ask("GET", living).json["servers"] == []
+
+
+@pytest.mark.parametrize("key", ["tags", "tags-any", "not-tags", "not-tags-any"])
+def test_more_tags_than_a_query_can_hold_are_refused(both: Cloud, key: str) -> None:
+    same = ",".join(["blue"] * 1500)
+    others = ",".join(f"t{number}" for number in range(1500))
+    assert both.ask("GET", f"/servers?{key}={same}").status == 200
+    refused = both.ask("GET", f"/servers?{key}={others}")
+    assert refused.status == 400 and "100 at the most" in refused.body.decode()

@@ -105,3 +105,16 @@ def test_each_of_several_servers_has_a_name_that_can_be_its_own(lite: Cloud) -> 
     for letter, count in (("m", 2), ("o", 1)):
         found = lite.ask("GET", f"/servers?name=^{letter * 9}").json["servers"]
         assert [len(one["name"]) for one in found] == [255] * count
+
+
+def test_one_request_makes_so_many_servers_and_no_more(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siderite.compute.web.server.servers.MOST_AT_ONCE", 2)
+    wish = {"name": "many", "flavorRef": lite.flavor, "imageRef": lite.image, "networks": "none"}
+    few = {"server": {**wish, "min_count": 3, "max_count": 5}}
+    refused = lite.ask("POST", "/servers", few)
+    assert refused.status == 400 and "send several" in refused.body.decode()
+    assert lite.ask("POST", "/servers", {"server": {**wish, "max_count": 2**31 - 1}}).status == 202
+    found = lite.ask("GET", "/servers?name=^many").json["servers"]
+    assert sorted(one["name"] for one in found) == ["many-1", "many-2"]

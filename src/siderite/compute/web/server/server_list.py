@@ -59,6 +59,7 @@ EVERYBODY = {
         _OPEN_FILTERS,
     ),
 }  # fmt: skip
+_MOST_TAGS = 100
 _NEW = frozenset({"tags", "tags-any", "not-tags", "not-tags-any", "changes-before", "locked"})
 """Filters that nobody had before their version; of the others administrators always did."""
 _OTHERS = frozenset({
@@ -232,7 +233,12 @@ def _task(text: str) -> Where:
 def _tags(key: str, names: Sequence[str]) -> Where:
     one = "replace(tag_text, ?, '') <> tag_text"  # LIKE takes A for a, but not everywhere
     joint = " AND " if key in ("tags", "not-tags") else " OR "
-    marks = [f",{name}," for name in names]
+    marks = [f",{name}," for name in dict.fromkeys(names)]
+    if len(marks) > _MOST_TAGS:
+        raise Invalid(
+            f"Invalid input for query parameters {key}. It names {len(marks)} tags; ask for"
+            f" {_MOST_TAGS} at the most."
+        )
     clause = joint.join([one] * len(marks))
     no = "NOT " if key.startswith("not") else ""
     return Where(f"{no}({clause})", tuple(marks))

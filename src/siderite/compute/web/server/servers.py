@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 FULL_REPLIES = 75
 LONGEST_NAME = 255
+MOST_AT_ONCE = 1000
+"""So many servers one request makes, also where no quota ends it."""
 _DESCRIPTION = 19
 
 
@@ -151,6 +153,9 @@ def _counts(server: dict[str, Any]) -> tuple[int, int]:
     most = server.get("max_count", least)
     if least > most:
         raise Invalid("min_count must be <= max_count")
+    if least > MOST_AT_ONCE:
+        raise Invalid(f"One request makes {MOST_AT_ONCE} servers at the most; send several.")
+    most = min(most, MOST_AT_ONCE)
     if most > 1 and "hostname" in server:
         raise Invalid("hostname cannot be given for several servers at once")
     if most > 1 and len(f"{server['name']}-{most}") > LONGEST_NAME:
