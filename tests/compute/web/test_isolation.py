@@ -10,6 +10,7 @@ from siderite.compute.web.routes import ROUTES
 from siderite.compute.web.server.actions import ACTIONS
 from siderite.core.ids import new_uuid
 from tests.compute.cloud import Cloud
+from tests.support.app import PASSWORD
 
 SECRET = "belongs-to-me"
 BODIES: dict[tuple[str, str], Any] = {
@@ -132,3 +133,19 @@ def test_the_owner_may(mine: tuple[Cloud, str, str, dict[str, str]]) -> None:
     assert cloud.ask("GET", f"/servers/{uuid}", token=owner).json["server"]["name"] == SECRET
     assert cloud.act(uuid, "os-stop", token=owner).status == 202
     cloud.until(uuid, "SHUTOFF")
+
+
+def test_a_token_for_no_project_makes_nothing_that_belongs_to_one(lite: Cloud) -> None:
+    user = {"name": "admin", "domain": {"id": "default"}, "password": PASSWORD}
+    identity = {"methods": ["password"], "password": {"user": user}}
+    auth = {"auth": {"identity": identity, "scope": {"system": {"all": True}}}}
+    made = lite.app.ask("POST", "/identity/v3/auth/tokens", auth, token="", version=None)
+    token = made.headers["x-subject-token"]
+    wish = {"name": "n", "flavorRef": lite.flavor, "imageRef": lite.image, "networks": "none"}
+    for path, body in (
+        ("/servers", {"server": wish}),
+        ("/os-server-groups", {"server_group": {"name": "g", "policy": "affinity"}}),
+    ):
+        answer = lite.ask("POST", path, body, token=token)
+        assert answer.status == 403 and "Get one for a project" in answer.body.decode()
+    assert lite.ask("GET", "/os-hypervisors", token=token).status == 200

@@ -63,7 +63,15 @@ def check(policy: str, who: Who) -> None:
     """Refuse a caller whose roles do not suffice."""
     if not allows(policy, who):
         raise refusal(policy, RULES[policy])
-    if who.project_id is None and not who.is_admin:
+    if not who.is_admin:
+        check_project(policy, who)
+
+
+def check_project(policy: str, who: Who) -> None:
+    """Refuse a token for no project, as that of the system, where something is made that belongs to
+    one.
+    """
+    if who.project_id is None:
         raise Forbidden(
             f"Policy doesn't allow {policy} to be performed: the token is for no project. Get one"
             " for a project of yours."

@@ -10,6 +10,7 @@ from siderite.compute.usecases.project import server_groups
 from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web import queries
+from siderite.compute.web.policy import check_project
 from siderite.compute.web.policy import refusal
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
@@ -66,6 +67,7 @@ async def show(service: "Service", request: Request) -> Response:
 
 async def create(service: "Service", request: Request) -> Response:
     """POST /os-server-groups"""
+    check_project("server_groups:manage", request.who)
     version = request.version
     known = HARD + (SOFT if version >= SOFT_SINCE else ())
     document = await forms.document(request)

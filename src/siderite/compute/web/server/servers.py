@@ -82,6 +82,7 @@ def _next(
 
 async def make(service: "Service", request: Request) -> Response:
     """POST /v2.1/servers"""
+    policy.check_project("servers:create", request.who)
     version = request.version
     server, hints = server_schema.creation(await forms.document(request), version)
     least, most = _counts(server)
