@@ -80,6 +80,7 @@ def test_a_child_that_cannot_follow_fails_the_step_and_is_named(tmp_path):
             node = await until(app, parent, "clean failed")
             assert child in node.last_error
             assert "the board is dead" in node.last_error
+            assert "child_steps" not in node.driver_internal_info
             assert await powers(app, parent) == ["power on"]
             script(app, f"node:{child}")
             patch = [{"op": "add", "path": "/disable_power_off", "value": True}]
@@ -272,5 +273,18 @@ def test_nothing_else_is_done_to_a_child_while_it_runs_a_step_for_its_parent(tmp
                 assert f"a step for its parent {parent}" in refusal.sentence
             assert (await until(app, parent, "manageable")).last_error is None
             await lead(app, child, "provide")
+
+    asyncio.run(story())
+
+
+def test_a_parent_whose_work_is_aborted_forgets_which_children_it_has_asked(tmp_path):
+    async def story():
+        async with running(tmp_path) as app:
+            asked = {"child_steps": {"token": "work/0", "asked": []}}
+            parent = await app.plant("clean wait", driver_internal_info=asked)
+            await verb(app, parent, "abort")
+            node = await app.node(parent)
+            assert node.provision_state == "clean failed"
+            assert node.driver_internal_info == {}
 
     asyncio.run(story())

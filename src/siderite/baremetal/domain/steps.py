@@ -40,6 +40,9 @@ RESERVED = frozenset({"power_on", "power_off", "reboot"}) | NOT_ON_CHILDREN
 OWN = "parent_step"
 """Where a node remembers the step that it runs for its parent."""
 
+CHILD_STEPS = "child_steps"
+"""Where a node remembers which of its children it has asked for a step."""
+
 _TAKES: dict[str, tuple[str, ...]] = {
     "bios.apply_configuration": ("settings",),
     "bios.factory_reset": (),

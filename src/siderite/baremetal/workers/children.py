@@ -8,6 +8,7 @@ from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.steps import CHILD_STEPS
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.domain.steps import UnknownArgument
 from siderite.baremetal.domain.steps import UnknownStep
@@ -50,7 +51,7 @@ async def on_children(
         outcome = _power_of(child, target) if target else _step_of(run, child)
         if outcome is not None:
             return outcome
-    return Done(remember={children.MEMORY: None})
+    return Done(remember={CHILD_STEPS: None})
 
 
 def _power_of(child: Node, target: PowerTarget) -> Wait | Failed | None:

@@ -15,6 +15,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
+from siderite.baremetal.domain.steps import CHILD_STEPS
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.domain.steps import job_of
@@ -105,6 +106,7 @@ def without_steps(node: Node) -> dict[str, Any]:
     """The node's fields without steps of work that has been given up, as far as it shows any."""
     changes: dict[str, Any] = {field: {} for field in STEP_FIELDS.values() if getattr(node, field)}
     gone = {f"{family}_step{end}" for family in STEP_FIELDS for end in ("s", "_index")}
+    gone.add(CHILD_STEPS)
     info = node.driver_internal_info
     if not gone.isdisjoint(info):
         kept = {key: value for key, value in info.items() if key not in gone}

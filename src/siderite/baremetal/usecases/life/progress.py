@@ -16,6 +16,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power_truth import with_power
+from siderite.baremetal.domain.steps import CHILD_STEPS
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.domain.steps import job_text
@@ -108,7 +109,7 @@ def cleared_step(family: Family, node: Node) -> dict[str, Any]:
     field = STEP_FIELDS.get(family)
     if field is None:
         return {}
-    gone = {f"{family}_steps", f"{family}_step_index"}
+    gone = {f"{family}_steps", f"{family}_step_index", CHILD_STEPS}
     info = {key: value for key, value in node.driver_internal_info.items() if key not in gone}
     return {field: {}, "driver_internal_info": info}
 

@@ -18,6 +18,7 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.power_truth import with_power
+from siderite.baremetal.domain.steps import CHILD_STEPS
 from siderite.baremetal.domain.steps import OWN
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Json
@@ -43,7 +44,6 @@ from siderite.core.transition import Change
 from siderite.core.who import Who
 from siderite.core.work import Work
 
-MEMORY = "child_steps"
 KIND = LANE = "parent_step"
 
 
@@ -87,7 +87,7 @@ async def check(ctx: Context, node: Node, steps: Sequence[Json], who: Who, guard
 
 def asked(run: Run) -> list[str]:
     """The children that the current step has asked already."""
-    memory = run.node.driver_internal_info.get(MEMORY) or {}
+    memory = run.node.driver_internal_info.get(CHILD_STEPS) or {}
     return list(memory["asked"]) if memory.get("token") == run.job.token else []
 
 
@@ -138,7 +138,7 @@ async def ask(ctx: Context, run: Run, child: Node, begin: Begin) -> None:
         if fresh is not None:
             begin(change, fresh)
         memory = {"token": run.job.token, "asked": [*asked(run), child.uuid]}
-        info = {**node.driver_internal_info, MEMORY: memory}
+        info = {**node.driver_internal_info, CHILD_STEPS: memory}
         after = node.changed(change.now, {"driver_internal_info": info})
         change.put(NODES.swap(node, after))
         change.put(work.keep(run.held, job=job_text(run.job)))
