@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
@@ -273,6 +275,39 @@ def test_nothing_else_is_done_to_a_child_while_it_runs_a_step_for_its_parent(tmp
                 assert f"a step for its parent {parent}" in refusal.sentence
             assert (await until(app, parent, "manageable")).last_error is None
             await lead(app, child, "provide")
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "refused"),
+    [
+        ("/driver_info/redfish_address", "http://elsewhere", True),
+        ("/driver", "ipmi", True),
+        ("/bios_interface", "no-bios", True),
+        ("/parent_node", None, True),
+        ("/driver_info/redfish_password", "another", False),
+        ("/description", "busy", False),
+        ("/maintenance", True, False),
+    ],
+)
+def test_how_a_child_is_driven_stays_while_it_runs_a_step_for_its_parent(
+    database_url, tmp_path, path, value, refused
+):
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            parent = await app.plant("manageable")
+            busy = {"parent_step": {"token": "work/0"}}
+            child = await app.plant("manageable", parent_node=parent, driver_internal_info=busy)
+            before = await app.node(child)
+            patch = [{"op": "replace" if value is None else "add", "path": path, "value": value}]
+            answer = await app.ask("PATCH", f"/v1/nodes/{child}", patch)
+            assert answer.status == (409 if refused else 200), answer
+            if refused:
+                assert f"a step for its parent {parent}" in answer.sentence
+                assert await app.node(child) == before
+                told = [status for status, _ in await facts(app, child, "update")]
+                assert told == ["start", "error"]
 
     asyncio.run(story())
 

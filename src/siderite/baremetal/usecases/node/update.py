@@ -10,6 +10,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import CHANGEABLE_WHILE_MOVING
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.power_truth import POWER_FAILURE
+from siderite.baremetal.domain.steps import serves_its_parent
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.beside import allocations
 from siderite.baremetal.usecases.beside import chassis
@@ -50,6 +51,9 @@ may be changed in any state, lest work that is no longer let in waits in vain.
 
 _READ_AGAIN = frozenset({"maintenance", "power_policy", "driver_info", "driver"})
 """Fields after whose change the power may well be read otherwise than before."""
+
+_DRIVEN_BY = INTERFACE_FIELDS | {"driver", "driver_info", "parent_node"}
+"""Fields that say how a node's machine is driven, and for whom."""
 
 _REFITTABLE = frozenset({P.ENROLL, P.INSPECTING, P.INSPECTWAIT, P.MANAGEABLE, P.AVAILABLE})
 
@@ -161,17 +165,7 @@ async def _check_allocated(
 
 def _check(node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
     state = node.provision_state
-    harmless = set(changes) <= HARMLESS or _lets_in(node, changes)
-    freed = ask.only_removes_instance and node.maintenance
-    if node.target_provision_state is not None and not harmless and not freed:
-        inspecting = state == P.INSPECTING and ask.refuse_inspecting
-        if state not in CHANGEABLE_WHILE_MOVING or inspecting:
-            raise Conflict(
-                f"Node {node.uuid} can not be updated while a state transition is in progress"
-                f" ({state}, on its way to {node.target_provision_state}); try again when"
-                f" it is done.",
-                retry_after_s=5,
-            )
+    _check_under_way(node, changes, ask)
     refit = sorted(INTERFACE_FIELDS & set(changes))
     refits = refit or "driver" in changes or ask.reset_interfaces
     if refits and state not in _REFITTABLE and not node.maintenance:
@@ -205,6 +199,28 @@ def _check(node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
     if "chassis_uuid" in changes and not who.sees_all:
         raise Forbidden("Only those who see all projects change the chassis of a node.")
     _check_reasons(node, changes)
+
+
+def _check_under_way(node: Node, changes: dict[str, Any], ask: Update) -> None:
+    """Refuse what work that is under way would trip over."""
+    state = node.provision_state
+    harmless = set(changes) <= HARMLESS or _lets_in(node, changes)
+    freed = ask.only_removes_instance and node.maintenance
+    if node.target_provision_state is not None and not harmless and not freed:
+        inspecting = state == P.INSPECTING and ask.refuse_inspecting
+        if state not in CHANGEABLE_WHILE_MOVING or inspecting:
+            raise Conflict(
+                f"Node {node.uuid} can not be updated while a state transition is in progress"
+                f" ({state}, on its way to {node.target_provision_state}); try again when"
+                f" it is done.",
+                retry_after_s=5,
+            )
+    if _DRIVEN_BY & set(changes) and not harmless and serves_its_parent(node.driver_internal_info):
+        raise Conflict(
+            f"Node {node.uuid} runs a step for its parent {node.parent_node}; change how it is"
+            " driven when that is done.",
+            retry_after_s=5,
+        )
 
 
 def _lets_in(node: Node, changes: dict[str, Any]) -> bool:
