@@ -7,7 +7,9 @@ import pytest
 from siderite.baremetal.usecases.life import callback
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
+from tests.baremetal.workers.lives import script
 from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import until_power
 from tests.baremetal.workers.lives import verb
 from tests.support.app import running
 from tests.support.server import running_server
@@ -256,6 +258,48 @@ def test_no_deadline_passes_while_the_node_is_in_maintenance(
             if policy == "proceed":
                 ends = {"deploying": "active", "inspecting": "manageable"}
             await until(app, uuid, ends[state])
+
+    asyncio.run(story())
+
+
+def test_no_answer_has_steps_run_while_the_power_is_being_changed(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db, work=True, power_wait_s=0.0) as app:
+            uuid = await app.plant("available", power_state="power off")
+            await hook(app, state="deploying")
+            await verb(app, uuid, "active")
+            await until_held(app, uuid)
+            script(app, f"node:{uuid}", latency_s={"power": 0.5})
+            await app.ask("PUT", f"/v1/nodes/{uuid}/states/power", {"target": "power on"})
+            for word, more in (("proceed", {}), ("fail", {"reason": "the disk is bad"})):
+                said = await answer(app, uuid, word, 409, **more)
+                assert "on its way to 'power on'" in said.sentence
+            await answer(app, uuid, "extend", seconds=600)
+            await until_power(app, uuid)
+            await answer(app, uuid, "proceed")
+            await until(app, uuid, "active")
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("policy", ["proceed", "fail"])
+def test_no_deadline_passes_while_the_power_is_being_changed(tmp_path, monkeypatch, policy):
+    monkeypatch.setattr("siderite.baremetal.usecases.life.hooks.STEADY_S", 0.1)
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("available", power_state="power off")
+            await hook(app, state="deploying", deadline_s=1, on_deadline=policy)
+            await verb(app, uuid, "active")
+            await until_held(app, uuid)
+            script(app, f"node:{uuid}", latency_s={"power": 2.0})
+            await app.ask("PUT", f"/v1/nodes/{uuid}/states/power", {"target": "power on"})
+            async with asyncio.timeout(20):
+                while "power is being changed" not in ((await app.node(uuid)).wait_reason or ""):
+                    await asyncio.sleep(0.01)
+            script(app, f"node:{uuid}")
+            node = await until(app, uuid, "active" if policy == "proceed" else "deploy failed")
+            assert node.wait_reason is None
 
     asyncio.run(story())
 

@@ -16,6 +16,8 @@ from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.life import abort
 from siderite.baremetal.usecases.life import hooks
+from siderite.baremetal.usecases.life.refusals import check_steady
+from siderite.baremetal.usecases.life.refusals import once_steady
 from siderite.baremetal.usecases.node import find
 from siderite.baremetal.usecases.node.find import Guard
 from siderite.core import work
@@ -84,11 +86,13 @@ async def answer(
             )
         if said.word == "extend":
             return _extend(ctx, change, held, said)
+        check_steady(node)
         if said.word == "fail":
             return _fail(ctx, change, held, said)
         return _proceed(ctx, change, held, said)
 
-    return await ctx.door.attempt(cause, ident, decide)
+    patience_s = ctx.settings.power_wait_s
+    return await once_steady(lambda: ctx.door.attempt(cause, ident, decide), patience_s)
 
 
 def _proceed(ctx: Context, change: Change, held: Held, said: Answer) -> Node:

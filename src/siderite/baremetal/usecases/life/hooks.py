@@ -32,6 +32,8 @@ from siderite.core.transition import Change
 
 LOOK_AGAIN_S = 10.0
 """How soon an overdue hold is looked at again while its node is in maintenance."""
+STEADY_S = 1.0
+"""The same while its power is being changed."""
 RECENT_S = 0.05
 """How long what was read of hooks is good for, within one piece of work."""
 
@@ -93,6 +95,10 @@ async def looked_at(ctx: Context, run: Run) -> Run | None:
     if run.node.maintenance:
         reason = f"{why_held(stop)}: overdue, but the node is in maintenance"
         await _stays(ctx, run, now + LOOK_AGAIN_S, reason)
+        return None
+    if run.node.target_power_state is not None:
+        reason = f"{why_held(stop)}: overdue, but the machine's power is being changed"
+        await _stays(ctx, run, now + STEADY_S, reason)
         return None
     reason = f"hook {stop.name} had no answer by {iso(stop.until)}"
     if stop.on_deadline == FAIL:
