@@ -76,6 +76,49 @@ def test_a_trait_that_is_asked_for_very_often_is_asked_for(database_url, tmp_pat
     asyncio.run(story())
 
 
+def test_two_templates_with_one_step_are_refused_unless_the_client_says_what_it_means(
+    database_url, tmp_path
+):
+    async def story():
+        async with running(tmp_path, database_url, work=True) as app:
+            await template(app, "CUSTOM_A", RESET)
+            await template(app, "CUSTOM_B", {**RESET, "priority": 15})
+            uuid = await app.plant("available", traits=["CUSTOM_A", "CUSTOM_B"])
+            patch = {"op": "add", "path": "/instance_info/traits", "value": ["CUSTOM_B"]}
+            assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", [patch])).status == 200
+            await lead(app, uuid, "active")
+            patch["value"] = ["CUSTOM_B", "CUSTOM_A"]
+            assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", [patch])).status == 200
+            refused = await verb(app, uuid, "rebuild", 400)
+            assert "CUSTOM_A and CUSTOM_B, which both have step bios.factory_reset" in (
+                refused.sentence
+            )
+            assert (await app.node(uuid)).provision_state == "active"
+            before = len(await runs(app, uuid))
+            await verb(app, uuid, "rebuild", deploy_steps=[{**RESET, "priority": 15}])
+            await until(app, uuid, "active")
+            done = ["deploy.write_image", "bios.factory_reset"]
+            assert (await runs(app, uuid))[before:] == done
+
+    asyncio.run(story())
+
+
+def test_a_template_that_comes_to_have_another_ones_step_fails_the_deployment_in_words(tmp_path):
+    async def story():
+        both = ["CUSTOM_A", "CUSTOM_B"]
+        async with running(tmp_path) as app:
+            await template(app, "CUSTOM_A", RESET)
+            uuid = await app.plant("available", traits=both, instance_info={"traits": both})
+            await verb(app, uuid, "active")
+            await template(app, "CUSTOM_B", RESET)
+        async with running(tmp_path, work=True) as app:
+            node = await until(app, uuid, "deploy failed", "active")
+            assert node.provision_state == "deploy failed"
+            assert "both have step bios.factory_reset" in node.last_error
+
+    asyncio.run(story())
+
+
 def test_a_template_with_an_unknown_step_fails_the_deployment_in_words(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

@@ -3,7 +3,6 @@
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.steps import Family
-from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.domain.steps import UnknownArgument
 from siderite.baremetal.domain.steps import UnknownStep
@@ -14,6 +13,7 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.usecases.beside import templates
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.life.progress import Run
+from siderite.core.errors import Invalid
 
 
 async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:
@@ -24,7 +24,10 @@ async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:
     known = await driver.steps.steps(at, run.family)
     asked = run.job.asked
     if run.family is Family.DEPLOY:
-        asked = _together(await templates.steps_for(ctx, run.node), asked)
+        try:
+            asked = await templates.steps_for(ctx, run.node, asked or ()) or None
+        except Invalid as why:
+            return Failed(why.sentence)
     if asked is None:
         return await driver.steps.frame(at, run.family, in_order(known))
     chosen = asked_for(known, asked, merge=run.family is Family.DEPLOY)
@@ -35,13 +38,6 @@ async def plan(ctx: Context, run: Run, driver: Driver) -> list[Step] | Failed:
         name = f"{needy.interface}.{needy.step}"
         return Failed(f"step {name} runs in the ramdisk, which disable_ramdisk forbids")
     return await driver.steps.frame(at, run.family, chosen)
-
-
-def _together(templates: list[Json], asked: list[Json] | None) -> list[Json] | None:
-    """What the templates say and what the client says, whose word is the last on a step."""
-    steps = [*templates, *(asked or [])]
-    by_name = {(step["interface"], step["step"]): step for step in steps}
-    return list(by_name.values()) or None
 
 
 def _wants_cleaning(ctx: Context, run: Run) -> bool:

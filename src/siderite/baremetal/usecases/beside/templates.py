@@ -1,5 +1,7 @@
 """Deploy templates: steps by the name of a trait, and which of them a deployment takes."""
 
+from collections.abc import Sequence
+
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.deploy_template import DeployTemplate
 from siderite.baremetal.domain.node import Json
@@ -7,6 +9,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.store import TEMPLATES
 from siderite.baremetal.usecases.beside.records import Records
 from siderite.baremetal.usecases.context import Context
+from siderite.core.errors import Invalid
 from siderite.core.store.table import Where
 
 RECORDS = Records(
@@ -19,8 +22,28 @@ RECORDS = Records(
 )
 
 
-async def steps_for(ctx: Context, node: Node) -> list[Json]:
-    """The steps of the templates that are named after a trait which the instance asks for."""
+async def steps_for(ctx: Context, node: Node, asked: Sequence[Json] = ()) -> list[Json]:
+    """The steps of the templates that are named after a trait which the instance asks for, and
+    those that the client asks for, whose word is the last on a step. Invalid if two templates have
+    the same step and nobody says which is meant.
+    """
+    by_name: dict[tuple[str, str], tuple[str | None, Json]] = {
+        (step["interface"], step["step"]): (None, step) for step in asked
+    }
+    for template in await _matching(ctx, node):
+        for step in template.steps:
+            key = (step["interface"], step["step"])
+            other, _ = by_name.setdefault(key, (template.name, step))
+            if other not in (None, template.name):
+                raise Invalid(
+                    f"Node {node.uuid} asks for deploy templates {other} and {template.name}, which"
+                    f" both have step {'.'.join(key)}; take one of them out of"
+                    " instance_info.traits, or give the step in deploy_steps."
+                )
+    return [step for _, step in by_name.values()]
+
+
+async def _matching(ctx: Context, node: Node) -> Sequence[DeployTemplate]:
     wanted = node.instance_info.get("traits")
     each = wanted if isinstance(wanted, list) else ()
     # Each once: a list may say one thing more often than a query has places.
@@ -28,5 +51,4 @@ async def steps_for(ctx: Context, node: Node) -> list[Json]:
     if not names:
         return []
     marks = ", ".join("?" * len(names))
-    found = await TEMPLATES.find(ctx.door.store, Where(f"name IN ({marks})", tuple(names)))
-    return [step for template in found for step in template.steps]
+    return await TEMPLATES.find(ctx.door.store, Where(f"name IN ({marks})", tuple(names)))

@@ -19,6 +19,7 @@ from siderite.baremetal.domain.steps import Job
 from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.usecases.beside import runbooks
+from siderite.baremetal.usecases.beside import templates
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.life import abort
 from siderite.baremetal.usecases.life.refusals import check_own_master
@@ -86,6 +87,8 @@ async def ask(
             runbook = await runbooks.for_node(ctx, wish.runbook, node, who)
             steps, disable_ramdisk = runbook.in_order, disable_ramdisk or runbook.disable_ramdisk
         await children.check(ctx, node, steps, who, guard)
+        if wish.event in (Event.DEPLOY, Event.REBUILD):
+            await templates.steps_for(ctx, node, steps)
         job = Job(
             op=new_uuid(),
             asked=list(steps) or None,
