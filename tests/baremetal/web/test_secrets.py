@@ -32,6 +32,15 @@ def test_a_mask_that_was_read_and_is_written_back_keeps_the_secret(lite: Standin
     assert lite.node(uuid).driver_info["redfish_password"] == "hush"
 
 
+def test_what_lets_one_read_a_nodes_boot_files_is_masked(lite: Standing) -> None:
+    kernel = "http://us/boot/v1/files/n/hush/vmlinuz"
+    memory = {"ramdisk": {"secret": "hush", "phase": "on", "boot": {"kernel": kernel}}}
+    uuid = lite.plant("clean wait", driver_internal_info=memory)
+    shown = lite.ask("GET", f"/v1/nodes/{uuid}").json["driver_internal_info"]["ramdisk"]
+    assert shown["boot"]["kernel"] == f"http://us/boot/v1/files/n/{MASK}/vmlinuz"
+    assert "hush" not in str(shown)
+
+
 def test_a_secret_in_a_text_is_masked_and_kept_when_the_text_is_written_back(
     lite: Standing,
 ) -> None:

@@ -2,7 +2,7 @@
 
 By the name of the key, at any depth, or by the `name` that a `value` stands beside, as a setting's
 does; a config drive is hidden whole, as text or as an object. In text, what follows `password=`,
-and the password in a URL.
+the password in a URL, and the part of a boot file's address that lets one read it.
 """
 
 import re
@@ -22,6 +22,9 @@ _NOT_SECRET = frozenset({"agent_token_required", "agent_secret_token_pregenerate
 _IN_TEXT = re.compile(r"""(password["']?\s*[=:]\s*)("[^"]*"|'[^']*'|\S+)""", re.IGNORECASE)
 _IN_URL = re.compile(r"(://[^/\s:]*:)[^/\s]+(?=@)")
 """Up to the last `@` before the path: names and passwords may have some of their own."""
+
+_BOOT_FILES = "/boot/v1/files/"
+_IN_BOOT_FILE = re.compile(rf"({_BOOT_FILES}[^/\s]+/)[^/\s]+")
 
 
 @lru_cache(4096)
@@ -63,6 +66,8 @@ def _text(value: str) -> str:
         value = _IN_TEXT.sub(r"\1" + MASK, value)
     if "@" in value and "://" in value:
         value = _IN_URL.sub(r"\1" + MASK, value)
+    if _BOOT_FILES in value:
+        value = _IN_BOOT_FILE.sub(r"\1" + MASK, value)
     return value
 
 

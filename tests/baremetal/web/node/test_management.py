@@ -124,6 +124,23 @@ def test_virtual_media_go_in_and_out(lite: Standing) -> None:
     refused(ask(lite, "DELETE", node, "vmedia?x=1"), 400, "Unexpected arguments")
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://us/boot/v1/files/n/hunter2/boot.iso", "http://us/boot/v1/files/n/******/boot.iso"),
+        ("http://me:hunter2@a/b.iso", "http://***@a/b.iso"),
+        ("http://a/b.iso?me&signature=hunter2", "http://a/b.iso?***"),
+    ],
+)
+def test_a_medium_is_shown_without_what_lets_one_read_it(
+    lite: Standing, url: str, shown: str
+) -> None:
+    node = lite.plant("active")
+    body = {"device_type": "cdrom", "image_url": url}
+    assert ask(lite, "POST", node, "vmedia", body).status == 204
+    assert ask(lite, "GET", node, "vmedia").json[0]["image"] == shown
+
+
 def test_an_unreachable_bmc_is_a_gateway_timeout_with_the_remedy(lite: Standing) -> None:
     node = lite.plant("manageable", driver_info={"sim_address": "10.1.2.3"})
     script(lite, node, unreachable=True)

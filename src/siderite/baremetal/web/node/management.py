@@ -11,6 +11,7 @@ from siderite.baremetal.domain.hardware import Light
 from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Medium
 from siderite.baremetal.domain.hardware import Sensor
+from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.usecases.machine import management
 from siderite.baremetal.usecases.node import find
 from siderite.baremetal.web import forms
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
 
 _LONGEST_URL = 2048
-_USER = re.compile(r"://[^/]*@")
+_USER, _QUERY = re.compile(r"://[^/]*@"), re.compile(r"\?.*", re.DOTALL)
 _SOURCES = ("http", "local", "swift")
 BOOT_DEVICE = Body(
     {"boot_device": "pxe"},
@@ -180,8 +181,9 @@ async def media(service: "Service", request: Request) -> Response:
 
 def _medium(medium: Medium) -> dict[str, Any]:
     kinds = {"cdrom": ["CD", "DVD"], "disk": ["USBStick"], "floppy": ["Floppy"]}
+    url = _QUERY.sub("?***", medium.image_url or "")  # which may be a signature
     return {
-        "image": _USER.sub("://***@", medium.image_url or ""),
+        "image": mask(_USER.sub("://***@", url)),
         "inserted": medium.inserted,
         "media_types": kinds[medium.device_type],
     }
