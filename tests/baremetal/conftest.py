@@ -2,8 +2,10 @@
 
 import pytest
 
+from siderite.baremetal.drivers.redfish import Lines
 from tests.lab.ipmi_sim import ipmi_sim
 from tests.lab.redfish_front import redfish_front
+from tests.lab.redfish_moody import moody_bmc
 from tests.lab.redfish_paper import Paper
 
 
@@ -25,3 +27,18 @@ def front(paper):
     """Its BMC, which has sessions and tasks."""
     with redfish_front(paper) as made:
         yield made
+
+
+@pytest.fixture
+def bmc():
+    """A BMC of a few pages, with moods."""
+    with moody_bmc() as made:
+        yield made
+
+
+@pytest.fixture
+def lines():
+    """Lines to such BMCs, with few threads."""
+    made = Lines(threads=4, timeout_s=20.0)
+    yield made
+    made.close()

@@ -9,6 +9,11 @@ from siderite.baremetal.drivers.contract import Endpoint
 PATIENCE_S = 60.0
 
 
+def node(bmc, **more):
+    """The node of a BMC, with more of `driver_info`."""
+    return Endpoint("a-node", {**bmc.driver_info, **more}, {}, {})
+
+
 class Machine:
     """An endpoint, and what its driver wants remembered."""
 

@@ -10,30 +10,11 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
-from siderite.baremetal.drivers.contract import Endpoint
-from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import lines as lines_module
 from siderite.baremetal.drivers.redfish.board import RedfishBoard
 from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.switch import Switch
-from tests.lab.redfish_moody import moody_bmc
-
-
-@pytest.fixture
-def lines():
-    made = Lines(threads=4, timeout_s=20.0)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def bmc():
-    with moody_bmc() as made:
-        yield made
-
-
-def node(bmc, **more):
-    return Endpoint("a-node", {**bmc.driver_info, **more}, {}, {})
+from tests.baremetal.drivers.machine import node
 
 
 @pytest.mark.parametrize("auth", ["auto", "session", "basic"])

@@ -20,33 +20,16 @@ from siderite.baremetal.drivers import switch
 from siderite.baremetal.drivers.agent import Booter
 from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent import RamdiskSettings
-from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import lines as lines_module
 from siderite.baremetal.drivers.redfish.answers import patience
 from siderite.baremetal.drivers.redfish.board import RedfishBoard
 from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.switch import Switch
+from tests.baremetal.drivers.machine import node
 from tests.lab.redfish_moody import HANGS_UP
 from tests.lab.redfish_moody import moody_bmc
 from tests.support.certificates import self_signed
-
-
-@pytest.fixture
-def lines():
-    made = Lines(threads=4, timeout_s=20.0)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def bmc():
-    with moody_bmc() as made:
-        yield made
-
-
-def node(bmc, **more):
-    return Endpoint("a-node", {**bmc.driver_info, **more}, {}, {})
 
 
 def test_a_session_is_kept_through_failures_and_ended_with_the_line(bmc, lines):
