@@ -10,6 +10,7 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.redfish import lines as lines_module
 from siderite.baremetal.drivers.redfish.board import RedfishBoard
 from siderite.baremetal.drivers.redfish.button import RedfishButton
@@ -119,6 +120,62 @@ def test_power_is_read_whatever_else_the_system_says(bmc, lines):
         assert await button.power(node(bmc)) is PowerState.ON
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"Boot": 17, "Id": ["1"], "Links": "none", "Status": 3, "UUID": {}, "Memory": "much"},
+        {"MemorySummary": {"TotalSystemMemoryGiB": {}}, "Bios": [], "IndicatorLED": 1},
+    ],
+)
+def test_power_is_changed_whatever_else_the_system_says(bmc, lines, odd):
+    async def story():
+        bmc.system |= odd
+        power = Switch(RedfishButton(lines))
+        for target in (PowerTarget.ON, PowerTarget.OFF):
+            outcomes = [await power.set(node(bmc), target, str(target)) for _ in range(3)]
+            outcome = outcomes[-1]
+            assert isinstance(outcome, Done), outcome
+
+    asyncio.run(story())
+    assert [order["ResetType"] for order in bmc.orders] == ["On", "ForceOff"]
+
+
+@pytest.mark.parametrize(
+    ("action", "outcome"),
+    [
+        ({}, ["ForceOn"]),
+        ({"@Redfish.ActionInfo": "/redfish/v1/Odd"}, ["ForceOn"]),
+        ({"@Redfish.ActionInfo": "/redfish/v1/Nothing"}, ["On"]),
+        ({"@Redfish.ActionInfo": 3, "ResetType@Redfish.AllowableValues": "On"}, ["On"]),
+        ({"ResetType@Redfish.AllowableValues": [3, "ForceOn"]}, ["ForceOn"]),
+        ({"ResetType@Redfish.AllowableValues": ["Nmi"]}, "offers no On or ForceOn, only Nmi"),
+        ({"target": None}, "has no address for resets"),
+        ({"target": ["x"]}, "has no address for resets"),
+    ],
+)
+def test_a_bmc_may_say_what_it_offers_elsewhere_or_not_at_all(bmc, lines, action, outcome):
+    reset = bmc.system["Actions"]["#ComputerSystem.Reset"]
+    del reset["ResetType@Redfish.AllowableValues"]
+    reset |= action
+    if action == {}:
+        reset["@Redfish.ActionInfo"] = "/redfish/v1/Offers"
+    offers = {"Name": "ResetType", "AllowableValues": ["ForceOff", "ForceOn"]}
+    pages, page = {"/redfish/v1/Offers": [offers], "/redfish/v1/Odd": [3, offers]}, bmc.page
+    bmc.page = lambda path: {"Parameters": pages[path]} if path in pages else page(path)
+
+    async def story():
+        press = RedfishButton(lines).press(node(bmc), PowerOrder.ON)
+        if isinstance(outcome, list):
+            await press
+        else:
+            with pytest.raises(Refused, match=outcome):
+                await press
+
+    asyncio.run(story())
+    told = [order["ResetType"] for order in bmc.orders]
+    assert told == (outcome if isinstance(outcome, list) else [])
 
 
 def test_a_bmc_may_offer_other_orders_once_its_machine_is_on(bmc, lines):

@@ -98,6 +98,18 @@ class Line:
                 raise
             return None
 
+    def document(self, path: str, *, timeout_s: float) -> Any:
+        """The JSON at an address; None if there is nothing, or something else. Blocks."""
+        answer = self.page(path, timeout_s)
+        try:
+            return None if answer is None else answer.json()
+        except ValueError:
+            return None
+
+    def post(self, path: str, body: Mapping[str, Any]) -> None:
+        """Send an order to an address. Blocks."""
+        self._pages.post(path, data=body)
+
     def _noted(self, answer: Any) -> None:
         self.patience_s = patience(answer) if answer.status_code in BUSY else None
         put_in_form(answer)

@@ -16,6 +16,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable
 from collections.abc import Mapping
+from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait
@@ -39,6 +40,9 @@ from siderite.baremetal.drivers.redfish.line import Line
 from siderite.baremetal.drivers.redfish.line import log_out
 
 T = TypeVar("T")
+Page = Mapping[str, Any]
+Read = Callable[[str], Any]
+"""What is at another address of the BMC; None if there is nothing, or no JSON."""
 
 _MAX_LINES = 2000
 _PROBE_S = 3.0
@@ -73,23 +77,25 @@ class Lines:
 
         def talk(line: Line) -> Task | None:
             system = self._system(line)
-            for left, work in zip(range(len(works) - 1, -1, -1), works, strict=True):
-                line.tasks.clear()
-                line.refusal = None
-                try:
-                    work(system)
-                    line.check()
-                except Exception:
-                    if not line.tasks:
-                        raise
-                    # The order was taken; only what was said with that makes no sense.
-                if line.tasks:
-                    return Task(line.tasks[-1], doing, more=left > 0)
-            return None
+            return _given(line, doing, [partial(work, system) for work in works])
 
         return await self._call(at, doing, talk)
 
-    async def system_page(self, at: Endpoint, doing: str) -> Mapping[str, Any]:
+    async def order_plainly(
+        self, at: Endpoint, doing: str, choose: Callable[[Page, Read], tuple[str, Page]]
+    ) -> Task | None:
+        """Give the order that `choose` finds on the plain page of the node's system: where to, and
+        what; for what must be done whatever else it says.
+        """
+
+        def talk(line: Line) -> Task | None:
+            read = partial(line.document, timeout_s=self._timeout_s)
+            where, what = choose(line.system_page(self._timeout_s), read)
+            return _given(line, doing, [partial(line.post, where, what)])
+
+        return await self._call(at, doing, talk)
+
+    async def system_page(self, at: Endpoint, doing: str) -> Page:
         """The plain page of the node's system, for what must be read whatever else it says."""
         return await self._call(at, doing, lambda line: line.system_page(self._timeout_s))
 
@@ -197,6 +203,23 @@ class Lines:
         for pool in (self._pool, self._slow, self._lost):
             pool.shutdown(wait=False, cancel_futures=True)
         self._lines.clear()
+
+
+def _given(line: Line, doing: str, works: Sequence[Callable[[], None]]) -> Task | None:
+    """Give orders, up to one that the BMC follows by a task."""
+    for left, work in zip(range(len(works) - 1, -1, -1), works, strict=True):
+        line.tasks.clear()
+        line.refusal = None
+        try:
+            work()
+            line.check()
+        except Exception:
+            if not line.tasks:
+                raise
+            # The order was taken; only what was said with that makes no sense.
+        if line.tasks:
+            return Task(line.tasks[-1], doing, more=left > 0)
+    return None
 
 
 def _timed(talk: Callable[[Line], T], line: Line) -> T:
