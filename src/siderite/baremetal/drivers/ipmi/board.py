@@ -14,6 +14,7 @@ from siderite.baremetal.domain.hardware import Sensor
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.baremetal.drivers.ipmi.tool import READING
 from siderite.baremetal.drivers.ipmi.tool import IpmiTool
 
 _ORDERS = {
@@ -52,7 +53,7 @@ class IpmiBoard:
 
     async def power(self, at: Endpoint) -> PowerState:
         """What the BMC says."""
-        said = await self._tool.run(at, "a reading of its power", "power", "status")
+        said = await self._tool.run(at, "a reading of its power", *READING)
         last = said.strip().lower().rpartition(" ")[2]
         return {"on": PowerState.ON, "off": PowerState.OFF}.get(last, PowerState.UNKNOWN)
 

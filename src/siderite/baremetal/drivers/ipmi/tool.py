@@ -46,6 +46,7 @@ _CUT_SHORT = re.compile(
 too late: such words say nothing about the account.
 """
 _UNAGREED = re.compile(r"invalid (authentication|integrity|confidentiality)|cipher", re.IGNORECASE)
+READING = ("power", "status")
 _NO_SESSION = "Unable to establish"
 _NOISE = "Loading IANA PEN Registry..."
 _AT_ONCE_S = 2.0
@@ -179,9 +180,15 @@ class IpmiTool:
         self, at: Endpoint, doing: str, account: Account, order: tuple[str, ...]
     ) -> tuple[int, str, str]:
         """How an order went, with the reason if the BMC let nobody in. Each try is a login, and may
-        be one of the few until the account is locked: one that was not let in the last time is
-        tried in the way that tells the reason, and given the order only if it is let in.
+        be one of the few until the account is locked: a reading of power, which comes before most
+        else, is asked for in the way that tells the reason. So is one that was not let in the last
+        time, and given the order only if it is let in.
         """
+        if order == READING:
+            code, out, said = await self._read(at, doing, account)
+            if not code:
+                self._barred.discard(account)
+            return code, out, said
         if account in self._barred:
             said = await self._why(at, doing, account)
             if said:
@@ -200,8 +207,12 @@ class IpmiTool:
 
     async def _why(self, at: Endpoint, doing: str, account: Account) -> str:
         """What a BMC has against a session that it would not open; it says so only when asked."""
-        code, _, said = await self._process(at, doing, account, ("-v", "power", "status"))
-        return said.replace(_NOISE, "") if code else ""
+        code, _, said = await self._read(at, doing, account)
+        return said if code else ""
+
+    async def _read(self, at: Endpoint, doing: str, account: Account) -> tuple[int, str, str]:
+        code, out, said = await self._process(at, doing, account, ("-v", *READING))
+        return code, out, said.replace(_NOISE, "")
 
     def account(self, at: Endpoint, doing: str) -> Account:
         """How to get into the node's BMC."""
