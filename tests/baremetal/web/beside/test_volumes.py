@@ -8,6 +8,8 @@ from tests.baremetal.web.kinds import KINDS
 from tests.baremetal.web.told import types
 from tests.support.app import Standing
 
+BAD = ("start", "error")
+
 
 def test_a_volume_is_changed_only_while_its_node_is_off(lite: Standing) -> None:
     for name in ("connector", "target"):
@@ -45,3 +47,5 @@ def test_a_volume_is_changed_as_soon_as_its_node_is_off(lite: Standing, name: st
         refused(kind.patch(lite, uuid, ("add", "/extra/a", 1)), 409, node, "retry")
         refused(lite.ask("DELETE", f"{kind.path}/{uuid}"), 409, node, "retry")
         assert footprint(lite) == before
+        each = [f"{action}.{status}" for action in ("update", "delete") for status in BAD]
+        assert [word.partition(".")[2] for word in types(lite, uuid)][2:] == each, "once each"

@@ -276,9 +276,11 @@ class Records(Generic[R]):
     async def _refuse(
         self, ctx: Context, by: By, action: str, found: Found[R], why: SideriteError | None
     ) -> None:
-        if why is not None:
+        if why is None:
+            return
+        if not isinstance(why, Busy):  # which is announced where it is caught, whatever is busy
             await self.announce_failure(ctx, by.cause, action, found)
-            raise why
+        raise why
 
     def _keep(self, change: Change, node: Node | None, home: Node | None, *, touch: bool) -> None:
         """What was decided on the nodes holds only while they are as they were read."""
