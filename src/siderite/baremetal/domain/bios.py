@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from siderite.baremetal.domain.hardware import BiosSetting
 from siderite.baremetal.domain.secrets import is_secret
 from siderite.core.errors import Invalid
 
@@ -44,6 +45,14 @@ def settings(wanted: Any) -> dict[str, Value]:
 def hidden(wanted: dict[str, Value]) -> list[str]:
     """The values among these settings that are secret."""
     return [str(value) for name, value in wanted.items() if value and is_secret(name)]
+
+
+def is_password(setting: BiosSetting) -> bool:
+    """Whether the value of a setting is none to show. Most BMCs show none of themselves. What has
+    such a name and is chosen from a list, or counted, only tells of one.
+    """
+    kind = setting.attribute_type
+    return kind == "Password" or (kind in (None, "String") and is_secret(setting.name))
 
 
 def differing(wanted: Mapping[str, Value], shown: Mapping[str, str | None]) -> str | None:

@@ -112,3 +112,19 @@ def test_all_goes_with_the_node(app: Standing) -> None:
     assert app.ask("DELETE", f"/v1/nodes/{node}").status == 204
     sql = "SELECT count(*) FROM node_details WHERE node_uuid = ?"
     assert app.run(app.app.program.store.fetch(sql, (node,)))[0][0] == 0
+
+
+def test_a_password_of_the_bios_is_not_shown(lite: Standing) -> None:
+    node = lite.plant("manageable")
+    settings = [
+        BiosSetting("SetupLock", "hunter2", "Password"),
+        BiosSetting("AdminPassword", "hunter2"),
+        BiosSetting("UserPassword", "hunter2", "String"),
+        BiosSetting("PasswordStatus", "Unlocked", "Enumeration"),
+        BiosSetting("SysPassword", "", "Password"),
+    ]
+    keep(lite, node, bios=settings)
+    listed = get(lite, node, "bios").json["bios"]
+    assert [one["value"] for one in listed] == ["******"] * 3 + ["Unlocked", ""]
+    assert b"hunter2" not in get(lite, node, "bios?detail=true").body
+    assert b"hunter2" not in get(lite, node, "bios/AdminPassword").body

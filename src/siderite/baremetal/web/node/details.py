@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from typing import Any
 
+from siderite.baremetal.domain import bios as bios_words
 from siderite.baremetal.domain.details import Inventory
 from siderite.baremetal.domain.details import KnownFirmware
 from siderite.baremetal.domain.details import KnownSetting
+from siderite.baremetal.domain.secrets import MASK
 from siderite.baremetal.usecases.node import details
 from siderite.baremetal.web import forms
 from siderite.baremetal.web import policy
@@ -102,6 +104,8 @@ def _setting(item: KnownSetting, node: str, base: str, fields: Sequence[str]) ->
         if name != "links":
             source = item if name in ("created_at", "updated_at") else item.setting
             shown[name] = getattr(source, name)
+    if shown.get("value") and bios_words.is_password(item.setting):
+        shown["value"] = MASK
     shown["links"] = [
         {"href": f"{base}v1/{path}", "rel": "self"},
         {"href": f"{base}{path}", "rel": "bookmark"},
