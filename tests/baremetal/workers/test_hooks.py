@@ -304,6 +304,37 @@ def test_no_deadline_passes_while_the_power_is_being_changed(tmp_path, monkeypat
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_a_held_node_goes_on_when_it_has_run_its_parents_step(tmp_path, monkeypatch, late):
+    monkeypatch.setattr("siderite.baremetal.usecases.life.hooks.STEADY_S", 0.1)
+    step = {"interface": "bios", "step": "factory_reset", "execute_on_child_nodes": True}
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent = await app.plant("manageable")
+            uuid = await app.plant("available", power_state="power off", parent_node=parent)
+            gate = {"deadline_s": 1 if late else 600, "on_deadline": "proceed"}
+            await hook(app, state="deploying", selector={"uuid": uuid}, **gate)
+            await verb(app, uuid, "active")
+            await until_held(app, uuid)
+            script(app, f"node:{uuid}", latency_s={"bios.factory_reset": 2.0})
+            await verb(app, parent, "clean", clean_steps=[step])
+            async with asyncio.timeout(20):
+                while "parent_step" not in (await app.node(uuid)).driver_internal_info:
+                    await asyncio.sleep(0.01)
+                while late and "its parent" not in ((await app.node(uuid)).wait_reason or ""):
+                    await asyncio.sleep(0.01)
+            if not late:
+                said = await answer(app, uuid, "proceed", 409)
+                assert f"runs a step for its parent {parent}" in said.sentence
+            assert (await until(app, parent, "manageable")).last_error is None
+            if not late:
+                await answer(app, uuid, "proceed")
+            await until(app, uuid, "active")
+
+    asyncio.run(story())
+
+
 def test_extend_gives_more_time(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

@@ -16,6 +16,7 @@ from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.life import abort
 from siderite.baremetal.usecases.life import hooks
+from siderite.baremetal.usecases.life.refusals import check_own_master
 from siderite.baremetal.usecases.life.refusals import check_steady
 from siderite.baremetal.usecases.life.refusals import once_steady
 from siderite.baremetal.usecases.node import find
@@ -86,6 +87,7 @@ async def answer(
             )
         if said.word == "extend":
             return _extend(ctx, change, held, said)
+        check_own_master(node)
         check_steady(node)
         if said.word == "fail":
             return _fail(ctx, change, held, said)

@@ -18,6 +18,7 @@ from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Hold
+from siderite.baremetal.domain.steps import serves_its_parent
 from siderite.baremetal.store import HOOKS
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.beside.records import Records
@@ -33,7 +34,7 @@ from siderite.core.transition import Change
 LOOK_AGAIN_S = 10.0
 """How soon an overdue hold is looked at again while its node is in maintenance."""
 STEADY_S = 1.0
-"""The same while its power is being changed."""
+"""The same while something else is done to its machine."""
 RECENT_S = 0.05
 """How long what was read of hooks is good for, within one piece of work."""
 
@@ -96,9 +97,9 @@ async def looked_at(ctx: Context, run: Run) -> Run | None:
         reason = f"{why_held(stop)}: overdue, but the node is in maintenance"
         await _stays(ctx, run, now + LOOK_AGAIN_S, reason)
         return None
-    if run.node.target_power_state is not None:
-        reason = f"{why_held(stop)}: overdue, but the machine's power is being changed"
-        await _stays(ctx, run, now + STEADY_S, reason)
+    other = _other_work(run.node)
+    if other is not None:
+        await _stays(ctx, run, now + STEADY_S, f"{why_held(stop)}: overdue, but {other}")
         return None
     reason = f"hook {stop.name} had no answer by {iso(stop.until)}"
     if stop.on_deadline == FAIL:
@@ -112,6 +113,15 @@ async def looked_at(ctx: Context, run: Run) -> Run | None:
         ],
     )  # fmt: skip
     return after if event is Event.RESUME else None
+
+
+def _other_work(node: Node) -> str | None:
+    """What is done to the machine though its work is held."""
+    if node.target_power_state is not None:
+        return "the machine's power is being changed"
+    if serves_its_parent(node.driver_internal_info):
+        return f"it runs a step for its parent {node.parent_node}"
+    return None
 
 
 async def _stays(ctx: Context, run: Run, due: float, reason: str | None) -> None:
