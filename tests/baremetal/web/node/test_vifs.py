@@ -105,3 +105,17 @@ def test_one_is_attached_once_however_they_race(app: Standing) -> None:
 
     assert sorted(answer.status for answer in app.run(story())) == [204] + [409] * 5
     assert attached(app, node) == ["v"]
+
+
+def test_a_portgroup_that_carries_one_is_not_deleted(lite: Standing) -> None:
+    node, _ = node_with(lite, 0)
+    group = KINDS["portgroup"].make(lite, node=node)["uuid"]
+    port = make(lite, node, portgroup_uuid=group)
+    assert attach(lite, node, "vif-1").status == 204
+    refused(lite.ask("DELETE", f"/v1/portgroups/{group}"), 400, "contains ports")
+    assert lite.ask("DELETE", f"/v1/ports/{port}").status == 204
+    before = footprint(lite)
+    refused(lite.ask("DELETE", f"/v1/portgroups/{group}"), 409, "bound to VIF vif-1", "detach")
+    assert footprint(lite) == before
+    assert lite.ask("PUT", f"/v1/nodes/{node}/maintenance").status == 202
+    assert lite.ask("DELETE", f"/v1/portgroups/{group}").status == 204

@@ -1,9 +1,10 @@
-"""Portgroups: when they may be changed, and that they are empty when they go."""
+"""Portgroups: when they may be changed, and that they are empty and free when they go."""
 
 from typing import Any
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.port import REWIRABLE
+from siderite.baremetal.domain.port import VIF
 from siderite.baremetal.domain.portgroup import Portgroup
 from siderite.baremetal.store import PORTGROUPS
 from siderite.baremetal.usecases.beside import ports
@@ -46,15 +47,22 @@ async def _may_update(
     return None
 
 
-async def _is_empty(
+async def _may_remove(
     ctx: Context, change: Change, found: Found[Portgroup], changes: dict[str, Any]
 ) -> SideriteError | None:
-    members = await ports.in_group(ctx, found.value.uuid)
-    if not members:
+    group = found.value
+    members = await ports.in_group(ctx, group.uuid)
+    if members:
+        return Invalid(
+            f"Cannot complete the requested action because portgroup {group.uuid} contains"
+            f" ports ({len(members)}); take them out by their portgroup_uuid first."
+        )
+    vif = group.internal_info.get(VIF)
+    if vif is None or found.home.maintenance:
         return None
-    return Invalid(
-        f"Cannot complete the requested action because portgroup {found.value.uuid} contains"
-        f" ports ({len(members)}); take them out by their portgroup_uuid first."
+    return Conflict(
+        f"Cannot delete the portgroup {group.uuid} as it is bound to VIF {vif} for use; detach that"
+        " first, or set the node's maintenance."
     )
 
 
@@ -70,5 +78,5 @@ RECORDS = Records(
         "name": "A portgroup with name {0.name} already exists; choose another name.",
     },
     may_update=_may_update,
-    may_remove=_is_empty,
+    may_remove=_may_remove,
 )
