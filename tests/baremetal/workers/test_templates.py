@@ -76,7 +76,7 @@ def test_a_trait_that_is_asked_for_very_often_is_asked_for(database_url, tmp_pat
     asyncio.run(story())
 
 
-def test_two_templates_with_one_step_are_refused_unless_the_client_says_what_it_means(
+def test_two_templates_that_differ_in_a_step_are_refused_unless_the_client_says_what_it_means(
     database_url, tmp_path
 ):
     async def story():
@@ -90,7 +90,7 @@ def test_two_templates_with_one_step_are_refused_unless_the_client_says_what_it_
             patch["value"] = ["CUSTOM_B", "CUSTOM_A"]
             assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", [patch])).status == 200
             refused = await verb(app, uuid, "rebuild", 400)
-            assert "CUSTOM_A and CUSTOM_B, which both have step bios.factory_reset" in (
+            assert "CUSTOM_A and CUSTOM_B, which differ in step bios.factory_reset" in (
                 refused.sentence
             )
             assert (await app.node(uuid)).provision_state == "active"
@@ -103,18 +103,34 @@ def test_two_templates_with_one_step_are_refused_unless_the_client_says_what_it_
     asyncio.run(story())
 
 
-def test_a_template_that_comes_to_have_another_ones_step_fails_the_deployment_in_words(tmp_path):
+def test_two_templates_may_say_the_same_of_a_step(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            await template(app, "CUSTOM_A", RESET)
+            await template(app, "CUSTOM_B", NUM_LOCK | {"priority": 95}, RESET)
+            node, done = await deployed(app, ["CUSTOM_A", "CUSTOM_B"])
+            assert node.provision_state == "active", node.last_error
+            assert sorted(done) == [
+                "bios.apply_configuration", "bios.factory_reset", "deploy.write_image",
+            ]  # fmt: skip
+
+    asyncio.run(story())
+
+
+def test_a_template_that_comes_to_differ_from_another_in_a_step_fails_the_deployment_in_words(
+    tmp_path,
+):
     async def story():
         both = ["CUSTOM_A", "CUSTOM_B"]
         async with running(tmp_path) as app:
             await template(app, "CUSTOM_A", RESET)
             uuid = await app.plant("available", traits=both, instance_info={"traits": both})
             await verb(app, uuid, "active")
-            await template(app, "CUSTOM_B", RESET)
+            await template(app, "CUSTOM_B", {**RESET, "priority": 15})
         async with running(tmp_path, work=True) as app:
             node = await until(app, uuid, "deploy failed", "active")
             assert node.provision_state == "deploy failed"
-            assert "both have step bios.factory_reset" in node.last_error
+            assert "differ in step bios.factory_reset" in node.last_error
 
     asyncio.run(story())
 

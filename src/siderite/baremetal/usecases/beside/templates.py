@@ -24,8 +24,8 @@ RECORDS = Records(
 
 async def steps_for(ctx: Context, node: Node, asked: Sequence[Json] = ()) -> list[Json]:
     """The steps of the templates that are named after a trait which the instance asks for, and
-    those that the client asks for, whose word is the last on a step. Invalid if two templates have
-    the same step and nobody says which is meant.
+    those that the client asks for, whose word is the last on a step. Invalid if two templates say
+    different things of a step and nobody says which is meant.
     """
     by_name: dict[tuple[str, str], tuple[str | None, Json]] = {
         (step["interface"], step["step"]): (None, step) for step in asked
@@ -33,11 +33,11 @@ async def steps_for(ctx: Context, node: Node, asked: Sequence[Json] = ()) -> lis
     for template in await _matching(ctx, node):
         for step in template.steps:
             key = (step["interface"], step["step"])
-            other, _ = by_name.setdefault(key, (template.name, step))
-            if other not in (None, template.name):
+            other, same = by_name.setdefault(key, (template.name, step))
+            if other not in (None, template.name) and same != step:
                 raise Invalid(
                     f"Node {node.uuid} asks for deploy templates {other} and {template.name}, which"
-                    f" both have step {'.'.join(key)}; take one of them out of"
+                    f" differ in step {'.'.join(key)}; take one of them out of"
                     " instance_info.traits, or give the step in deploy_steps."
                 )
     return [step for _, step in by_name.values()]
