@@ -7,7 +7,9 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench import computer
@@ -18,6 +20,7 @@ from bench import peer
 from bench import plot
 from bench import postgres
 from bench import report
+from bench import turns
 from bench import writes
 from bench.address import Address
 from bench.commits import Commits
@@ -36,53 +39,12 @@ from bench.service import Siderite
 from bench.stage import Stage
 from bench.subject import Elsewhere
 from bench.subject import Subject
+from bench.turns import Outcome
+from bench.turns import Outcomes
 from bench.workload import WORKLOADS
 
 _RUNS = Path(__file__).with_name(".run")
 _KEPT = peer.HOME / "figures.json"
-
-Outcome = Measured | str
-
-
-def measure(stage: Stage, names: tuple[str, ...], title: str) -> dict[str, Outcome]:
-    """Run the named workloads; a sentence stands for one that broke."""
-    found: dict[str, Outcome] = {}
-    for workload in WORKLOADS:
-        if workload.name not in names:
-            continue
-        try:
-            found[workload.name] = outcome = workload.measure(stage)
-            print(f"{title}: {workload.title}: {outcome.figure}", file=sys.stderr)
-        except Exception as problem:
-            if stage.child is not None and stage.child.process.poll() is not None:
-                raise  # the subject is gone: nothing more to measure
-            found[workload.name] = _sentence(problem)
-            print(f"{title}: {workload.title}: {found[workload.name]}", file=sys.stderr)
-    return found
-
-
-def _sentence(problem: BaseException) -> str:
-    """What went wrong; of a group, what went wrong first."""
-    while isinstance(problem, BaseExceptionGroup):
-        problem = problem.exceptions[0]
-    return f"{type(problem).__name__}: {problem}"
-
-
-def peers_figures(
-    opts: Options, place: Path, db_url: str | None
-) -> tuple[dict[str, Figure], list[str]]:
-    """Install and measure the peer, and keep what it did; beside it, what broke."""
-    peer.install()
-    place.mkdir()
-    subject = peer.Ironic(place, db_url)
-    plan = PEER_QUICK if opts.is_quick else PEER_FULL
-    with Stage(subject, plan, place=place, commits=None) as stage:
-        common = {one.name for one in WORKLOADS if not one.of_siderite}
-        names = tuple(name for name in opts.only if name in common)
-        outcomes = measure(stage, names, subject.title)
-    found = {name: one.figure for name, one in outcomes.items() if isinstance(one, Measured)}
-    report.keep(found, subject.title, _kept(opts))
-    return found, [f"peer, {name}: {one}" for name, one in outcomes.items() if isinstance(one, str)]
 
 
 def main(words: list[str]) -> int:
@@ -103,11 +65,10 @@ def main(words: list[str]) -> int:
         ) as stage:
             if opts.growth:
                 return _grow(opts, stage, facts)
-            outcomes = measure(stage, opts.only, subject.title)
+            outcomes, figures, broken = _measured(opts, stage, server, remarks)
             if {"create", "patch"} & set(opts.only):
                 most = writes.ceiling(stage)
                 remarks.append(f"the client itself creates at most {most} against the static app")
-        figures, broken = _peer(opts, place, server, remarks)
     facts["load after"] = computer.load()
     remarks += broken
     rows = [_row(opts, name, outcome, figures) for name, outcome in outcomes.items()]
@@ -137,22 +98,47 @@ def _grow(opts: Options, stage: Stage, facts: dict[str, str]) -> int:
     return 3 if opts.is_strict and any(one.met is False for one in curves) else 0
 
 
-def _peer(
-    opts: Options, place: Path, server: Postgres | None, remarks: list[str]
-) -> tuple[dict[str, Figure], list[str]]:
-    """The peer's figures, if they are wanted, and what broke."""
+def _measured(
+    opts: Options, stage: Stage, server: Postgres | None, remarks: list[str]
+) -> tuple[Outcomes, dict[str, Figure], list[str]]:
+    """What came of the workloads, the peer's figures if they are wanted, and what broke of it."""
     if opts.peer is None:
-        return {}, []
+        return turns.alone(stage, opts.only), {}, []
     if opts.peer == "kept":
         figures, age = report.kept(_kept(opts))
         remarks.append(age)
-        return figures, []
+        return turns.alone(stage, opts.only), figures, []
     remarks.append("peer: no authentication, no power sync, fleet by bulk insert")
+    with ExitStack() as stack:
+        try:
+            other = stack.enter_context(_peer(opts, stage, server))
+        except Exception as problem:  # what the service does is still worth a table
+            return turns.alone(stage, opts.only), {}, [f"peer: {turns.sentence(problem)}"]
+        stage.plan = turns.halved(stage.plan)
+        outcomes, theirs = turns.in_turns(stage, other, opts.only)
+        title = other.title
+    figures = {name: one.figure for name, one in theirs.items() if isinstance(one, Measured)}
+    report.keep(figures, title, _kept(opts))
+    broken = [f"peer, {name}: {one}" for name, one in theirs.items() if isinstance(one, str)]
+    return outcomes, figures, broken
+
+
+@contextmanager
+def _peer(opts: Options, stage: Stage, server: Postgres | None) -> Iterator[Stage]:
+    """The peer, started while the service stands still; then it does."""
+    peer.install()
+    place = stage.place / "peer"
+    place.mkdir()
+    subject = peer.Ironic(place, server.fresh("bench_peer") if server else None)
+    plan = PEER_QUICK if opts.is_quick else PEER_FULL
+    stage.stand_still(still=True)
     try:
-        url = server.fresh("bench_peer") if server else None
-        return peers_figures(opts, place / "peer", url)
-    except Exception as problem:  # what the service did is still worth a table
-        return {}, [f"peer: {_sentence(problem)}"]
+        with Stage(subject, plan, place=place, commits=None) as other:
+            other.stand_still(still=True)
+            stage.stand_still(still=False)
+            yield other
+    finally:
+        stage.stand_still(still=False)
 
 
 def _server(opts: Options, stack: ExitStack) -> Postgres | None:

@@ -35,12 +35,20 @@ class Child:
         """Ask it to end; after the patience, end what is left of its session."""
         for other in self.others:
             other.stop(patience_s=patience_s)
+        with suppress(ProcessLookupError):
+            self.stand_still(still=False)
         self.process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(patience_s)
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+    def stand_still(self, *, still: bool) -> None:
+        """Take all processor time from it, or give it back."""
+        for other in self.others:
+            other.stand_still(still=still)
+        os.killpg(self.process.pid, signal.SIGSTOP if still else signal.SIGCONT)
 
     def resident_mb(self) -> float:
         """Resident memory of the process and those it started, in MB of 10**6 bytes."""

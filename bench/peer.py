@@ -140,6 +140,7 @@ def _lines(place: Path, listen: int, db: str) -> Iterator[str]:
     yield "automated_clean = true"
     yield "sync_power_state_interval = 0"
     yield "max_concurrent_clean = 1000"
+    yield "heartbeat_timeout = 3600"  # it stands still while others are measured
     yield "[database]"
     yield f"connection = {db}"
     yield "[nova]"

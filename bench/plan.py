@@ -20,6 +20,9 @@ class Plan:
     cycle_lives: int
     #: Servers that each client boots, one after the other.
     lives: int
+    #: How long a subject gets, after it stood still, for what it catches up with: heartbeats,
+    #: leases, a look at the power of every machine.
+    settle_s: float = 5
     #: Nodes in the database before anything is measured.
     nodes: int = 5000
     #: Nodes on the page of the detail list.
@@ -32,7 +35,10 @@ class Plan:
     at_once: int = 50
 
 
-FULL = Plan(rounds=5, seconds=4, limit_seconds=1, cycle_rounds=6, starts=5, cycle_lives=20, lives=4)
+FULL = Plan(
+    rounds=5, seconds=4, limit_seconds=1, cycle_rounds=6, starts=5, cycle_lives=20, lives=4,
+    settle_s=25,
+)  # fmt: skip
 QUICK = Plan(
     rounds=2, seconds=1, limit_seconds=0.5, cycle_rounds=2, starts=1, cycle_lives=10, lives=2
 )

@@ -5,6 +5,7 @@ Workloads ask it for what they need; nodes are put in only when the first worklo
 
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -65,6 +66,11 @@ class Stage:
             self.child.stop()
 
     @property
+    def title(self) -> str:
+        """What the table calls the subject."""
+        return self._subject.title
+
+    @property
     def address(self) -> Address:
         """Where the subject listens now."""
         assert self._running is not None, "a stage is used inside `with`"
@@ -96,6 +102,12 @@ class Stage:
         self.child.stop()
         self._running = self._subject.start()
         return self.child.ready_after_s
+
+    def stand_still(self, *, still: bool) -> None:
+        """Take all processor time from the subject, or give it back."""
+        if self.child is not None:
+            with suppress(ProcessLookupError):  # it is gone, which is told elsewhere
+                self.child.stand_still(still=still)
 
     def static(self, answers: list[Answer]) -> tuple[Child, Address]:
         """An app that gives these answers of the subject, at an address with the same headers."""
