@@ -45,10 +45,17 @@ class Child:
         self.process.wait()
 
     def stand_still(self, *, still: bool) -> None:
-        """Take all processor time from it, or give it back."""
+        """Take all processor time from it, or give it back. It is so on return."""
         for other in self.others:
             other.stand_still(still=still)
         os.killpg(self.process.pid, signal.SIGSTOP if still else signal.SIGCONT)
+        if still:
+            self._await_stop()
+
+    def _await_stop(self) -> None:
+        """It goes on with what it does at the moment for a while; its end is left for `poll()`."""
+        with suppress(ChildProcessError):  # it was told already
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resident_mb(self) -> float:
         """Resident memory of the process and those it started, in MB of 10**6 bytes."""
