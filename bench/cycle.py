@@ -15,9 +15,11 @@ from bench.figure import Unit
 from bench.fleet import Fleet
 from bench.stage import Stage
 from bench.watch import NodeFailed
+from bench.watch import Wait
 from bench.watch import Watch
 from bench.watch import ask
 from bench.watch import rests_in
+from bench.watch import wait_alone
 
 # Verb, and the state it ends in.
 LIFE = (
@@ -38,8 +40,17 @@ def cycle(stage: Stage) -> Measured:
     """Whole lives per second, so many nodes at once; against bare commits of nine rows each.
 
     All nodes are made before. Whoever is through with one goes on with the next, so that none waits
-    for the slowest.
+    for the slowest. One client looks after all nodes for those who wait.
     """
+    return _cycle(stage, each_alone=False)
+
+
+def cycle_each(stage: Stage) -> Measured:
+    """The same, and everyone asks for its own node."""
+    return _cycle(stage, each_alone=True)
+
+
+def _cycle(stage: Stage, *, each_alone: bool) -> Measured:
     plan = stage.plan
     assert stage.fleet.size
     samples: list[float] = []
@@ -47,7 +58,7 @@ def cycle(stage: Stage) -> Measured:
     problems: list[str] = []
     for _ in range(plan.cycle_rounds):
         fleets = [stage.new_fleet(plan.at_once) for _ in range(plan.cycle_lives)]
-        done, elapsed_s, failures = load.run(_round(stage.address, fleets))
+        done, elapsed_s, failures = load.run(_round(stage.address, fleets, each_alone=each_alone))
         load.run(_remove(stage.address, fleets))
         samples.append(done / elapsed_s)
         problems += failures
@@ -60,7 +71,9 @@ def cycle(stage: Stage) -> Measured:
     )
 
 
-async def _round(address: Address, fleets: Sequence[Fleet]) -> tuple[int, float, list[str]]:
+async def _round(
+    address: Address, fleets: Sequence[Fleet], *, each_alone: bool
+) -> tuple[int, float, list[str]]:
     """Lead the nodes of new fleets through their lives, so many at once as a fleet has: how many
     lives, in what time.
     """
@@ -69,14 +82,16 @@ async def _round(address: Address, fleets: Sequence[Fleet]) -> tuple[int, float,
     problems: list[str] = []
     done = 0
     async with AsyncExitStack() as stack:
-        watch = await stack.enter_async_context(Watch(address, *fleets))
+        wait: Wait = wait_alone
+        if not each_alone:
+            wait = (await stack.enter_async_context(Watch(address, *fleets))).wait
 
         async def lead(number: int, client: Client) -> None:
             nonlocal done
             try:
                 async with asyncio.timeout(_PATIENCE_S):
                     for fleet in fleets:
-                        await _live(client, fleet.uuid(number), watch)
+                        await _live(client, fleet.uuid(number), wait)
                         done += 1
             except (NodeFailed, TimeoutError) as problem:
                 problems.append(str(problem) or f"not done after {_PATIENCE_S} s")
@@ -95,7 +110,7 @@ async def _remove(address: Address, fleets: Sequence[Fleet]) -> None:
     await load.all_of(address, gone, clients=8)
 
 
-async def _live(client: Client, uuid: str, watch: Watch) -> None:
+async def _live(client: Client, uuid: str, wait: Wait) -> None:
     for verb, state in LIFE:
         await ask(client, uuid, "provision", verb)
-        await watch.until(uuid, rests_in(state))
+        await wait(client, uuid, rests_in(state))

@@ -65,5 +65,7 @@ class Polling(ABC, Generic[S]):
             del self._waiting[uuid]
             future.set_exception(failure)
 
-    async def _rest(self, took_s: float = 0.0) -> None:
-        await asyncio.sleep(min(max(took_s * _PAUSE_FACTOR, _PAUSE_MIN_S), _PAUSE_MAX_S))
+
+async def rest(took_s: float = 0.0) -> None:
+    """The pause after a request that took so long."""
+    await asyncio.sleep(min(max(took_s * _PAUSE_FACTOR, _PAUSE_MIN_S), _PAUSE_MAX_S))

@@ -20,6 +20,7 @@ from bench.figure import Figure
 from bench.figure import Measured
 from bench.figure import Unit
 from bench.polling import Polling
+from bench.polling import rest
 from bench.stage import Stage
 
 HOSTS = 20
@@ -117,7 +118,7 @@ class Watch(Polling[dict[str, Any] | None]):
                 begin = time.perf_counter()
                 asked = set(self._waiting)
                 if not asked:
-                    await self._rest()
+                    await rest()
                     continue
                 reply = await client.send("GET", f"/servers/detail?limit=1000&name=^{self._name}-")
                 took_s = time.perf_counter() - begin
@@ -125,7 +126,7 @@ class Watch(Polling[dict[str, Any] | None]):
                     found = {one["id"]: one for one in json.loads(reply.body)["servers"]}
                     for uuid in asked & set(self._waiting):
                         self._look(uuid, found.get(uuid))
-                await self._rest(took_s)
+                await rest(took_s)
 
     def _failure(self, uuid: str, seen: dict[str, Any] | None) -> Exception | None:
         if seen is None or seen["status"] != "ERROR":

@@ -1,10 +1,12 @@
-"""Waiting for nodes: one poller lists the nodes of a fleet, as Nova's driver does, for all waiters.
-Used by `cycle` and `power`.
+"""Waiting for nodes: one poller lists the nodes of a fleet, as Nova's driver does, for all waiters;
+or each asks for its own node, as `openstack baremetal node ... --wait` does. Used by `cycle` and
+`power`.
 """
 
 import asyncio
 import json
 import time
+from collections.abc import Awaitable
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +14,7 @@ from bench.address import Address
 from bench.client import Client
 from bench.fleet import Fleet
 from bench.polling import Polling
+from bench.polling import rest
 
 # What real clients do on "locked" and "no free worker": ask again.
 _BUSY = {409, 503}
@@ -43,6 +46,7 @@ class Seen:
 
 
 Reached = Callable[[Seen], bool]
+Wait = Callable[[Client, str, Reached], Awaitable[None]]
 
 
 def rests_in(state: str) -> Reached:
@@ -63,16 +67,20 @@ class Watch(Polling[Seen]):
         self._address = address
         self._fleet_of = {fleet.uuid(n): fleet for fleet in fleets for n in range(fleet.size)}
 
+    async def wait(self, _: Client, uuid: str, reached: Reached) -> None:
+        """`until`, for those who could ask themselves."""
+        await self.until(uuid, reached)
+
     async def _poll(self) -> None:
         async with Client(self._address) as client:
             while True:
                 fleets = dict.fromkeys(self._fleet_of[uuid] for uuid in self._waiting)
                 if not fleets:
-                    await self._rest()
+                    await rest()
                 for fleet in fleets:
                     begin = time.perf_counter()
                     await self._list(client, fleet)
-                    await self._rest(time.perf_counter() - begin)
+                    await rest(time.perf_counter() - begin)
 
     async def _list(self, client: Client, fleet: Fleet) -> None:
         reply = await client.send(
@@ -83,13 +91,35 @@ class Watch(Polling[Seen]):
             return
         for node in json.loads(reply.body)["nodes"]:
             if node["uuid"] in self._waiting:
-                seen = Seen(**{name: node[name] for name in _FIELDS.split(",")})
-                self._look(node["uuid"], seen)
+                self._look(node["uuid"], _seen(node))
 
     def _failure(self, uuid: str, seen: Seen) -> Exception | None:
-        if not seen.has_failed:
-            return None
-        return NodeFailed(f"{uuid} is {seen.provision_state}: {seen.last_error}")
+        return _failure(uuid, seen)
+
+
+async def wait_alone(client: Client, uuid: str, reached: Reached) -> None:
+    """Ask for one node until it is there, with a poller's pauses; raises when it has failed."""
+    while True:
+        begin = time.perf_counter()
+        reply = await client.send("GET", f"/v1/nodes/{uuid}?fields={_FIELDS}")
+        took_s = time.perf_counter() - begin
+        if reply.status == 200:
+            seen = _seen(json.loads(reply.body))
+            if reached(seen):
+                return
+            if (failure := _failure(uuid, seen)) is not None:
+                raise failure
+        await rest(took_s)
+
+
+def _seen(node: dict[str, str | None]) -> Seen:
+    return Seen(**{name: node[name] for name in _FIELDS.split(",")})
+
+
+def _failure(uuid: str, seen: Seen) -> NodeFailed | None:
+    if not seen.has_failed:
+        return None
+    return NodeFailed(f"{uuid} is {seen.provision_state}: {seen.last_error}")
 
 
 async def ask(client: Client, uuid: str, what: str, target: str) -> None:

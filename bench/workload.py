@@ -12,6 +12,7 @@ from bench import writes
 from bench.bar import Against
 from bench.bar import Bar
 from bench.cycle import cycle
+from bench.cycle import cycle_each
 from bench.figure import Measured
 from bench.power import power
 from bench.relay import relay
@@ -84,6 +85,13 @@ WORKLOADS = (
         "cycle",
         "full cycle, 50 at once",
         cycle,
+        Bar(Against.PEER, 150),
+        Bar(Against.PEER, 40),
+    ),
+    Workload(
+        "cycle-each",
+        "the same, each asks for its own",
+        cycle_each,
         Bar(Against.PEER, 150),
         Bar(Against.PEER, 40),
     ),
