@@ -14,17 +14,30 @@ from bench.figure import Unit
 from bench.fleet import Fleet
 from bench.stage import Stage
 from bench.watch import NodeFailed
+from bench.watch import Wait
 from bench.watch import Watch
 from bench.watch import ask
 from bench.watch import has_power
 from bench.watch import rests_in
+from bench.watch import wait_alone
 
 # The wish and its fulfilment: the least number of durable changes.
 TRANSITIONS = 2
 
 
 def power(stage: Stage) -> Measured:
-    """Power changes per second, so many nodes at once; against bare commits of two rows each."""
+    """Power changes per second, so many nodes at once; against bare commits of two rows each. One
+    client looks after all nodes for those who wait.
+    """
+    return _power(stage, each_alone=False)
+
+
+def power_each(stage: Stage) -> Measured:
+    """The same, and everyone asks for its own node."""
+    return _power(stage, each_alone=True)
+
+
+def _power(stage: Stage, *, each_alone: bool) -> Measured:
     plan = stage.plan
     assert stage.fleet.size
     fleet = stage.new_fleet(plan.at_once)
@@ -33,7 +46,7 @@ def power(stage: Stage) -> Measured:
     problems: list[str] = []
     load.run(_make_manageable(stage, fleet))
     for _ in range(plan.rounds):
-        rate, failures = load.run(_round(stage, fleet))
+        rate, failures = load.run(_round(stage, fleet, each_alone=each_alone))
         samples.append(rate)
         problems += failures
         if stage.commits is not None:
@@ -52,12 +65,14 @@ async def _make_manageable(stage: Stage, fleet: Fleet) -> None:
             await watch.until(fleet.uuid(number), rests_in("manageable"))
 
 
-async def _round(stage: Stage, fleet: Fleet) -> tuple[float, list[str]]:
+async def _round(stage: Stage, fleet: Fleet, *, each_alone: bool) -> tuple[float, list[str]]:
     """Switch all nodes on and off until the time is up: changes per second, and what failed."""
     problems: list[str] = []
     changes = 0
     async with AsyncExitStack() as stack:
-        watch = await stack.enter_async_context(Watch(stage.address, fleet))
+        wait: Wait = wait_alone
+        if not each_alone:
+            wait = (await stack.enter_async_context(Watch(stage.address, fleet))).wait
         crowd = [await stack.enter_async_context(Client(stage.address)) for _ in range(fleet.size)]
         begin = time.perf_counter()
         until = begin + stage.plan.seconds
@@ -68,7 +83,7 @@ async def _round(stage: Stage, fleet: Fleet) -> tuple[float, list[str]]:
             for target in cycle(("power on", "power off")):
                 try:
                     await ask(crowd[number], uuid, "power", target)
-                    await watch.until(uuid, has_power(target))
+                    await wait(crowd[number], uuid, has_power(target))
                 except NodeFailed as problem:
                     problems.append(str(problem))
                     return

@@ -15,6 +15,7 @@ from bench.cycle import cycle
 from bench.cycle import cycle_each
 from bench.figure import Measured
 from bench.power import power
+from bench.power import power_each
 from bench.relay import relay
 from bench.stage import Stage
 from bench.streams import streams
@@ -90,7 +91,7 @@ WORKLOADS = (
     ),
     Workload(
         "cycle-each",
-        "the same, each asks for its own",
+        "full cycle, each asks for its own",
         cycle_each,
         Bar(Against.PEER, 150),
         Bar(Against.PEER, 40),
@@ -119,6 +120,12 @@ WORKLOADS = (
         "power",
         "power on/off, 50 at once",
         power,
+        Bar(Against.PEER, 100),
+    ),
+    Workload(
+        "power-each",
+        "power on/off, each asks for its own",
+        power_each,
         Bar(Against.PEER, 100),
     ),
     Workload(
