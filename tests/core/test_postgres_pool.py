@@ -7,7 +7,9 @@ import pytest
 
 from siderite.core.errors import Unavailable
 from siderite.core.store import open_store
+from siderite.core.store.migrations import migrate
 from siderite.core.store.postgres_connect import Connector
+from siderite.core.store.postgres_pool import PATIENCE_S as PATIENCE_S_OF_POOL
 from siderite.core.store.postgres_pool import Pool
 
 PATIENCE_S = 20
@@ -49,6 +51,71 @@ def test_who_finds_all_lent_waits_for_the_next_in_order(tell):
         assert order == [0, 1, 2, 3, 4]
 
     tell(story)
+
+
+def test_another_connection_is_made_only_for_who_has_waited_a_while(tell):
+    async def story(pool):
+        one = await pool.take()
+        soon = asyncio.create_task(pool.take())
+        await asyncio.sleep(0)
+        pool.give_back(one)
+        assert await soon is one
+        another = await pool.take()
+        assert another is not one, "nobody gave that one back"
+        pool.give_back(one)
+        pool.give_back(another)
+
+    tell(story)
+
+
+def test_connections_are_made_one_after_another(postgres_url):
+    async def story():
+        pool = Pool(Connector(postgres_url), 10)
+        one = await pool.take()
+        opened, may_open = [], asyncio.Event()
+        make = pool._connector.connect
+
+        async def slowly(**options):
+            opened.append(options)
+            await may_open.wait()
+            return await make(**options)
+
+        pool._connector.connect = slowly
+        waiting = [asyncio.create_task(pool.take()) for _ in range(8)]
+        await asyncio.sleep(PATIENCE_S_OF_POOL * 4)
+        assert len(opened) == 1, "all have waited long enough, and one makes another"
+        may_open.set()
+        async with asyncio.timeout(PATIENCE_S):
+            lent = [one, *await asyncio.gather(*waiting)]
+        assert (len(opened), len(set(lent))) == (8, 9)
+        for connection in lent:
+            pool.give_back(connection)
+        await pool.close()
+
+    asyncio.run(story())
+
+
+def test_a_start_makes_one_connection_for_itself_and_one_for_others(postgres_url):
+    async def story():
+        made, connect = [], asyncpg.connect
+
+        async def counted(*args, **options):
+            made.append(options)
+            return await connect(*args, **options)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(asyncpg, "connect", counted)
+            store = await open_store(postgres_url)
+            await migrate(store)
+            hearing = asyncio.create_task(store.listen({"heard": lambda: None}))
+            await asyncio.sleep(0.1)
+            assert await store.fetch("SELECT 1")
+            assert len(made) == 2
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
+            await store.close()
+
+    asyncio.run(story())
 
 
 def test_a_statement_goes_to_an_idle_connection_that_knows_it(tell):

@@ -7,7 +7,6 @@ twice.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -107,16 +106,23 @@ class PostgresStore:
         check(url)
         connector = Connector(url)
         pool = Pool(connector, SIZE, command_timeout=COMMAND_S, statement_cache_size=512)
+        store = cls(connector, pool)
         try:
             async with connector.alone() as connection:
                 await connection.execute(_LOST)
-            with contextlib.suppress(asyncpg.TooManyConnectionsError):
-                await check_sessions(connector)
-        except (*_GONE, asyncpg.PostgresError) as why:
-            raise RuntimeError(
-                f"cannot use the PostgreSQL database: {why}; check --db and that it runs."
-            ) from why
-        return cls(connector, pool)
+                try:
+                    async with pool.acquire() as another:
+                        await check_sessions(connection, another)
+                except asyncpg.TooManyConnectionsError:
+                    connector.is_short = True
+        except BaseException as why:
+            await store.close()
+            if isinstance(why, (*_GONE, asyncpg.PostgresError)):
+                raise RuntimeError(
+                    f"cannot use the PostgreSQL database: {why}; check --db and that it runs."
+                ) from why
+            raise
+        return store
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> Sequence[Line]:
         return await self._reads.do(sql, args)
@@ -218,7 +224,7 @@ class PostgresStore:
             await asyncio.sleep(1.0)
 
     async def _hear(self, heard: Mapping[str, Callable[[], None]]) -> None:
-        connection = await self.connector.connect()
+        connection = await self.connector.take_spare()
         try:
             lost = asyncio.Event()
             connection.add_termination_listener(lambda *_: lost.set())
@@ -235,6 +241,7 @@ class PostgresStore:
         await self._commits.close()
         await self._reads.close()
         await self.pool.close()
+        self.connector.let_go_of_spare()
 
     async def _ask(self, sql: str, args: Sequence[Any]) -> Sequence[Line]:
         rows: Sequence[Line] = await self._use(sql, lambda connection: connection.fetch(sql, *args))

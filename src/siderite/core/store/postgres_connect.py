@@ -97,6 +97,9 @@ class Connector:
         self._servers = servers(url)
         self._failed_at = -PAUSE_S
         self._why: Exception | None = None
+        self._spare: Any = None
+        self.is_short = False
+        """Whether the server has hardly any connections for us, so that none is kept."""
 
     async def connect(self, *_: object, **options: Any) -> Any:
         """A connection to the server that takes writes; whoever comes just after a failure gets the
@@ -118,27 +121,44 @@ class Connector:
     async def alone(self) -> AsyncIterator[Any]:
         """A connection of one's own, whose statements may take as long as they do: to change a
         large table, or to wait for another process that does. Limits that the database's owner has
-        set are for requests.
+        set are for requests. A start needs one several times: it is kept for the next.
         """
-        connection = await self.connect()
+        connection = await self.take_spare()
         try:
             await connection.execute(_PATIENCE, timeout=TIMEOUT_S)
             yield connection
-        finally:
+        except BaseException:
             connection.terminate()
+            raise
+        self.let_go_of_spare()
+        self._spare = connection
+        if self.is_short:
+            self.let_go_of_spare()
+
+    async def take_spare(self) -> Any:
+        """The connection that was used alone before and that nobody uses, or another."""
+        connection, self._spare = self._spare, None
+        if connection is None or connection.is_closed():
+            connection = await self.connect()
+        return connection
+
+    def let_go_of_spare(self) -> None:
+        """Keep no connection for later."""
+        if self._spare is not None:
+            self._spare.terminate()
+            self._spare = None
 
 
-async def check_sessions(connector: Connector) -> None:
+async def check_sessions(one: Any, two: Any) -> None:
     """Refuse a pool in between that gives each transaction another of its sessions: statements that
     were prepared, and signals that are listened for, would be a stranger's.
     """
-    async with connector.alone() as one, connector.alone() as two:
-        await one.execute(f"SET {_MARK} = 'ours'")
-        async with two.transaction():  # which has the session that was just used, if it is shared
-            await two.execute(f"SELECT set_config('{_MARK}', 'theirs', false)")
-            with contextlib.suppress(asyncpg.InvalidSQLStatementNameError):
-                if await one.fetchval(f"SELECT current_setting('{_MARK}', true)") == "ours":
-                    return
+    await one.execute(f"SET {_MARK} = 'ours'")
+    async with two.transaction():  # which has the session that was just used, if it is shared
+        await two.execute(f"SELECT set_config('{_MARK}', 'theirs', false)")
+        with contextlib.suppress(asyncpg.InvalidSQLStatementNameError):
+            if await one.fetchval(f"SELECT current_setting('{_MARK}', true)") == "ours":
+                return
     raise RuntimeError(
         "the database is reached through a pool that gives each transaction another session"
         " (PgBouncer: pool_mode = transaction), and Siderite needs sessions that stay: name"

@@ -6,8 +6,9 @@ that nothing has to be reset. One whose statement was broken off is not used aga
 
 PostgreSQL plans a statement on each connection anew, and several times before it keeps the plan:
 that takes longer than to carry it out. So a statement is given to a connection that knows it, if
-one is idle. Where the server has fewer connections for us than we may have, those we got are waited
-for.
+one is idle, and another is made only when none has come back for a while: to make one takes longer
+than most statements, too. Where the server has fewer connections for us than we may have, those we
+got are waited for.
 """
 
 import asyncio
@@ -23,6 +24,8 @@ import asyncpg
 from siderite.core.store.postgres_connect import Connector
 
 _CLOSE_S = 5.0
+PATIENCE_S = 0.02
+"""For how long the connections there are are waited for before another is made."""
 FULL_S = 5.0
 """For how long a server that has no more connections for us is asked for none."""
 
@@ -35,6 +38,7 @@ class Pool:
         self._size = size
         self._options = options
         self._count = 0  # open, or about to be
+        self._is_opening = False
         self._idle: list[Any] = []
         self._lent: set[Any] = set()
         self._stale: set[Any] = set()
@@ -45,13 +49,14 @@ class Pool:
 
     async def take(self, sql: str = "") -> Any:
         """A connection for a statement, to be given back."""
+        is_late = False
         while not self._is_closed:
             if self._idle:
                 connection = self._idle.pop(self._choose(sql))
                 if connection.is_closed():
                     self._count -= 1
                     continue
-            elif self._count < self._size and not (self._count and self._is_full()):
+            elif not self._count or (is_late and self._may_grow() and not self._is_opening):
                 try:
                     connection = await self._open()
                 except asyncpg.TooManyConnectionsError:
@@ -60,14 +65,18 @@ class Pool:
                     self._full_since = time.monotonic()
                     continue
             else:
-                connection = await self._turn()
+                connection = await self._turn(PATIENCE_S if self._may_grow() else None)
                 if connection is None:
+                    is_late = True
                     continue
             self._lent.add(connection)
             if sql:
                 connection.asked.add(sql)
             return connection
         raise asyncpg.InterfaceError("the pool is closed")
+
+    def _may_grow(self) -> bool:
+        return self._count < self._size and not self._is_full()
 
     def _is_full(self) -> bool:
         """Whether the server had no more connections for us just now: those we have must do."""
@@ -82,23 +91,29 @@ class Pool:
 
     async def _open(self) -> Any:
         self._count += 1
+        self._is_opening = True
         try:
             return await self._connector.connect(**self._options)
         except BaseException:
             self._count -= 1
             self._hand_over(None)
             raise
+        finally:
+            self._is_opening = False
 
-    async def _turn(self) -> Any:
-        """The next connection that is given back; None if there is room for another instead."""
+    async def _turn(self, patience_s: float | None) -> Any:
+        """The next connection that is given back; None if there is room for another instead, or
+        none came in time.
+        """
         turn: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
-            return await turn
+            await asyncio.wait((turn,), timeout=patience_s)
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if not turn.cancel():
                 self._put(turn.result())  # it came too late for us
             raise
+        return None if turn.cancel() else turn.result()
 
     def give_back(self, connection: Any, *, is_broken: bool = False) -> None:
         """The connection is no longer used; broken means that nobody shall use it again."""
