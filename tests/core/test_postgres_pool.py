@@ -95,6 +95,30 @@ def test_connections_are_made_one_after_another(postgres_url):
     asyncio.run(story())
 
 
+def test_nobody_looks_again_and_again_while_a_server_is_silent(postgres_url):
+    async def story():
+        pool = Pool(Connector(postgres_url), 10)
+        looked, turn = [], pool._turn
+
+        async def silent(**_):
+            await asyncio.sleep(PATIENCE_S)
+
+        async def counted(patience_s):
+            looked.append(patience_s)
+            return await turn(patience_s)
+
+        pool._connector.connect, pool._turn = silent, counted
+        waiting = [asyncio.create_task(pool.take()) for _ in range(20)]
+        await asyncio.sleep(PATIENCE_S_OF_POOL * 10)
+        assert looked == [None] * 19
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await pool.close()
+
+    asyncio.run(story())
+
+
 def test_a_start_makes_one_connection_for_itself_and_one_for_others(postgres_url):
     async def story():
         made, connect = [], asyncpg.connect

@@ -56,7 +56,7 @@ class Pool:
                 if connection.is_closed():
                     self._count -= 1
                     continue
-            elif not self._count or (is_late and self._may_grow() and not self._is_opening):
+            elif not self._count or (is_late and self._may_grow()):
                 try:
                     connection = await self._open()
                 except asyncpg.TooManyConnectionsError:
@@ -76,7 +76,8 @@ class Pool:
         raise asyncpg.InterfaceError("the pool is closed")
 
     def _may_grow(self) -> bool:
-        return self._count < self._size and not self._is_full()
+        """Whether another connection may be made: one at a time."""
+        return self._count < self._size and not self._is_opening and not self._is_full()
 
     def _is_full(self) -> bool:
         """Whether the server had no more connections for us just now: those we have must do."""
@@ -96,10 +97,10 @@ class Pool:
             return await self._connector.connect(**self._options)
         except BaseException:
             self._count -= 1
-            self._hand_over(None)
             raise
         finally:
             self._is_opening = False
+            self._hand_over(None)  # who has waited longest may make the next
 
     async def _turn(self, patience_s: float | None) -> Any:
         """The next connection that is given back; None if there is room for another instead, or
