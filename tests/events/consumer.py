@@ -13,25 +13,29 @@ import time
 import oslo_messaging
 from oslo_config import cfg
 
+_printing = threading.Lock()
+
+
+def _say(said):
+    with _printing:
+        print(json.dumps(said), flush=True)
+
 
 class Endpoint:
     """Prints what it is told, with the priority it was told at."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
     def _print(self, priority, *told):
         ctxt, publisher_id, event_type, payload, metadata = told
-        said = {
-            "priority": priority,
-            "publisher_id": publisher_id,
-            "event_type": event_type,
-            "payload": payload,
-            "request_id": ctxt.get("request_id"),
-            **metadata,
-        }
-        with self._lock:
-            print(json.dumps(said), flush=True)
+        _say(
+            {
+                "priority": priority,
+                "publisher_id": publisher_id,
+                "event_type": event_type,
+                "payload": payload,
+                "request_id": ctxt.get("request_id"),
+                **metadata,
+            }
+        )
 
     def info(self, *told):
         self._print("INFO", *told)
@@ -57,7 +61,7 @@ def main():
     # One thread: with more of them the consumer itself would mix up what it was told in order.
     conf.set_override("executor_thread_pool_size", 1)
     listener.start()
-    print(json.dumps({"ready": True}), flush=True)
+    _say({"ready": True})
     while True:
         time.sleep(3600)
 
