@@ -15,6 +15,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from siderite.core.config_checks import BadOption
 from siderite.core.config_checks import check
 
@@ -251,8 +253,7 @@ _PASSWORD = re.compile(r"(?<=://)([^:@/]*):\S+(?=@)|(\bpass\w*)=[^&\s]+")
 """Of a URL: before the last @ whatever is in it, or among its arguments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """The configuration, and where each value came from."""
 
     config: Config

@@ -9,8 +9,8 @@ drawn as a line but written on the card of the state it leaves (`exits`). Nothin
 from collections import deque
 from collections.abc import Iterable
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+
+import msgspec
 
 from siderite.core.diagram_lines import BAR
 from siderite.core.diagram_lines import CARD
@@ -31,8 +31,7 @@ _COME, _GO, _HAND_OVER = -14, 6, -38
 """Where lines meet the upper and lower edge of an active state's card, from its middle."""
 
 
-@dataclass(slots=True)
-class Block:
+class Block(msgspec.Struct):
     """One kind of work: its active state, the others by slot (0 is level with it), and the bars
     that it leads from and to. A block without states is a row from bar to bar.
     """
@@ -41,7 +40,7 @@ class Block:
     last: int
     gap: int
     head: Box | None = None
-    slots: dict[int, Box] = field(default_factory=dict)
+    slots: dict[int, Box] = msgspec.field(default_factory=dict)
     hands: bool = False
     x: float = 0.0
 
@@ -50,8 +49,7 @@ class Block:
         return range(min(self.first, self.gap), max(self.last, self.gap + 1))
 
 
-@dataclass(slots=True)
-class Layout:
+class Layout(msgspec.Struct):
     """All of it."""
 
     width: float

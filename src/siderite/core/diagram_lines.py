@@ -3,8 +3,7 @@
 Used by `core.diagram_layout`, which decides which shape each row of a machine gets.
 """
 
-from dataclasses import dataclass
-from dataclasses import field
+import msgspec
 
 from siderite.core.machine import Row
 from siderite.core.machine import State
@@ -16,8 +15,7 @@ _NEAR, _FAR = 32, 49
 """Where lines to cards that are not level meet the edge of an active state's card."""
 
 
-@dataclass(slots=True)
-class Box:
+class Box(msgspec.Struct):
     """A state on paper. `x` and `y` are its middle; `exits` are the rows written on it."""
 
     state: State
@@ -25,7 +23,7 @@ class Box:
     x: float = 0.0
     y: float = 0.0
     w: float = CARD
-    exits: list[tuple[Row, ...]] = field(default_factory=list)
+    exits: list[tuple[Row, ...]] = msgspec.field(default_factory=list)
 
     @property
     def h(self) -> float:
@@ -48,8 +46,7 @@ class Box:
         return self.x - self.w / 2
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """Rows with the same ends, drawn as one line: its path, and where its label stands."""
 
     rows: tuple[Row, ...]

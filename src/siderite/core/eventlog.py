@@ -116,8 +116,7 @@ _INSERTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Acted:
+class Acted(msgspec.Struct, frozen=True):
     """A fact, and who made it true as far as the fact itself knows."""
 
     entry: Entry

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from typing import Protocol
 from urllib.parse import parse_qsl
@@ -203,8 +202,7 @@ def _is_deep(text: bytes) -> bool:
 Handler = Callable[[Any, Request], Awaitable[Response]]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """One line of a service's table of contents. `{x}` in the path is a parameter; `policy` names
     who may; `takes` and `gives` are the forms of the bodies of a request and of a success, `media`
     what a success is if not JSON; `since` and `until` the first and last version that has it.

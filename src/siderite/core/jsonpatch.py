@@ -5,8 +5,9 @@ anything is.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from siderite.core.errors import Invalid
 
@@ -18,8 +19,7 @@ _BAD_ESCAPE = re.compile(r"~(?![01])")
 _PLACE = re.compile(r"(0|[1-9][0-9]{0,5})\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True):
     """One operation: `path` is split and unescaped."""
 
     op: str

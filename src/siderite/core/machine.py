@@ -6,11 +6,10 @@ is `core.transition`'s job, the one door.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import replace
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from siderite.core.errors import IllegalVerb
 
@@ -28,8 +27,7 @@ class Kind(StrEnum):
     HOLD = "hold"  # an outside orchestrator decides; the target stays visible
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """A state, what it means, and what is done and for how long at most while in it."""
 
     name: str
@@ -44,8 +42,7 @@ class State:
         return self.kind in (Kind.ACTIVE, Kind.WAIT)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """In state `state`, `event` leads to `to`; `target` overrides the new state's own default."""
 
     state: str

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.core.errors import NotAcceptable
 
@@ -19,8 +20,7 @@ OURS = 900
 """The first minor number of our own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(msgspec.Struct, frozen=True):
     """The versions that a service speaks."""
 
     service: str

@@ -9,8 +9,6 @@ another is decided again from what is true now (`Door.attempt`).
 import asyncio
 from collections.abc import Awaitable
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
 from typing import Generic
 from typing import Protocol
@@ -59,15 +57,14 @@ class Cause(msgspec.Struct, frozen=True):
     project: str | None = None
 
 
-@dataclass(slots=True)
-class Change:
+class Change(msgspec.Struct):
     """All that becomes true together."""
 
     cause: Cause
     now: float
-    ops: list[Op] = field(default_factory=list)
-    facts: list[Fact] = field(default_factory=list)
-    moves: list[tuple[str, str, str, str, str]] = field(default_factory=list)
+    ops: list[Op] = msgspec.field(default_factory=list)
+    facts: list[Fact] = msgspec.field(default_factory=list)
+    moves: list[tuple[str, str, str, str, str]] = msgspec.field(default_factory=list)
 
     def put(self, *ops: Op) -> None:
         """Rows become so."""

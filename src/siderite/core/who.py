@@ -1,11 +1,11 @@
 """Who is asking, and who can tell."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Who:
+
+class Who(msgspec.Struct, frozen=True):
     """Who is asking, as the identity service knows them."""
 
     user_id: str

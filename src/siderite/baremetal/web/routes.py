@@ -1,8 +1,9 @@
 """The bare metal API's table of contents."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
+
+from msgspec.structs import replace
 
 from siderite.baremetal.web import drivers
 from siderite.baremetal.web import fleet

@@ -1,8 +1,9 @@
 """The compute API's table of contents."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
+
+from msgspec.structs import replace
 
 from siderite.compute.web import extensions
 from siderite.compute.web.catalogue import flavor_extras

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import compress
 from operator import attrgetter
 from operator import ne
@@ -51,8 +50,7 @@ class Resource(Protocol):
 R = TypeVar("R", bound=Resource)
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(msgspec.Struct, frozen=True):
     """A narrow table that says the same, where PostgreSQL has it in place of an index: its name,
     its column with the row's `id`, and the condition there.
     """
@@ -62,8 +60,7 @@ class Beside:
     sql: str
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(msgspec.Struct, frozen=True):
     """A condition of a list: SQL with `?` and its arguments.
 
     `finds` is what its index is worth: `few` rows meet it; `many` may; nearly `all` do, so that it
@@ -78,8 +75,7 @@ class Where:
     beside: Beside | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """Which part of a list, in which order. `sort` is a column or a scalar attribute of the
     document.
     """

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import Generic
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.record import Record
