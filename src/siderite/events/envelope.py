@@ -3,7 +3,6 @@ its envelope of version 2.0, so that existing consumers read it unchanged.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -17,8 +16,7 @@ from siderite.core.eventlog import Entry
 LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(msgspec.Struct, frozen=True):
     """Where facts of some types go: an exchange, and a topic that is followed by the priority."""
 
     exchange: str

@@ -8,8 +8,8 @@ is abandoned.
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+
+import msgspec
 
 from siderite.core import metrics
 from siderite.core import shape
@@ -32,16 +32,15 @@ Key = tuple[str, str]
 """Resource and operation."""
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(msgspec.Struct):
     """What a batch of facts changes."""
 
-    open: dict[str, dict[str, list[Value]]] = field(default_factory=dict)
+    open: dict[str, dict[str, list[Value]]] = msgspec.field(default_factory=dict)
     """Those under way, by resource and operation: resource, operation, resource type, seq, began,
     seen, request id.
     """
-    counts: dict[str, list[int]] = field(default_factory=dict)
-    touched: set[Key] = field(default_factory=set)
+    counts: dict[str, list[int]] = msgspec.field(default_factory=dict)
+    touched: set[Key] = msgspec.field(default_factory=set)
 
     def know(self, row: Sequence[Value]) -> None:
         """What was under way before."""

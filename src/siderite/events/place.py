@@ -4,14 +4,13 @@ Each step is a compare-and-swap on the number: should two processes follow by on
 loses.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from siderite.core.store import Op
 from siderite.core.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """A name's row."""
 
     name: str

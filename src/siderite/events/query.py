@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.core import eventlog
 from siderite.core.check import is_whole
@@ -21,8 +22,7 @@ _LONGEST = 255
 _ARGUMENTS = ("after", "last", "limit", "project", "resource", "type")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What was asked for; `limit` and `last` are None if they were not said. The resource that is
     wanted is as it was said: by an id or by a name.
     """

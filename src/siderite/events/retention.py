@@ -7,7 +7,8 @@ numbers go on from it.
 import asyncio
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.core import eventlog
 from siderite.core import metrics
@@ -26,8 +27,7 @@ EVERY_S = 60.0
 CHUNK = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(msgspec.Struct, frozen=True):
     """A reader with a place: it must have a fact before that may be removed."""
 
     name: str
@@ -36,8 +36,7 @@ class Reader:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(msgspec.Struct, frozen=True):
     """What one pruning did; `unread` of them some reader had not had."""
 
     removed: int = 0

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 from typing import TypeVar
@@ -51,8 +50,7 @@ Key = tuple[str, str]
 """UUID and type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What is looked for: words, a type, fields with their values, a project's things only."""
 
     text: str = ""
@@ -248,8 +246,7 @@ def _by_resource(told: Iterable[Head]) -> dict[Key, list[Head]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _News:
+class _News(msgspec.Struct, frozen=True):
     """What is to be read of the facts about one resource."""
 
     numbers: list[int]

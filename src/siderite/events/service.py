@@ -1,8 +1,9 @@
 """The event log over HTTP: pages of it, and the same as server-sent events."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from dataclasses import replace
+
+import msgspec
 
 from siderite.core import eventlog
 from siderite.core.auth import identify
@@ -34,8 +35,7 @@ _READERS = frozenset({"reader", "member", "admin", "service"})
 _STREAM = "text/event-stream"
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
+class Ways(msgspec.Struct, frozen=True):
     """The ways out of the log that keep something of their own."""
 
     webhooks: Webhooks
@@ -111,7 +111,7 @@ class EventsService:
         found = await named.resource(
             self._hub.store, self.search, wanted.resource, project=wanted.project
         )
-        return replace(asked, wanted=replace(wanted, resource=found))
+        return msgspec.structs.replace(asked, wanted=replace(wanted, resource=found))
 
     async def _stream(self, request: Request, asked: query.Asked, newest: int) -> Response:
         if asked.limit is not None:

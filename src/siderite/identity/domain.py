@@ -13,6 +13,8 @@ from typing import Any
 from uuid import UUID
 from uuid import uuid5
 
+import msgspec
+
 _NAMESPACE = UUID("6f0c1d0a-5b0e-5a0f-9b5e-1b1f3f0f7d2a")
 
 
@@ -21,8 +23,7 @@ def fixed_id(name: str) -> str:
     return uuid5(_NAMESPACE, name).hex
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(msgspec.Struct, frozen=True):
     """The namespace of users and projects; there is one."""
 
     id: str
@@ -32,8 +33,7 @@ class Domain:
 DEFAULT = Domain("default", "Default")
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(msgspec.Struct, frozen=True):
     """What a user may be somewhere; a role brings those that it implies."""
 
     name: str
@@ -75,8 +75,7 @@ def effective(names: Iterable[str], added: Collection[str] = ()) -> frozenset[st
     return frozenset(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
+class Project(msgspec.Struct, frozen=True, kw_only=True):
     """An owner of things. `extra` holds attributes that we keep and show but do not read."""
 
     uuid: str
@@ -85,7 +84,7 @@ class Project:
     domain_id: str = DEFAULT.id
     description: str = ""
     enabled: bool = True
-    extra: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +135,7 @@ class ScopeKind(StrEnum):
     SYSTEM = "system"
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """A place where roles are held."""
 
     kind: ScopeKind
@@ -158,8 +156,7 @@ def on_domain(domain_id: str) -> Scope:
     return Scope(ScopeKind.DOMAIN, domain_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(msgspec.Struct, frozen=True):
     """A role that a user holds somewhere, with the names for those who print it."""
 
     user_id: str
@@ -169,8 +166,7 @@ class Grant:
     role: str
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialRef:
+class CredentialRef(msgspec.Struct, frozen=True):
     """The credential that a token was got with."""
 
     id: str
@@ -178,8 +174,7 @@ class CredentialRef:
     unrestricted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(msgspec.Struct, frozen=True, kw_only=True):
     """What a good token stands for, as things are now."""
 
     user_id: str
@@ -194,8 +189,7 @@ class Session:
     credential: CredentialRef | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DomainRef:
+class DomainRef(msgspec.Struct, frozen=True):
     """A domain as a caller names it."""
 
     id: str | None = None
@@ -209,14 +203,16 @@ class DomainRef:
         return DEFAULT if (self.name or "").lower() == DEFAULT.name.lower() else None
 
 
-@dataclass(frozen=True, slots=True)
-class WantedScope:
+UNSAID = DomainRef()
+
+
+class WantedScope(msgspec.Struct, frozen=True):
     """A scope as a caller asks for it: by id, or by name within a domain."""
 
     kind: ScopeKind
     id: str | None = None
     name: str | None = None
-    domain: DomainRef = DomainRef()
+    domain: DomainRef = UNSAID
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +222,7 @@ class PasswordProof:
     password: str = field(repr=False)
     id: str | None = None
     name: str | None = None
-    domain: DomainRef = DomainRef()
+    domain: DomainRef = UNSAID
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +241,10 @@ class CredentialProof:
     name: str | None = None
     user_id: str | None = None
     user: str | None = None
-    domain: DomainRef = DomainRef()
+    domain: DomainRef = UNSAID
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
+class Login(msgspec.Struct, frozen=True):
     """A proof and the wanted scope; none means the user's default project, if any."""
 
     proof: PasswordProof | TokenProof | CredentialProof

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from typing import Protocol
+
+import msgspec
 
 from siderite.core import eventlog
 from siderite.core import shape
@@ -43,8 +44,7 @@ MOST = 1000
 TRIES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Webhooks:
+class Webhooks(msgspec.Struct, frozen=True):
     """What the handlers work with."""
 
     store: Store

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from typing import TypedDict
+
+from msgspec.structs import replace
 
 from siderite.core.errors import Conflict
 from siderite.core.errors import NotFound

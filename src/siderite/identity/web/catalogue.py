@@ -5,15 +5,15 @@ names.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.identity.domain import fixed_id
 
 INTERFACES = ("public", "internal", "admin")
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogEntry:
+class CatalogEntry(msgspec.Struct, frozen=True):
     """One API: at a path of ours, or at a whole URL elsewhere."""
 
     type: str
@@ -25,8 +25,7 @@ class CatalogEntry:
         return self.url_path if "://" in self.url_path else public_url + self.url_path
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceRecord:
+class ServiceRecord(msgspec.Struct, frozen=True):
     """An API, as clients list it."""
 
     id: str
@@ -34,8 +33,7 @@ class ServiceRecord:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True):
     """One address of an API."""
 
     id: str

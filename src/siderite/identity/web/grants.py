@@ -1,8 +1,9 @@
 """Role assignments over HTTP: all of them, and each on a project, a domain or the system."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from siderite.core import shape
 from siderite.core.errors import Invalid
