@@ -4,9 +4,9 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import fields
 
 import pytest
+from msgspec.structs import fields
 
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import BootMode

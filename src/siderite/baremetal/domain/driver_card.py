@@ -1,17 +1,16 @@
 """What usecases may know of a driver: its interfaces by name and what it needs. Pure data."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node import Node
 from siderite.core.errors import Invalid
 
 
-@dataclass(frozen=True, slots=True)
-class DriverCard:
+class DriverCard(msgspec.Struct, frozen=True):
     """A hardware type as others see it. The first interface of each kind is the default."""
 
     name: str
@@ -19,7 +18,7 @@ class DriverCard:
     required: tuple[str, ...] = ()
     lacks: Callable[[Node, str], str | None] | None = None
     """What a node lacks, apart from what is required, for its interface of a kind to be used."""
-    properties: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = msgspec.field(default_factory=dict)
     """What a node's driver_info may say to it, each with what that means."""
 
     def fill_in(self, wanted: dict[str, Any]) -> dict[str, str]:

@@ -6,7 +6,6 @@ secrets are masked.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -152,8 +151,7 @@ def node_updated(before: Node, after: Node, *, failed: bool = False) -> tuple[Fa
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """How a kind of record is announced: the word for it, its payload and the fields in that."""
 
     word: str

@@ -6,10 +6,10 @@ machine: after some such readings its power is unknown, after more the node is p
 maintenance, and the first good reading ends both.
 """
 
-from dataclasses import dataclass
-from dataclasses import field
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
@@ -38,19 +38,17 @@ class Told(StrEnum):
     CONFLICT = "power_conflict"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """After how many failed readings in a row power is unknown, and the node in maintenance."""
 
     unknown: int
     maintenance: int
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """What follows from a reading: fields to change, what begins and ends, and a power change."""
 
-    changes: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, Any] = msgspec.field(default_factory=dict)
     begins: tuple[Told, ...] = ()
     ends: tuple[Told, ...] = ()
     put_back: PowerTarget | None = None

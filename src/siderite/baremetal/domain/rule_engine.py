@@ -6,8 +6,6 @@ states.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -38,13 +36,12 @@ there and fit each other is for those to say who know the drivers.
 _SAID = ("fail", "log")
 
 
-@dataclass(slots=True)
-class Verdict:
+class Verdict(msgspec.Struct):
     """What the rules say: the node's new fields, or why its inspection failed."""
 
-    changes: Json = field(default_factory=dict)
+    changes: Json = msgspec.field(default_factory=dict)
     failure: str | None = None
-    said: list[tuple[str, str]] = field(default_factory=list)
+    said: list[tuple[str, str]] = msgspec.field(default_factory=list)
     """Level and text of what they have to log."""
 
 

@@ -6,7 +6,6 @@ tell a repeat.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -165,8 +164,7 @@ def in_order(steps: list[Step]) -> list[Step]:
     return sorted(wanted, key=lambda s: (-s.priority, rank.get(s.interface, len(rank)), s.step))
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownStep:
+class UnknownStep(msgspec.Struct, frozen=True):
     """A step was asked for that the driver does not have."""
 
     step: str
@@ -177,8 +175,7 @@ class UnknownStep:
         return f"the driver has no step {self.step}; it has: {known}"
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownArgument:
+class UnknownArgument(msgspec.Struct, frozen=True):
     """A step was asked for with an argument that it does not take."""
 
     step: str

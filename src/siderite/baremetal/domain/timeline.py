@@ -1,13 +1,13 @@
 """A node's timeline: each fact of it as one line of who, what, from where to where, and why."""
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.domain.node import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One line, without who and when."""
 
     what: str

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.baremetal.domain.hardware import ConsoleInfo
 from siderite.baremetal.domain.hardware import Refused
@@ -15,8 +16,7 @@ Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 _LONGEST_LINE = 65536
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolePorts:
+class ConsolePorts(msgspec.Struct, frozen=True):
     """An address, and the ports that may be used; none stands for any that is free."""
 
     address: str = "127.0.0.1"

@@ -13,7 +13,6 @@ go on as a `Task` of the BMC; who needs it done asks until it has ended.
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from operator import attrgetter
@@ -311,8 +310,7 @@ class Firmware(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Driver:
+class Driver(msgspec.Struct, frozen=True):
     """A hardware type: its card for others to read, and what it can do; None is what it cannot.
 
     RAID and inspection are steps: those of interface `raid` work from the endpoint's

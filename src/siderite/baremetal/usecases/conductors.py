@@ -3,7 +3,7 @@
 The hosts are what the bare metal API calls conductors.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from siderite.baremetal.usecases.context import Context
 from siderite.core.store import Op
@@ -25,8 +25,7 @@ ON CONFLICT (hostname) DO UPDATE SET conductor_group = excluded.conductor_group,
 _COLUMNS = "hostname, conductor_group, drivers, created_at, updated_at, seen_at"
 
 
-@dataclass(frozen=True, slots=True)
-class Conductor:
+class Conductor(msgspec.Struct, frozen=True):
     """A host, as it last said itself."""
 
     hostname: str

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+import msgspec
+
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.agent import without_session
 from siderite.baremetal.domain.driver_card import DriverCard
@@ -20,8 +22,7 @@ from siderite.core.machine import Moved
 from siderite.core.transition import Door
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """The options that decisions depend on."""
 
     automated_clean: bool

@@ -1,8 +1,6 @@
 """Small bodies: an object with a few known keys."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -12,15 +10,14 @@ from siderite.core.errors import Invalid
 from siderite.core.http import Request
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(msgspec.Struct, frozen=True):
     """A body with the keys of the sample, and perhaps others; both with their forms, as far as
     they are not seen from the sample.
     """
 
     sample: Mapping[str, Any]
     also: tuple[str, ...] = ()
-    forms: Mapping[str, shape.Json] = field(default_factory=dict)
+    forms: Mapping[str, shape.Json] = msgspec.field(default_factory=dict)
 
     def form(self) -> shape.Json:
         """Its form."""

@@ -6,8 +6,6 @@ with 406. Each resource has a `Form`.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -148,8 +146,7 @@ def trait(name: str, value: Any) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """What may be written of a resource: `fields` by patches too, `at_creation` only at first.
     `since` says which version brought a field, `needed` which a new one must have, `required`
     which cannot be taken away, `masked` which have secrets that are not shown.
@@ -158,7 +155,7 @@ class Form:
     noun: str
     since: Mapping[str, int]
     fields: Mapping[str, Check]
-    at_creation: Mapping[str, Check] = field(default_factory=dict)
+    at_creation: Mapping[str, Check] = msgspec.field(default_factory=dict)
     required: frozenset[str] = frozenset()
     needed: tuple[str, ...] = ()
     objects: frozenset[str] = frozenset({"extra"})

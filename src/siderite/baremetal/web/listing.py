@@ -6,10 +6,10 @@ What all lists have in common is here; each resource says by its `Rules` what el
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
 from urllib.parse import urlencode
+
+import msgspec
 
 from siderite.baremetal.domain.fields import Fields
 from siderite.core.check import truth
@@ -28,8 +28,7 @@ _NOT_REPEATED = frozenset({"marker"})
 FIELDS_SINCE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """What a list of this resource takes: its query arguments since their versions."""
 
     noun: str
@@ -82,19 +81,18 @@ class Rules:
         return value
 
 
-@dataclass(slots=True)
-class Listing:
+class Listing(msgspec.Struct):
     """What a list request asks for; `filters` are the arguments that only its resource knows."""
 
-    filters: list[tuple[str, str]] = field(default_factory=list)
-    where: list[Where] = field(default_factory=list)
+    filters: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    where: list[Where] = msgspec.field(default_factory=list)
     limit: int = 0
     marker: str | None = None
     sort: str = "id"
     descending: bool = False
     fields: Sequence[str] | None = None
     detail: bool = False
-    kept: list[tuple[str, str]] = field(default_factory=list)
+    kept: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
     @property
     def page(self) -> Page:

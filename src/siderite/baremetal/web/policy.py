@@ -5,17 +5,17 @@ that their project owns or has on loan; what they may not see is not there for t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
+
+import msgspec
 
 from siderite.baremetal.domain.node import Node
 from siderite.core.errors import Forbidden
 from siderite.core.who import Who
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """The role that a caller needs, whether a node's lessee has a say, and whether it takes
     somebody who sees all projects.
     """

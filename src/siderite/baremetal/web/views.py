@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -56,8 +55,7 @@ def state(name: str, version: int) -> str | None:
     return None if version < 2 and name == P.AVAILABLE else name  # noqa: PLR2004
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """How one kind of resource is shown.
 
     `spell` puts a stored text in the words of a version that has others: one of ours, or one older

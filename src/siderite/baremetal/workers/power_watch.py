@@ -12,8 +12,9 @@ written down many at a time. Nothing is locked and no transaction is open during
 import asyncio
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import replace
+
+import msgspec
+from msgspec.structs import replace
 
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.power import PowerState
@@ -59,8 +60,7 @@ _EARLY = 0.25
 """How much of its pause a reading may come early."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rhythm:
+class Rhythm(msgspec.Struct, frozen=True):
     """How often, how many at once, how long for one, and what follows from failures."""
 
     interval_s: float

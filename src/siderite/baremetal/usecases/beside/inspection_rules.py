@@ -1,7 +1,8 @@
 """Inspection rules: a sensitive one stays so, and all are followed when an inspection ends."""
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import rule_engine
@@ -48,8 +49,7 @@ RECORDS = Records(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Court:
+class Court(msgspec.Struct, frozen=True):
     """The rules, and what an inspection found, to judge a node by."""
 
     cards: Cards

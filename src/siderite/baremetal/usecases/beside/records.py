@@ -11,10 +11,11 @@ from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from typing import Generic
 from typing import TypeVar
+
+import msgspec
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.node import Node
@@ -46,8 +47,7 @@ OF_MY_NODES = "node_uuid IN (SELECT uuid FROM nodes WHERE owner = ? OR lessee = 
 """The records of nodes that a project (for each `?`) may see."""
 
 
-@dataclass(frozen=True, slots=True)
-class By:
+class By(msgspec.Struct, frozen=True):
     """Who asks and why; the guard refuses, by raising, what they may not do to a node, or to a
     record that belongs to none.
     """
@@ -57,8 +57,7 @@ class By:
     guard: Callable[[Any], None] = lambda _: None
 
 
-@dataclass(frozen=True, slots=True)
-class Found(Generic[R]):
+class Found(msgspec.Struct, Generic[R], frozen=True):
     """A record and its node, if it belongs to one."""
 
     value: R
@@ -89,8 +88,7 @@ async def _fine(
     return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Records(Generic[R]):
+class Records(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     """One kind of record.
 
     `mine` is the condition of those that do not see everything, with their project for each `?`;
@@ -114,7 +112,7 @@ class Records(Generic[R]):
 
     def __post_init__(self) -> None:
         if not self.noun:
-            object.__setattr__(self, "noun", self.facts.word)
+            msgspec.structs.force_setattr(self, "noun", self.facts.word)
 
     async def body_of(self, ctx: Context, ident: str, who: Who) -> str:
         """A record as it is shown, rendered."""

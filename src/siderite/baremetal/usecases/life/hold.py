@@ -1,7 +1,5 @@
 """A node that is held at a hook: what it is held for, and the outside service's answer."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from siderite.baremetal.domain import hook_facts
@@ -32,8 +30,7 @@ from siderite.core.who import Who
 from siderite.core.work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What the outside service says: `proceed`, `fail` with a reason, or `extend` by seconds.
 
     `hold` names the stop that is meant; without it, whichever there is.
@@ -45,8 +42,7 @@ class Answer:
     hold: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """A held node, its work and its stop."""
 
     node: Node

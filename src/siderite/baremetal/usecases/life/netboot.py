@@ -3,8 +3,9 @@ disk; and which boots are over.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
@@ -16,8 +17,7 @@ _NODE = (
 _AT_ONCE = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Netboot:
+class Netboot(msgspec.Struct, frozen=True):
     """Kernel, ramdisk and the kernel's parameters."""
 
     kernel: str
@@ -37,8 +37,7 @@ async def for_address(ctx: Context, mac: str) -> Netboot | None:
     return Netboot(boot["kernel"], boot["ramdisk"], boot["params"])
 
 
-@dataclass(frozen=True, slots=True)
-class Boot:
+class Boot(msgspec.Struct, frozen=True):
     """One boot of a ramdisk: of which node, and the secret part of its files' address."""
 
     node: str

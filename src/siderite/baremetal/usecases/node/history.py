@@ -4,7 +4,6 @@ Nothing is recorded for it: the event log has the facts already, each in the com
 true.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -61,8 +60,7 @@ class _Update(msgspec.Struct, rename={"data": "ironic_object.data"}):
 _decode_update = msgspec.json.Decoder(_Update).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Happened:
+class Happened(msgspec.Struct, frozen=True):
     """One entry."""
 
     uuid: str

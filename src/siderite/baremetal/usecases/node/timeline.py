@@ -2,7 +2,6 @@
 that made it true.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -21,8 +20,7 @@ _PREFIX = "baremetal.node."
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(msgspec.Struct, frozen=True):
     """A line of the timeline, its number in the log, when it was, and who asked for it."""
 
     seq: int

@@ -1,8 +1,9 @@
 """A node's fields are changed by a client, within what its state allows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import watch_facts
@@ -58,8 +59,7 @@ _DRIVEN_BY = INTERFACE_FIELDS | {"driver", "driver_info", "parent_node"}
 _REFITTABLE = frozenset({P.ENROLL, P.INSPECTING, P.INSPECTWAIT, P.MANAGEABLE, P.AVAILABLE})
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(msgspec.Struct, frozen=True):
     """What a client asks: how to get from the node to its new fields, and what it said along."""
 
     changes: Callable[[Node], dict[str, Any]]

@@ -1,7 +1,8 @@
 """When each node's power is read next: a row per node, made and removed with it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.baremetal.usecases.context import Context
 from siderite.core.store import Op
@@ -9,8 +10,7 @@ from siderite.core.store import Value
 from siderite.core.work import FAR
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """When a node is read next, and how many readings have failed in a row."""
 
     node: str

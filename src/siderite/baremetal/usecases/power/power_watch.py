@@ -5,7 +5,6 @@ meanwhile, what follows from the reading is not committed, and the node is read 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -25,8 +24,7 @@ from siderite.core.store import Lost
 from siderite.core.transition import Cause
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(msgspec.Struct, frozen=True):
     """A node whose reading is due, and how its readings went so far."""
 
     node: Node

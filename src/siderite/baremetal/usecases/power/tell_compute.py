@@ -4,7 +4,7 @@ What is to be told is a row, written in the commit that makes it true; per node 
 their order, by one piece of work that ends when none is left (`workers.tell_compute`).
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
@@ -27,8 +27,7 @@ _PREFIX = "compute of "
 _TAGS = {PowerState.ON.value: "POWER_ON", PowerState.OFF.value: "POWER_OFF"}
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(msgspec.Struct, frozen=True):
     """Something to tell."""
 
     id: int
@@ -39,8 +38,7 @@ class Update:
     request_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What the compute service said of it for good."""
 
     code: int

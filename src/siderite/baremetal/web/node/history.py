@@ -1,8 +1,9 @@
 """The addresses of a node's history."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
+
+import msgspec
 
 from siderite.baremetal.usecases.node import history
 from siderite.baremetal.usecases.node.history import Happened
@@ -36,8 +37,7 @@ def _guard(request: Request) -> Any:
     return policy.guard("node:management:read", request.who)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ask:
+class _Ask(msgspec.Struct, frozen=True):
     detail: bool
     limit: int
     marker: str | None

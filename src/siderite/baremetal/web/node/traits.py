@@ -3,8 +3,9 @@
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from siderite.baremetal.domain.runbook import Runbook
 from siderite.baremetal.usecases.beside import runbooks
@@ -39,8 +40,7 @@ def _shown() -> shape.Json:
     return shape.listed("traits", shape.text())
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(msgspec.Struct, frozen=True):
     """The addresses of the traits of one kind of resource."""
 
     kind: str
