@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from siderite.compute.workers.hands import Hands
@@ -102,7 +103,9 @@ class Late(Direct):
     def __init__(self, made: Cloud) -> None:
         super().__init__(made)
         context = made.app.app.program.compute.context
-        hasty = replace(context, settings=replace(context.settings, pending_timeout_s=0.001))
+        hasty = replace(
+            context, settings=msgspec.structs.replace(context.settings, pending_timeout_s=0.001)
+        )
         self._tidying = Tidying(Hands(hasty, {}, NO_IMAGES))
         self.seen: list[str] = []
 

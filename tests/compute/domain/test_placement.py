@@ -1,10 +1,10 @@
 """Placing: who may take a server, who is best, and why the others may not."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from siderite.compute.domain.host import Amount
 from siderite.compute.domain.host import Hypervisor

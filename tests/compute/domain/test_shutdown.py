@@ -1,6 +1,6 @@
 """The timing of a clean shutdown."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.server_machine import SERVER

@@ -56,17 +56,13 @@ class Api:
 
 @pytest.fixture
 def guest():
-    made = object.__new__(Guest)
-    for name, value in (("uuid", SERVER), ("node", NODE)):
-        object.__setattr__(made, name, value)
-    return made
+    return Guest(SERVER, "instance-1", "one", "one", "a-project", NODE, 1, 1, 1)
 
 
 def ask(api, guest, token="reboot/0", *, driver=None):
     """What a process that knows nothing answers; or this driver."""
     power = (driver or baremetal_driver(lambda at: api)).power
-    at = object.__new__(At)
-    return asyncio.run(power.reset(at, guest, token))
+    return asyncio.run(power.reset(At("a-host"), guest, token))
 
 
 def test_a_reboot_is_ordered_once_by_however_many_processes(guest):

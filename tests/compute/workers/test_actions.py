@@ -1,11 +1,11 @@
 """Every action of a server, on simulated hosts: where it leads, what it leaves on record."""
 
 import json
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from siderite.wiring import own_images
 from tests.compute.cloud import Cloud

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
+from msgspec.structs import replace
 
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -38,8 +37,7 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class Place(msgspec.Struct, frozen=True, eq=False):
     """What all aggregates of a host say of it; hosts of the same aggregates share one."""
 
     zone: str

@@ -1,10 +1,9 @@
 """What usecases may know of a driver: its name, and what it can do. Pure."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class DriverCard:
+class DriverCard(msgspec.Struct, frozen=True):
     """A driver as others see it."""
 
     name: str

@@ -1,7 +1,6 @@
 """Hosts have a driver and an address, and one or more hypervisor nodes that offer something."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -36,8 +35,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(msgspec.Struct, frozen=True):
     """What a server takes of a hypervisor node."""
 
     vcpus: int

@@ -9,12 +9,12 @@ readers see should come first.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+
+class Choice(msgspec.Struct, frozen=True):
     """What a reader sees: picks its lines out of the first `reach`."""
 
     pick: Callable[[list[str]], Iterable[str]]

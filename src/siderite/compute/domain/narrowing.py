@@ -4,8 +4,9 @@ and when the best of some nodes is the best of all. Pure.
 
 from collections.abc import Sequence
 from collections.abc import Set
-from dataclasses import dataclass
-from dataclasses import replace
+
+import msgspec
+from msgspec.structs import replace
 
 from siderite.compute.domain.aggregate import NOWHERE
 from siderite.compute.domain.aggregate import Atlas
@@ -20,8 +21,7 @@ from siderite.compute.domain.placement import weight
 _FEW = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(msgspec.Struct, frozen=True):
     """Hosts that come into question: these only, unless that is None, and not those."""
 
     only: Set[str] | None

@@ -2,7 +2,6 @@
 
 import ipaddress
 import uuid as uuids
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -45,8 +44,7 @@ def _named(kind: str, name: str) -> str:
     return str(uuids.uuid5(_OURS, f"{kind}/{name}"))
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(msgspec.Struct, frozen=True):
     """A named network: how a host offers it, and its addresses."""
 
     name: str

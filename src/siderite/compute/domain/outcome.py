@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Done:
+
+class Done(msgspec.Struct, frozen=True):
     """Finished; `found` is what the driver learnt that the record should keep."""
 
-    found: dict[str, Any] = field(default_factory=dict)
+    found: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,7 @@ class Wait:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """It cannot be done; the reason is for the user, with the remedy if there is one.
 
     `elsewhere` says that another host may succeed: a build is then placed anew.

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Protocol
+
+import msgspec
 
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Amount
@@ -14,8 +14,7 @@ from siderite.compute.domain.host import Hypervisor
 from siderite.compute.domain.spec_operators import meets
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What a server needs of the place it goes to."""
 
     amount: Amount
@@ -32,19 +31,18 @@ class Wanted:
     """Only hosts of this driver: a server that has been made moves among its like."""
     conductor_group: str = ""
     """Where the server comes from: whoever moves it must reach both hosts."""
-    avoid: Mapping[str, str] = field(default_factory=dict)
+    avoid: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Hosts, and nodes of bare metal, not to go to, and why."""
     same_host: frozenset[str] | None = None
     different_host: frozenset[str] = frozenset()
     policy: str | None = None
-    members: Mapping[str, int] = field(default_factory=dict)
+    members: Mapping[str, int] = msgspec.field(default_factory=dict)
     """How many members of its group are on each host."""
     max_server_per_host: int = 1
-    aggregate_specs: Mapping[str, str] = field(default_factory=dict)
+    aggregate_specs: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True):
     """The places that would do, best first, and why the others would not."""
 
     ranked: tuple[Hypervisor, ...]

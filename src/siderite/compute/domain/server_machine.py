@@ -6,9 +6,10 @@ every state can be deleted and reset. Read by usecases (through the one door), d
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+
+import msgspec
 
 from siderite.core.machine import Kind
 from siderite.core.machine import Machine
@@ -62,8 +63,7 @@ _MINUTE = 60.0
 _HOUR = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(msgspec.Struct, frozen=True):
     """What can be asked of a server.
 
     `tasks` are gone through in order; `end` is the vm_state afterwards, or KEEP. `also` are tasks

@@ -5,7 +5,6 @@ restart goes on with the time that is left.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
 
@@ -30,27 +29,23 @@ class Shutdown(msgspec.Struct, frozen=True, omit_defaults=True):
     """`clean`, `forced`, `hard`, or `was off`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(msgspec.Struct, frozen=True):
     """Ask the guest to shut down, now."""
 
 
-@dataclass(frozen=True, slots=True)
-class PullPlug:
+class PullPlug(msgspec.Struct, frozen=True):
     """Power it off; `how` is what is told of it."""
 
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(msgspec.Struct, frozen=True):
     """Look again in so many seconds."""
 
     again_in: float
 
 
-@dataclass(frozen=True, slots=True)
-class Down:
+class Down(msgspec.Struct, frozen=True):
     """Nothing runs any more."""
 
     how: str

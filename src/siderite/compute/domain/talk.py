@@ -4,8 +4,9 @@ know no driver.
 
 from asyncio import StreamReader
 from asyncio import StreamWriter
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.network import Port
@@ -13,8 +14,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.usage import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationProgress:
+class MigrationProgress(msgspec.Struct, frozen=True):
     """How far a live migration is, in bytes: total, processed, remaining."""
 
     memory: tuple[int, int, int]

@@ -1,10 +1,9 @@
 """What a guest has used so far, as its host counts it; None is what the host cannot tell. Pure."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class DiskUsage:
+class DiskUsage(msgspec.Struct, frozen=True):
     """One disk."""
 
     name: str
@@ -15,8 +14,7 @@ class DiskUsage:
     errors: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NicUsage:
+class NicUsage(msgspec.Struct, frozen=True):
     """One network interface; octets, packets, errors and drops that came in and went out."""
 
     name: str
@@ -25,8 +23,7 @@ class NicUsage:
     sent: tuple[int | None, int | None, int | None, int | None] = (None,) * 4
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """A guest's account."""
 
     state: str

@@ -8,7 +8,6 @@ encloses the name of the host whose status is to be told.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -209,8 +208,7 @@ def _hostname(server: Server) -> str:
     return _field("OS-EXT-SRV-ATTR:hostname", server.hostname)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One line of the stored text: what it says, who sees it, from which version to which."""
 
     text: Callable[[Server], str]

@@ -12,10 +12,10 @@ A host that does not answer is no failure: `Wait`. What it runs is then `Power.N
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.domain.outcome import Failed
@@ -31,17 +31,15 @@ it.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(msgspec.Struct, frozen=True):
     """The host to act on. `options` are what was said when it was added."""
 
     host: str
     uri: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Nic:
+class Nic(msgspec.Struct, frozen=True):
     """One network interface. `kind` is `user`, `network` (libvirt's) or `bridge`, and `target` the
     network's or bridge's name on the host; simulated hosts take any.
     """
@@ -58,8 +56,7 @@ class Nic:
     """What the guest knows it by."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guest:
+class Guest(msgspec.Struct, frozen=True):
     """All that a driver needs to know of a server; sizes as in its flavor."""
 
     uuid: str
@@ -76,9 +73,9 @@ class Guest:
     ephemeral_gib: int = 0
     swap_mib: int = 0
     image: str | None = None
-    image_properties: Mapping[str, str] = field(default_factory=dict)
+    image_properties: Mapping[str, str] = msgspec.field(default_factory=dict)
     nics: tuple[Nic, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
     user_data: str | None = None
     """Base64, as it was sent."""
     public_key: str | None = None
@@ -95,8 +92,7 @@ class Guest:
     """Whether a rebuild leaves its ephemeral disk as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(msgspec.Struct, frozen=True):
     """What one hypervisor node offers. A virtual host has one; a bare metal host one per node,
     with `resource_class` set, and offers it whole.
     """
@@ -267,8 +263,7 @@ class ConsoleLog(Protocol):
     async def log(self, at: At, guest: Guest, lines: int | None) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleAddress:
+class ConsoleAddress(msgspec.Struct, frozen=True):
     """Where a console listens: a TCP port as seen from this process, or from where a command leads
     whose input and output are then the connection.
     """
@@ -345,8 +340,7 @@ class Watch(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Driver:
+class Driver(msgspec.Struct, frozen=True):
     """A kind of hypervisor: its card for others to read, and what it can do."""
 
     card: DriverCard

@@ -6,6 +6,8 @@ from dataclasses import field
 from typing import Any
 from typing import Protocol
 
+import msgspec
+
 from siderite.compute.domain import facts
 from siderite.compute.domain.aggregate import Atlas
 from siderite.compute.domain.driver_card import DriverCard
@@ -23,8 +25,7 @@ from siderite.core.store import Line
 from siderite.core.transition import Door
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """What a project may have; -1 is without limit."""
 
     instances: int
@@ -36,8 +37,7 @@ class Limits:
     server_group_members: int = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """The options that decisions depend on."""
 
     max_limit: int
@@ -108,12 +108,11 @@ class ServerRules:
         return time_s + timeout_of(properties, self._settings.shutdown_timeout_s)
 
 
-@dataclass(slots=True)
-class KnownAtlas:
+class KnownAtlas(msgspec.Struct):
     """The last look at all aggregates, and which versions of them that was."""
 
-    versions: list[Line] = field(default_factory=list)
-    atlas: Atlas = field(default_factory=Atlas)
+    versions: list[Line] = msgspec.field(default_factory=list)
+    atlas: Atlas = msgspec.field(default_factory=Atlas)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ import ipaddress
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from siderite.core import shape
 from siderite.core.check import Check
@@ -54,8 +55,7 @@ def _not_of_type(kind: str, name: str, value: Any) -> Invalid:
     return wrong(name, value, f"{value!r} is not of type '{kind}'"[:200])
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """A key of a body: how it is checked, from which version to which it is there."""
 
     check: Check

@@ -1,8 +1,7 @@
 """Making servers, and taking them away."""
 
-from dataclasses import replace
-
 import msgspec
+from msgspec.structs import replace
 
 from siderite.compute import store as rows
 from siderite.compute.domain import facts
@@ -80,7 +79,7 @@ async def _not_made(hands: Hands, run: Run, why: Failed) -> Report:
     again = ActionEvent("compute__do_build_and_run_instance", iso(hands.ctx.door.clock()))
     return Report(
         Event.RESCHEDULE,
-        job=msgspec.structs.replace(job, events=[*job.events[:-1], event, again]),
+        job=replace(job, events=[*job.events[:-1], event, again]),
         changes={
             "tried": [*server.tried, _where(server)],
             "host": None, "node": None, "driver": None, "claim": None, "availability_zone": "",
@@ -118,7 +117,7 @@ async def _nowhere(hands: Hands, run: Run, found: Placement) -> Report:
 
     return Report(
         Event.PEND if pends else Event.FAIL,
-        job=msgspec.structs.replace(job, events=[*job.events[:-1], event]),
+        job=replace(job, events=[*job.events[:-1], event]),
         changes={
             "refusals": found.some(MOST) if pends else examples,
             "fault": Fault(500, sentence, at, details),

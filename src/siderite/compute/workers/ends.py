@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from siderite.compute import store as rows
 from siderite.compute.domain import facts
@@ -117,8 +118,7 @@ def left_there(hands: Hands, run: Run) -> tuple[Op, ...]:
     return tuple(leaving.behind(run.server, left, hands.ctx.door.clock()))
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """What a kind of work does, and how it ends."""
 
     steps: tuple[Step, ...]

@@ -1,9 +1,9 @@
 """What a step of work has at hand: the server's driver, host and guest."""
 
 import asyncio
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
+
+import msgspec
 
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Host
@@ -28,23 +28,21 @@ _APART_S = 10.0
 _TWO = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True):
     """Hosts are asked by one at a time; when each was asked last, by its name."""
 
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    at: dict[str, float] = field(default_factory=dict)
+    turn: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    at: dict[str, float] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Hands:
+class Hands(msgspec.Struct, frozen=True):
     """The parts that every step may need."""
 
     ctx: Context
     drivers: Drivers
     images: ImageSource
-    known: dict[str, tuple[float, Host]] = field(default_factory=dict)
-    asking: Asking = field(default_factory=Asking)
+    known: dict[str, tuple[float, Host]] = msgspec.field(default_factory=dict)
+    asking: Asking = msgspec.field(default_factory=Asking)
     groups: frozenset[str] | None = None
     """The conductor groups whose hosts this process acts on, besides those of none; None is all."""
 
@@ -69,8 +67,7 @@ class Hands:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a step acts: the driver and the host's address."""
 
     driver: Driver

@@ -1,8 +1,6 @@
 """To another host while it runs; and what can be said to a migration that is under way."""
 
-from dataclasses import replace
-
-import msgspec
+from msgspec.structs import replace
 
 from siderite.compute.domain import facts
 from siderite.compute.domain.outcome import Done
@@ -83,7 +81,7 @@ async def _stays(hands: Hands, run: Run, why: Failed) -> Report:
         return told
     now = hands.ctx.door.clock()
     if await _is_at_home(hands, run):
-        left = msgspec.structs.replace(left, how="leave")
+        left = replace(left, how="leave")
         return replace(told, ops=[*told.ops, *leaving.behind(run.server, left, now)])
     # It may be at the other end, whose room it needs then.
     ops = [migrations.becomes(hands.ctx, run.job.op, "error")]

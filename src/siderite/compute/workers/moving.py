@@ -1,9 +1,9 @@
 """Servers that change their size or their host."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from siderite.compute import store as rows
 from siderite.compute.domain import facts

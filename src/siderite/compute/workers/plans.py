@@ -1,7 +1,8 @@
 """What each kind of work on a server does, step by step."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from siderite.compute.domain import facts
 from siderite.compute.domain.outcome import Done

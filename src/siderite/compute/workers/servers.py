@@ -8,8 +8,9 @@ reset by way of another process, that is called off before anybody else may touc
 import asyncio
 from collections.abc import Awaitable
 from collections.abc import Callable
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from siderite.compute.domain.job import job_of
 from siderite.compute.domain.outcome import Failed

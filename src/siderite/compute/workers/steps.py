@@ -2,10 +2,9 @@
 
 from collections.abc import Awaitable
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from siderite.compute.domain import facts
 from siderite.compute.domain import shutdown as timing
@@ -33,8 +32,7 @@ from siderite.core import metrics
 from siderite.core.fact import Fact
 
 
-@dataclass(frozen=True, slots=True)
-class Park:
+class Park(msgspec.Struct, frozen=True):
     """A wait that leaves the job changed."""
 
     reason: str
@@ -99,24 +97,22 @@ async def shut_down(hands: Hands, run: Run) -> Told:
         plan = timing.rewound(plan, now)
         match timing.decide(plan, power, now):
             case timing.Down(how):
-                return _down(run, msgspec.structs.replace(plan, ended=how), now)
+                return _down(run, replace(plan, ended=how), now)
             case timing.PullPlug(how):
                 outcome = await driver.power.off(at, guest, f"{run.job.token}/off")
                 if not isinstance(outcome, Done):
                     return outcome
-                return _down(run, msgspec.structs.replace(plan, ended=how), now)
+                return _down(run, replace(plan, ended=how), now)
             case timing.Look(again_in):
-                job = msgspec.structs.replace(run.job, shutdown=plan)
+                job = replace(run.job, shutdown=plan)
                 return Park(_SIGNALLED, again_in, job, nothing if was_told else _begun)
             case timing.Signal():
                 token = f"{run.job.token}/signal-{plan.signals}"
                 outcome = await driver.power.signal(at, guest, token)
                 # The time begins with the first attempt: a host that is busy does not stop it.
-                plan = msgspec.structs.replace(
-                    plan, began=now if plan.began is None else plan.began
-                )
+                plan = replace(plan, began=now if plan.began is None else plan.began)
                 if isinstance(outcome, Wait):
-                    job = msgspec.structs.replace(run.job, shutdown=plan)
+                    job = replace(run.job, shutdown=plan)
                     again_in = min(outcome.again_in, timing.left(plan, now))
                     return Park(outcome.reason, again_in, job, nothing if was_told else _begun)
                 # A signal that could not be sent counts: the guest gets the next one, or the plug.
@@ -137,7 +133,7 @@ def _down(run: Run, plan: Shutdown, now: float) -> Report:
         "hard": f"powered off {after}",
         "was off": "nothing ran",
     }[plan.ended or "hard"]
-    job = msgspec.structs.replace(run.job, shutdown=plan).with_args(shutdown=details)
+    job = replace(run.job, shutdown=plan).with_args(shutdown=details)
     how = plan.ended or "hard"
     metrics.shutdown(how, took)
 

@@ -4,10 +4,11 @@ import asyncio
 import socket
 import subprocess
 import uuid
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
+
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed

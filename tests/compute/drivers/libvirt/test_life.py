@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import uuid
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import libvirt
 import pytest
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed

@@ -14,12 +14,12 @@ from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import libvirt
 import pytest
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed

@@ -5,7 +5,8 @@ import os
 import signal
 import threading
 import uuid
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed

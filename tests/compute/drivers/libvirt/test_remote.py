@@ -5,10 +5,10 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from siderite.compute.usecases.placement import kept_room
@@ -170,6 +171,6 @@ def test_where_two_hosts_name_a_node_alike_it_is_kept_on_the_one_that_was_meant(
 def test_where_there_is_no_pending_state_nobody_asks_for_it(full: Cloud) -> None:
     assert makes_room(full, pends(full)) == 200
     ctx = full.app.app.program.compute.context
-    without = replace(ctx, settings=replace(ctx.settings, use_pending_state=False))
+    without = replace(ctx, settings=msgspec.structs.replace(ctx.settings, use_pending_state=False))
     rooms = [full.app.run(kept_room.kept(one)) for one in (ctx, without)]
     assert [len(some) for some in rooms] == [1, 0]

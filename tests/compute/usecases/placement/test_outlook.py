@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import msgspec
+
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.server import due
@@ -18,7 +20,7 @@ full = full_cloud
 def waking(made: Cloud) -> Context:
     """The same service, which wakes those that wait; it does not do so by itself here."""
     context: Context = made.app.app.program.compute.context
-    return replace(context, settings=replace(context.settings, wake_pending=True))
+    return replace(context, settings=msgspec.structs.replace(context.settings, wake_pending=True))
 
 
 def would_be_woken(made: Cloud) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from siderite.compute.domain.aggregate import Aggregate
@@ -54,7 +55,7 @@ async def hosts(here: World, free: Sequence[int]) -> Context:
     await put(here, ops)
     await all_are_heard_of(here)
     ctx: Context = here.app.program.compute.context
-    return replace(ctx, settings=replace(ctx.settings, wake_pending=True))
+    return replace(ctx, settings=msgspec.structs.replace(ctx.settings, wake_pending=True))
 
 
 def test_nodes_are_weighed_once_for_all_who_wish_the_same(tell: Tell, weighed: list[int]) -> None:

@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from siderite.compute import room_store
 from siderite.compute.domain.aggregate import Aggregate

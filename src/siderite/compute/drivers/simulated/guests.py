@@ -6,7 +6,8 @@ does not wait for the disk). What takes time ends by its time, whoever asks.
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.simulated.scripts import Script
@@ -31,8 +32,7 @@ _LOOK_S = 1.0
 """How often scripts that another process may have set are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """A guest as it is now."""
 
     power: Power

@@ -1,7 +1,8 @@
 """Hosts: added, looked at, removed; what they offer, as they tell it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.compute import store as rows
 from siderite.compute.domain import record_facts
@@ -26,8 +27,7 @@ from siderite.core.work import Work
 NO_LIMIT = 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True):
     """What a hypervisor node offers, as the worker heard it."""
 
     node: str

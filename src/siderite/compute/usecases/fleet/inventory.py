@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from collections.abc import Sequence
 from collections.abc import Set
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from siderite.compute import record_store as rows
 from siderite.compute import store
@@ -31,8 +32,7 @@ NOTHING: Amounts = (0, 0, 0)
 _FEW = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(msgspec.Struct, frozen=True):
     """A host, its number, and whether it answers; why it does not, as far as that is known."""
 
     number: int
@@ -43,8 +43,7 @@ class Service:
     why_down: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(msgspec.Struct, frozen=True):
     """A hypervisor with its host's part in the API."""
 
     hypervisor: Hypervisor
@@ -208,8 +207,7 @@ async def _services_of(ctx: Context, names: Set[str]) -> dict[str, Service]:
     return {one.host.name: one for one in found}
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(msgspec.Struct, frozen=True):
     """What all nodes come to whose hosts are up and enabled."""
 
     count: int

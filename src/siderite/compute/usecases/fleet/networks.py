@@ -1,7 +1,8 @@
 """The ports that servers have on the networks that hosts offer, from the record of addresses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.compute.domain.network import Network
 from siderite.compute.domain.network import mac_of
@@ -13,8 +14,7 @@ from siderite.core.store.table import Where
 from siderite.core.who import Who
 
 
-@dataclass(frozen=True, slots=True)
-class Plugged:
+class Plugged(msgspec.Struct, frozen=True):
     """A port, and what is told with it of its server."""
 
     id: str

@@ -8,7 +8,6 @@ the same node the one that was there first goes before.
 
 from collections.abc import Iterable
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
 
@@ -30,8 +29,7 @@ ORDER BY k.since, k.server
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """Room on a node, and for whom. Nodes of two hosts may have the same name: it is the node's
     UUID that counts.
     """

@@ -10,14 +10,12 @@ is left, and nothing if nothing is. It is only a forecast: `pending.wake` looks 
 import asyncio
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
 from heapq import heapify
 from heapq import heappop
 from heapq import heapreplace
 
 import msgspec
+from msgspec.structs import replace
 
 from siderite.compute.domain.host import Amount
 from siderite.compute.domain.host import Hypervisor
@@ -41,18 +39,17 @@ stands there as it was.
 """
 
 
-@dataclass
-class Outlook:
+class Outlook(msgspec.Struct):
     """One look."""
 
     ctx: Context
     kept: Sequence[Kept]
     has_reserved: bool
     """Whether there are hosts for some projects only."""
-    _rooms: Mapping[str, Amount] = field(init=False)
-    _there: dict[str | None, _Nodes] = field(default_factory=dict)
-    _ranks: dict[str, _Ranks] = field(default_factory=dict)
-    _may_build: dict[str, bool] = field(default_factory=dict)
+    _rooms: Mapping[str, Amount] = msgspec.field(default_factory=dict)
+    _there: dict[str | None, _Nodes] = msgspec.field(default_factory=dict)
+    _ranks: dict[str, _Ranks] = msgspec.field(default_factory=dict)
+    _may_build: dict[str, bool] = msgspec.field(default_factory=dict)
     """By project: whether its quota lets those go on that it has."""
 
     def __post_init__(self) -> None:
@@ -132,7 +129,7 @@ async def look(ctx: Context) -> Outlook:
 
 def _with(at: Hypervisor, server: Server) -> Hypervisor:
     more = server.amount
-    return msgspec.structs.replace(
+    return replace(
         at,
         vcpus_used=at.vcpus_used + more.vcpus,
         ram_used=at.ram_used + more.ram_mib,

@@ -3,7 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Hypervisor

@@ -7,7 +7,8 @@ there are thousands of hosts, but then there is something to be said of each.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.compute import room_store
 from siderite.compute.domain import narrowing
@@ -24,8 +25,7 @@ from siderite.compute.usecases.placement.located import located
 _SOME, _MORE, _NAMED = 16, 64, 256
 
 
-@dataclass(frozen=True, slots=True)
-class Shortlist:
+class Shortlist(msgspec.Struct, frozen=True):
     """For one server, by what is kept and where hosts are now."""
 
     ctx: Context

@@ -1,8 +1,9 @@
 """How much each project may have: the defaults, and what was set for one."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from dataclasses import replace
+
+from msgspec.structs import asdict
+from msgspec.structs import replace
 
 from siderite.compute import record_store as rows
 from siderite.compute.store import usage

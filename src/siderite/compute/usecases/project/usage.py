@@ -1,6 +1,6 @@
 """What projects used over a time: hours, and hours times size."""
 
-from dataclasses import dataclass
+import msgspec
 
 from siderite.compute import record_store as rows
 from siderite.compute.domain.server import Server
@@ -14,8 +14,7 @@ from siderite.core.who import Who
 _HOUR_S = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(msgspec.Struct, frozen=True):
     """How long a server ran in the time that was asked about."""
 
     server: Server

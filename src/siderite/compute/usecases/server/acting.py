@@ -4,8 +4,6 @@ in one commit.
 
 from collections.abc import Callable
 from collections.abc import Iterable
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -56,14 +54,13 @@ class Unsupported(SideriteError):
     status = 501
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """One request. `prepare` looks at the server as it is and gives the changes that go with the
     move, what the work must know, and further rows.
     """
 
     kind: str
-    args: dict[str, Any] = field(default_factory=dict)
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
     prepare: Callable[[Server, Change], tuple[dict[str, Any], dict[str, Any], list[Op]]] | None = (
         None
     )

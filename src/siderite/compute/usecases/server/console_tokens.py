@@ -1,7 +1,8 @@
 """Tokens that open a server's console, for a while and for whoever holds them."""
 
-from dataclasses import dataclass
 from hashlib import sha256
+
+import msgspec
 
 from siderite.compute.domain.server import Server
 from siderite.compute.store import SERVERS
@@ -10,8 +11,7 @@ from siderite.core.ids import new_secret
 from siderite.core.store import Op
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True):
     """What a token opens."""
 
     server: Server

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from siderite.compute import store as rows
 from siderite.compute.domain import facts
@@ -56,8 +55,7 @@ AT_ONCE = 25
 _TRIES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(msgspec.Struct, frozen=True):
     """What a user wants."""
 
     flavor: str
@@ -110,8 +108,7 @@ async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
+class _Batch(msgspec.Struct, frozen=True):
     """Servers that are made by one request."""
 
     wish: Create
@@ -189,7 +186,7 @@ async def _with_key(ctx: Context, wish: Create, who: Who) -> Create:
     if name is None:
         return wish
     key = await keypairs.public_key(ctx, who.user_id, name)
-    return replace(wish, request=msgspec.structs.replace(wish.request, public_key=key))
+    return replace(wish, request=replace(wish.request, public_key=key))
 
 
 async def _some(ctx: Context, batch: _Batch, some: range, cause: Cause) -> list[Server]:
@@ -224,7 +221,7 @@ def _server(batch: _Batch, index: int, change: Change) -> Server:
     uuid = new_uuid()
     hostname = fields.pop("hostname", None) or hostname_of(name) or f"server-{uuid}"
     moment = iso(change.now)
-    snapshot = msgspec.structs.replace(batch.flavor, projects=[])
+    snapshot = replace(batch.flavor, projects=[])
     return Server(
         uuid=uuid,
         created_at=moment,
@@ -265,7 +262,7 @@ async def _record(
         port = await addresses.new_port(ctx, network, address, tag, attempt, beside=beside)
         change.put(rows.take_address(port, server.uuid))
         ports.append(port)
-    server = msgspec.structs.replace(server, ports=ports)
+    server = replace(server, ports=ports)
     request_id = change.cause.request_id or new_request_id()
     at = iso(change.now)
     job = Job(

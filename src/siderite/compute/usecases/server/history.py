@@ -1,7 +1,8 @@
 """What was done to a server, and how it ended."""
 
-from dataclasses import dataclass
 from hashlib import sha224
+
+import msgspec
 
 from siderite.compute.domain.server import Server
 from siderite.compute.store import ACTION_COLUMNS
@@ -13,8 +14,7 @@ from siderite.core.store import Value
 from siderite.core.who import Who
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True):
     """An instance action as it is stored; `events` is JSON."""
 
     server: str
@@ -29,8 +29,7 @@ class Recorded:
     events: str
 
 
-@dataclass(slots=True)
-class Ask:
+class Ask(msgspec.Struct):
     """Which actions of a server."""
 
     server: str

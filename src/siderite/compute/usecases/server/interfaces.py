@@ -1,6 +1,6 @@
 """Network interfaces that come and go while a server lives."""
 
-from dataclasses import dataclass
+import msgspec
 
 from siderite.compute import store as rows
 from siderite.compute.domain import facts
@@ -32,8 +32,7 @@ _ATTACH = Kind("", "attach_interface", "", ability="interfaces")
 _DETACH = Kind("", "detach_interface", "", ability="interfaces")
 
 
-@dataclass(frozen=True, slots=True)
-class Attach:
+class Attach(msgspec.Struct, frozen=True):
     """What is asked for: a network by name or id, an address, a tag."""
 
     network: str | None

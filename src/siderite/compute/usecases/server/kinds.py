@@ -1,6 +1,6 @@
 """The kinds of actions: what each is called where, and what is announced when one does not end."""
 
-from dataclasses import dataclass
+import msgspec
 
 from siderite.compute.domain import facts
 from siderite.compute.domain.job import Job
@@ -9,8 +9,7 @@ from siderite.compute.domain.server_machine import V
 from siderite.core.fact import Fact
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """A kind of action: the machine's event, the work, and what it is called where.
 
     `action` is its name in the list of actions, `word` in refusals, `compute_event` in the

@@ -1,7 +1,8 @@
 """Pages of servers: conditions, several sort keys, by keyset."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.compute.store import SERVER_NUMBERS
 from siderite.compute.usecases.context import Context
@@ -12,8 +13,7 @@ from siderite.core.store import Value
 from siderite.core.store.table import Where
 
 
-@dataclass(frozen=True, slots=True)
-class Sort:
+class Sort(msgspec.Struct, frozen=True):
     """One key of the order."""
 
     column: str

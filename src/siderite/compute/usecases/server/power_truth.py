@@ -6,7 +6,8 @@ since before it was taken; so whichever comes first, the last truth wins.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.compute import store as rows
 from siderite.compute.domain import facts
@@ -88,8 +89,7 @@ def _gate(server: Server, power: Power) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True):
     """A server as its row says, before its host is asked."""
 
     uuid: str
@@ -99,8 +99,7 @@ class Recorded:
     power_state: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """What a host says of a server."""
 
     power: Power

@@ -4,8 +4,6 @@ facts on together (`core.report`).
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
 from typing import Any
 
 import msgspec
@@ -33,8 +31,7 @@ from siderite.core.transition import apply
 from siderite.core.work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """What a worker knows of its work: the lease, the server and the job as last committed."""
 
     held: Work
@@ -56,15 +53,14 @@ def nothing(server: Server) -> list[Fact]:
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """What becomes true: the machine's event (None: only the job goes on), and all that goes with
     it. `error` ends the action as failed; `details` say more of how it ended.
     """
 
     event: str | None = None
     job: Job | None = None
-    changes: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, Any] = msgspec.field(default_factory=dict)
     ops: Sequence[Op] = ()
     facts: Facts = nothing
     ends: bool = False

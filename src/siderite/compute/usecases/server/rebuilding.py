@@ -1,7 +1,6 @@
 """A server gets a new disk; one that is PENDING gets another try at being placed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -23,8 +22,7 @@ KEEPS = "preserve_ephemeral"
 """Of a rebuild's work: whether the further disk keeps what is on it; a driver's ability too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuild:
+class Rebuild(msgspec.Struct, frozen=True):
     """What changes with the rebuild: fields of the server, and of the request it keeps."""
 
     changes: dict[str, Any]

@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
+
+import msgspec
 
 from siderite.compute.domain.network import DEFAULT_GROUP
 from siderite.compute.domain.network import is_group
@@ -46,8 +47,7 @@ class Gone(SideriteError):
     status = 410
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(msgspec.Struct, frozen=True):
     """A key of the body: what it does, who may, from which version to which."""
 
     does: Does

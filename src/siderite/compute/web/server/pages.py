@@ -7,8 +7,8 @@ links only for servers, or versions of them, that are not kept for this kind of 
 
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+
+import msgspec
 
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.server import listing
@@ -24,12 +24,11 @@ _FEW = 4
 """If more than one in so many is missing, the page is rather read anew."""
 
 
-@dataclass(slots=True)
-class _Shelf:
+class _Shelf(msgspec.Struct):
     """Items for one kind of reader, by uuid and version; `statuses` is what they tell of hosts."""
 
     statuses: Mapping[str, str]
-    items: dict[Line, str] = field(default_factory=dict)
+    items: dict[Line, str] = msgspec.field(default_factory=dict)
 
 
 class Pages:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+
+import msgspec
 
 from siderite.compute.domain.server_machine import V
 from siderite.compute.domain.status import STATUSES
@@ -78,14 +78,13 @@ _INNER = frozenset({
 """Tables of other databases that nobody may look into."""
 
 
-@dataclass(slots=True)
-class Ask:
+class Ask(msgspec.Struct):
     """What a query asks for."""
 
     limit: int
     marker: str | None = None
-    where: list[Where] = field(default_factory=list)
-    sort: list[Sort] = field(default_factory=list)
+    where: list[Where] = msgspec.field(default_factory=list)
+    sort: list[Sort] = msgspec.field(default_factory=list)
     is_empty: bool = False
 
 
