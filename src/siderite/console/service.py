@@ -7,9 +7,10 @@ scripts, styles and connections of this address only.
 
 from collections.abc import Callable
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from importlib.resources import files
+
+import msgspec
 
 from siderite.core import shape
 from siderite.core.errors import NotFound
@@ -38,8 +39,7 @@ _HEADERS = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(msgspec.Struct, frozen=True):
     """A machine as the console shows it."""
 
     picture: Callable[[str], str]

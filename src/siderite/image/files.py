@@ -16,8 +16,9 @@ from collections.abc import AsyncGenerator
 from collections.abc import AsyncIterator
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from siderite.core.disk import sync
 from siderite.core.errors import TooLarge
@@ -34,8 +35,7 @@ _OURS = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[0-9a-f]{8}\Z")
 """An image's id and a word of chance: what a writer's file is called (`transfer.writing`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """A complete file: its name, and what it holds."""
 
     name: str

@@ -1,7 +1,8 @@
 """Rows of images and of those they are shared with. Called by the use cases."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from siderite.core.store import Line
 from siderite.core.store import Op
@@ -27,8 +28,7 @@ _NUMBER = "SELECT id FROM image_tasks WHERE uuid = ?"
 _MEMBER = "image_id, member_id, status, created_at, updated_at"
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(msgspec.Struct, frozen=True):
     """One key of a list's order."""
 
     key: str

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from siderite.baremetal.domain.power_truth import Limits
 from siderite.baremetal.domain.power_truth import Policy
@@ -59,8 +60,7 @@ LANE_WORK = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Baremetal:
+class Baremetal(msgspec.Struct, frozen=True):
     """The room, and those of its parts that others ask for by name."""
 
     part: Part

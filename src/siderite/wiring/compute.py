@@ -1,10 +1,11 @@
 """The compute room."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from siderite.compute.domain import network
 from siderite.compute.domain.facts import EVENT_TYPES
@@ -57,8 +58,7 @@ from siderite.wiring.part import Job
 from siderite.wiring.part import Part
 
 
-@dataclass(frozen=True, slots=True)
-class Compute:
+class Compute(msgspec.Struct, frozen=True):
     """The room, and those of its parts that others ask for by name."""
 
     part: Part
@@ -151,8 +151,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
     return Compute(part, ctx, guests, watches.hosts, watches.power)
 
 
-@dataclass(frozen=True, slots=True)
-class _Watches:
+class _Watches(msgspec.Struct, frozen=True):
     """What looks after hosts by itself; and the first of each, for who asks at once."""
 
     hosts: HostWatch

@@ -1,10 +1,11 @@
 """The drivers that the configuration enables; what a driver needs is imported only for it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from siderite.baremetal.drivers.console_ports import ConsolePorts
 from siderite.baremetal.drivers.contract import Driver
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _KNOWN = ("fake-hardware", "redfish", "ipmi")
 
 
-@dataclass(frozen=True, slots=True)
-class Fleet:
+class Fleet(msgspec.Struct, frozen=True):
     """Drivers by their names, the folder of what machines boot, and what to close in the end."""
 
     drivers: dict[str, Driver]

@@ -1,8 +1,9 @@
 """The image room."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from siderite.core.guard import Guard
 from siderite.core.guard import networks
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from siderite.wiring.glance_images import GlanceImages
 
 
-@dataclass(frozen=True, slots=True)
-class ImageRoom:
+class ImageRoom(msgspec.Struct, frozen=True):
     """The room, its face, and where images for servers come from: it, or a Glance elsewhere."""
 
     part: Part

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from collections.abc import Coroutine
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from siderite.core.config import Config
 from siderite.core.http import Service
@@ -44,8 +44,7 @@ class Role(StrEnum):
         return self is not Role.API
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(msgspec.Struct, frozen=True):
     """What every room stands on."""
 
     config: Config
@@ -64,18 +63,17 @@ class Base:
     """By how much the computer's clock was set back while nobody ran on an embedded database."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A room, ready to be plugged in."""
 
-    services: Mapping[str, Service] = field(default_factory=dict)
+    services: Mapping[str, Service] = msgspec.field(default_factory=dict)
     """By their prefix on the listener."""
-    sockets: Mapping[str, SocketHandler] = field(default_factory=dict)
+    sockets: Mapping[str, SocketHandler] = msgspec.field(default_factory=dict)
     """Who takes WebSockets, by prefix."""
     near: Sequence[str] = ()
     """Prefixes at which workers answer, too, if they listen."""
     catalog: Sequence[CatalogEntry] = ()
-    handlers: Mapping[str, Handler] = field(default_factory=dict)
+    handlers: Mapping[str, Handler] = msgspec.field(default_factory=dict)
     """Who carries out which kind of work."""
     pools: Sequence[str] = ()
     """What a process of some conductor groups takes besides their work."""

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from siderite import __version__
 from siderite import clouds
@@ -60,8 +61,7 @@ from siderite.wiring.waits import SHIFTS
 log = get_logger("wiring")
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(msgspec.Struct, frozen=True):
     """The parts of one running process."""
 
     config: Config

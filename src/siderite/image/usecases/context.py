@@ -1,12 +1,11 @@
 """What every use case works with."""
 
-from dataclasses import dataclass
+import msgspec
 
 from siderite.core.transition import Door
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """The door, and the options that decisions depend on."""
 
     door: Door

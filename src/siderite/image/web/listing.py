@@ -1,9 +1,9 @@
 """The query of a list of images: filters, order and page."""
 
 import re
-from dataclasses import dataclass
-from dataclasses import field
 from urllib.parse import urlencode
+
+import msgspec
 
 from siderite.core.check import is_whole
 from siderite.core.errors import Invalid
@@ -38,15 +38,14 @@ _QUOTED = re.compile(r'"([^"]*)"|([^,"]+)')
 _MOST = 100
 
 
-@dataclass(slots=True)
-class Ask:
+class Ask(msgspec.Struct):
     """What a list request asks for; `kept` is the query of the next page."""
 
-    where: list[Where] = field(default_factory=list)
-    order: list[Order] = field(default_factory=list)
+    where: list[Where] = msgspec.field(default_factory=list)
+    order: list[Order] = msgspec.field(default_factory=list)
     limit: int = USUAL_LIMIT
     marker: str | None = None
-    kept: list[tuple[str, str]] = field(default_factory=list)
+    kept: list[tuple[str, str]] = msgspec.field(default_factory=list)
 
     def link(self, marker: str | None = None) -> str:
         """The address of the first page, or of that after the marker."""
