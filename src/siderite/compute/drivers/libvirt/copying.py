@@ -2,9 +2,10 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from typing import TypeVar
+
+import msgspec
 
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import domains
@@ -27,8 +28,7 @@ T = TypeVar("T")
 _LOST_AGAIN_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Road:
+class Road(msgspec.Struct, frozen=True):
     """From one host to another, whose connection is `arrival`."""
 
     source: Host

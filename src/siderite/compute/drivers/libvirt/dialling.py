@@ -7,12 +7,13 @@ for `known_hosts`, so it is given a small program of ours to call in place of ss
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import parse_qsl
 from urllib.parse import quote
 from urllib.parse import urlsplit
+
+import msgspec
 
 CONNECT_TIMEOUT_S = 15
 _PKI = ("cacert.pem", "clientcert.pem", "clientkey.pem")
@@ -26,8 +27,7 @@ class CannotDial(Exception):
         self.remedy = remedy
 
 
-@dataclass(frozen=True, slots=True)
-class Ssh:
+class Ssh(msgspec.Struct, frozen=True):
     """An ssh client's command line for a host; pure."""
 
     host: str

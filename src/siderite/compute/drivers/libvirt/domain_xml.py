@@ -1,9 +1,9 @@
 """A guest as libvirt's domain XML. Pure: what goes in decides all that comes out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
 from xml.etree import ElementTree as Xml
+
+import msgspec
 
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.contract import Nic
@@ -23,8 +23,7 @@ _DEFAULT_MACHINE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class HostTraits:
+class HostTraits(msgspec.Struct, frozen=True):
     """What a host's domains are made for."""
 
     arch: str
@@ -32,8 +31,7 @@ class HostTraits:
     vnc_listen: str = "127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(msgspec.Struct, frozen=True):
     """A guest's files, by their paths on the host."""
 
     disks: tuple[str, ...]
@@ -44,14 +42,13 @@ class Files:
     ramdisk: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """Everything a domain is made of."""
 
     guest: Guest
     host: HostTraits
     files: Files
-    mark: Mark = field(default_factory=Mark)
+    mark: Mark = msgspec.field(default_factory=Mark)
 
 
 def domain_xml(shape: Shape) -> str:

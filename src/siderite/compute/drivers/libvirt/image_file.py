@@ -5,8 +5,9 @@ it is refused; anything else without a known header is a raw disk.
 """
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from siderite.compute.drivers.libvirt.trouble import Refused
 
@@ -29,8 +30,7 @@ _OTHERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ImageFile:
+class ImageFile(msgspec.Struct, frozen=True):
     """A disk image on this machine."""
 
     path: Path

@@ -7,8 +7,8 @@ records, file contents; twice for names, in short upper case and in Joliet's UCS
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
+
+import msgspec
 
 SECTOR = 2048
 _FIRST_FREE = 19  # after the unused area (16 sectors) and three descriptors
@@ -17,16 +17,14 @@ _NO_DATE = bytes(7)
 _NO_LONG_DATE = b"0" * 16 + b"\0"
 
 
-@dataclass(slots=True)
-class _Folder:
+class _Folder(msgspec.Struct):
     name: str
     parent: "_Folder | None" = None
-    folders: "dict[str, _Folder]" = field(default_factory=dict)
-    files: "dict[str, _File]" = field(default_factory=dict)
+    folders: "dict[str, _Folder]" = msgspec.field(default_factory=dict)
+    files: "dict[str, _File]" = msgspec.field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _File:
+class _File(msgspec.Struct):
     name: str
     data: bytes
     sector: int = 0

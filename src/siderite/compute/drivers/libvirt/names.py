@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from dataclasses import replace
 from xml.etree import ElementTree as Xml
+
+import msgspec
+from msgspec.structs import replace
 
 POOL = "siderite"
 POOL_PATH = "/var/lib/libvirt/siderite"
@@ -80,8 +81,7 @@ def probe(uuid: str, nonce: str) -> str:
     return f"{uuid}.probe-{nonce}"
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(msgspec.Struct, frozen=True):
     """A cached image on a host. Each upload has a name of its own, which tells all there is to
     know of it, and counts only when its seal is there: an empty volume made at the end.
     """
@@ -139,8 +139,7 @@ def base_of(name: str) -> Base | None:
     return Base(name, match[1], int(match[2])) if match else None
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """What we note in a domain's own description: it lives and moves with it."""
 
     token: str = ""

@@ -1,8 +1,9 @@
 """Power of guests: on, off, a signal, reset; their processors stopped; their memory on disk."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome

@@ -1,7 +1,8 @@
 """Rescue: another system from an image, with the guest's own disk second."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome

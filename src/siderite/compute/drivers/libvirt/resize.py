@@ -7,9 +7,10 @@ source keeps them until all is confirmed. Empty volumes (names.py) say what stag
 
 from collections.abc import Awaitable
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from typing import BinaryIO
 from typing import TypeVar
 from xml.etree import ElementTree as Xml
+
+import msgspec
 
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.drivers.libvirt.library import library
@@ -39,8 +40,7 @@ Progress = Callable[[int], None]
 T = TypeVar("T", bytes, bytes | int)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(msgspec.Struct, frozen=True):
     """What a volume is to be: bytes that it can hold, and those that it takes at once."""
 
     size: int
