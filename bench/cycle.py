@@ -16,10 +16,9 @@ from bench.fleet import Fleet
 from bench.stage import Stage
 from bench.watch import NodeFailed
 from bench.watch import Wait
-from bench.watch import Watch
 from bench.watch import ask
 from bench.watch import rests_in
-from bench.watch import wait_alone
+from bench.watch import waiting
 
 # Verb, and the state it ends in.
 LIFE = (
@@ -82,9 +81,7 @@ async def _round(
     problems: list[str] = []
     done = 0
     async with AsyncExitStack() as stack:
-        wait: Wait = wait_alone
-        if not each_alone:
-            wait = (await stack.enter_async_context(Watch(address, *fleets))).wait
+        wait = await stack.enter_async_context(waiting(address, *fleets, each_alone=each_alone))
 
         async def lead(number: int, client: Client) -> None:
             nonlocal done

@@ -14,12 +14,11 @@ from bench.figure import Unit
 from bench.fleet import Fleet
 from bench.stage import Stage
 from bench.watch import NodeFailed
-from bench.watch import Wait
 from bench.watch import Watch
 from bench.watch import ask
 from bench.watch import has_power
 from bench.watch import rests_in
-from bench.watch import wait_alone
+from bench.watch import waiting
 
 # The wish and its fulfilment: the least number of durable changes.
 TRANSITIONS = 2
@@ -70,9 +69,7 @@ async def _round(stage: Stage, fleet: Fleet, *, each_alone: bool) -> tuple[float
     problems: list[str] = []
     changes = 0
     async with AsyncExitStack() as stack:
-        wait: Wait = wait_alone
-        if not each_alone:
-            wait = (await stack.enter_async_context(Watch(stage.address, fleet))).wait
+        wait = await stack.enter_async_context(waiting(stage.address, fleet, each_alone=each_alone))
         crowd = [await stack.enter_async_context(Client(stage.address)) for _ in range(fleet.size)]
         begin = time.perf_counter()
         until = begin + stage.plan.seconds

@@ -6,8 +6,10 @@ or each asks for its own node, as `openstack baremetal node ... --wait` does. Us
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator
 from collections.abc import Awaitable
 from collections.abc import Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bench.address import Address
@@ -110,6 +112,16 @@ async def wait_alone(client: Client, uuid: str, reached: Reached) -> None:
             if (failure := _failure(uuid, seen)) is not None:
                 raise failure
         await rest(took_s)
+
+
+@asynccontextmanager
+async def waiting(address: Address, *fleets: Fleet, each_alone: bool) -> AsyncIterator[Wait]:
+    """How nodes of fleets are waited for: by everyone for its own, or by one for all."""
+    if each_alone:
+        yield wait_alone
+        return
+    async with Watch(address, *fleets) as watch:
+        yield watch.wait
 
 
 def _seen(node: dict[str, str | None]) -> Seen:

@@ -131,9 +131,10 @@ class Connector:
             connection.terminate()
             raise
         self.let_go_of_spare()
-        self._spare = connection
         if self.is_short:
-            self.let_go_of_spare()
+            connection.terminate()
+        else:
+            self._spare = connection
 
     async def take_spare(self) -> Any:
         """The connection that was used alone before and that nobody uses, or another."""
