@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator
 from collections.abc import Awaitable
 from collections.abc import Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from bench.address import Address
 from bench.client import Client
@@ -20,17 +21,16 @@ from bench.polling import rest
 
 # What real clients do on "locked" and "no free worker": ask again.
 _BUSY = {409, 503}
-_FIELDS = "provision_state,target_provision_state,power_state,target_power_state,last_error"
 
 
 class NodeFailed(Exception):
     """A node went where the verb should not lead, or the verb was refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """A node as the last poll saw it."""
 
+    uuid: str
     provision_state: str | None
     target_provision_state: str | None
     power_state: str | None
@@ -47,6 +47,13 @@ class Seen:
         return state == "error" or state.endswith("failed")
 
 
+class _Page(msgspec.Struct, frozen=True):
+    nodes: list[Seen]
+
+
+_FIELDS = ",".join(Seen.__struct_fields__)
+_one = msgspec.json.Decoder(Seen).decode
+_many = msgspec.json.Decoder(_Page).decode
 Reached = Callable[[Seen], bool]
 Wait = Callable[[Client, str, Reached], Awaitable[None]]
 
@@ -87,16 +94,16 @@ class Watch(Polling[Seen]):
     async def _list(self, client: Client, fleet: Fleet) -> None:
         reply = await client.send(
             "GET",
-            f"/v1/nodes?fields=uuid,{_FIELDS}&limit=1000&resource_class={fleet.resource_class}",
+            f"/v1/nodes?fields={_FIELDS}&limit=1000&resource_class={fleet.resource_class}",
         )
         if reply.status != 200:
             return
-        for node in json.loads(reply.body)["nodes"]:
-            if node["uuid"] in self._waiting:
-                self._look(node["uuid"], _seen(node))
+        for seen in _many(reply.body).nodes:
+            if seen.uuid in self._waiting:
+                self._look(seen.uuid, seen)
 
     def _failure(self, uuid: str, seen: Seen) -> Exception | None:
-        return _failure(uuid, seen)
+        return _failure(seen)
 
 
 async def wait_alone(client: Client, uuid: str, reached: Reached) -> None:
@@ -106,10 +113,10 @@ async def wait_alone(client: Client, uuid: str, reached: Reached) -> None:
         reply = await client.send("GET", f"/v1/nodes/{uuid}?fields={_FIELDS}")
         took_s = time.perf_counter() - begin
         if reply.status == 200:
-            seen = _seen(json.loads(reply.body))
+            seen = _one(reply.body)
             if reached(seen):
                 return
-            if (failure := _failure(uuid, seen)) is not None:
+            if (failure := _failure(seen)) is not None:
                 raise failure
         await rest(took_s)
 
@@ -124,14 +131,10 @@ async def waiting(address: Address, *fleets: Fleet, each_alone: bool) -> AsyncIt
         yield watch.wait
 
 
-def _seen(node: dict[str, str | None]) -> Seen:
-    return Seen(**{name: node[name] for name in _FIELDS.split(",")})
-
-
-def _failure(uuid: str, seen: Seen) -> NodeFailed | None:
+def _failure(seen: Seen) -> NodeFailed | None:
     if not seen.has_failed:
         return None
-    return NodeFailed(f"{uuid} is {seen.provision_state}: {seen.last_error}")
+    return NodeFailed(f"{seen.uuid} is {seen.provision_state}: {seen.last_error}")
 
 
 async def ask(client: Client, uuid: str, what: str, target: str) -> None:

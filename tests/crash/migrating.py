@@ -102,10 +102,11 @@ async def _die_in_sqlite(url: str, after: int) -> None:
 
 async def _die_in_postgres(url: str, after: int) -> None:
     store: Any = await open_store(url)
-    count = _Countdown(after)
-    store.connector = _DyingConnector(store.connector, count)
+    connector, count = store.connector, _Countdown(after)
+    store.connector = _DyingConnector(connector, count)
     await migrate(store)
     count()
+    store.connector = connector  # others were first, and it has outlived them
     await store.close()
 
 
