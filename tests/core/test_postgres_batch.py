@@ -7,11 +7,11 @@ import pytest
 from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import open_store
-from siderite.core.store.postgres_batch import LONG_S
 from siderite.core.store.postgres_batch import TOGETHER
 from siderite.core.store.postgres_batch import Batch
 
 ON_THE_WAY = 2
+LONG_S = 0.05
 PATIENCE_S = 20
 
 
@@ -34,7 +34,7 @@ class Database:
 def tell(story):
     async def all_of_it():
         database = Database()
-        batch = Batch(database.run, ON_THE_WAY)
+        batch = Batch(database.run, ON_THE_WAY, LONG_S)
         on_the_way = await hand_in(batch, *[(f"slow {n}", 0) for n in range(ON_THE_WAY)])
         await asyncio.sleep(0)
         async with asyncio.timeout(PATIENCE_S):
@@ -58,7 +58,7 @@ def of_ours(database):
 def test_what_comes_in_one_turn_of_the_loop_goes_together_though_nothing_is_on_the_way():
     async def story():
         database = Database()
-        batch = Batch(database.run, ON_THE_WAY)
+        batch = Batch(database.run, ON_THE_WAY, LONG_S)
         tasks = await hand_in(batch, ("a", 1), ("b", 2), ("a", 3), ("a", "bad"), ("c", 4))
         tasks[1].cancel()
         answers = await asyncio.gather(*tasks, return_exceptions=True)
@@ -73,7 +73,7 @@ def test_what_comes_in_one_turn_of_the_loop_goes_together_though_nothing_is_on_t
 def test_who_stops_waiting_takes_nobody_along():
     async def story():
         database = Database()
-        batch = Batch(database.run, ON_THE_WAY)
+        batch = Batch(database.run, ON_THE_WAY, LONG_S)
         first, *others = await hand_in(batch, *[("a", n) for n in range(TOGETHER + 3)])
         first.cancel()
         await asyncio.gather(*others)

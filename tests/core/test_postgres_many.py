@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+import asyncpg
 import pytest
 
 from siderite.core import eventlog
@@ -81,6 +82,17 @@ def test_large_ones_go_by_themselves(postgres_url):
             alone = store._compose([Op(INSERT, (), 1)])
             assert store.ran.count(alone) == 3
             assert sum("unnest" in sql for sql in store.ran) == 1
+
+    asyncio.run(story())
+
+
+def test_the_library_takes_lists_for_arrays_and_asks_nothing_else_what_it_is(postgres_url):
+    async def story():
+        async with things(postgres_url) as store, store.pool.acquire() as connection:
+            sent = await connection.fetchval("SELECT $1::text[]", ["a", None, "b"])
+            assert sent == ["a", None, "b"]
+            with pytest.raises(asyncpg.DataError, match="container expected"):
+                await connection.fetchval("SELECT $1::text[]", ("a", "b"))
 
     asyncio.run(story())
 

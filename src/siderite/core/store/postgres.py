@@ -40,8 +40,11 @@ log = get_logger("postgres")
 
 SIZE = 12
 """Connections of one process, beside the one that listens."""
-COMMITS, READS = 2, 3
-"""How many of these are on the way at a time, unless some take long: the others gather."""
+COMMITS, COMMIT_S = 2, 0.05
+READS, READ_S = 1, 0.01
+"""How many of these are on the way at a time, unless they take longer than that: the others gather.
+The more go together, the less each of them costs.
+"""
 LARGE = 1 << 20
 """The length of a text that goes by itself: many of them, as config drives, would be a message of
 hundreds of MiB.
@@ -97,8 +100,8 @@ class PostgresStore:
         self._many: dict[str, Many | None] = {}
         self._questions: dict[str, str] = {}
         self._numbered: dict[str, str] = {}
-        self._commits = Batch[None](self._commit, COMMITS)
-        self._reads = Batch[Sequence[Line]](self._read, READS)
+        self._commits = Batch[None](self._commit, COMMITS, COMMIT_S)
+        self._reads = Batch[Sequence[Line]](self._read, READS, READ_S)
 
     @classmethod
     async def open(cls, url: str) -> "PostgresStore":

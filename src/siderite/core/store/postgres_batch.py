@@ -28,18 +28,20 @@ Waiting = tuple[Args, asyncio.Future[T]]
 
 MOST = 8
 """How many may be on the way at a time while some of them take long."""
-LONG_S = 0.05
 TOGETHER = 32
 """The most that go together."""
 _CLOSE_S = 5.0
 
 
 class Batch(Generic[T]):
-    """The commits of one process, or its reads; `on_the_way` is how many go at a time."""
+    """The commits of one process, or its reads; `on_the_way` is how many go at a time, unless none
+    has come through for `long_s`.
+    """
 
-    def __init__(self, run: Run[T], on_the_way: int) -> None:
+    def __init__(self, run: Run[T], on_the_way: int, long_s: float) -> None:
         self._run = run
         self._on_the_way = on_the_way
+        self._long_s = long_s
         self._count = 0
         self._waiting: dict[str, list[Waiting[T]]] = {}
         self._along: dict[str, list[Waiting[T]]] = {}  # with what goes at the end of this turn
@@ -59,7 +61,7 @@ class Batch(Generic[T]):
             return await done
         self._waiting.setdefault(sql, []).append((args, done))
         if self._look is None:
-            self._look = loop.call_later(LONG_S, self._hurry, self._landings)
+            self._look = loop.call_later(self._long_s, self._hurry, self._landings)
         return await done
 
     async def _first(self, sql: str, args: Args) -> T:
@@ -118,7 +120,7 @@ class Batch(Generic[T]):
         if landings == self._landings and self._count < MOST:
             self._next()
         loop = asyncio.get_running_loop()
-        self._look = loop.call_later(LONG_S, self._hurry, self._landings)
+        self._look = loop.call_later(self._long_s, self._hurry, self._landings)
 
     async def _together(self, sql: str, some: Sequence[Waiting[T]]) -> None:
         wanted = [one for one in some if not one[1].cancelled()]

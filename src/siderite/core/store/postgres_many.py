@@ -18,7 +18,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from asyncpg.protocol import protocol
+
 from siderite.core.store import Value
+
+# The library asks of each element of an array whether it is an array itself, which takes longer
+# than to send it: by abstract classes. Our arrays are lists, and nothing in them is.
+for abstract in ("IterableABC", "SizedABC"):
+    setattr(protocol, abstract, list)
 
 Shape = tuple[tuple[str, int | None], ...]
 """The statements of a commit, and how many rows each must touch."""
