@@ -103,18 +103,29 @@ def unmasked(before: Any, after: Any, where: str) -> Any:
     """What a client wrote, with the secrets that its masks stand for: who reads a value and writes
     it back, changed elsewhere, leaves them as they are.
     """
+    return _unmasked(before, after, where) if _has_mask(after) else after
+
+
+def _has_mask(value: Any) -> bool:
+    if isinstance(value, str):
+        return MASK in value
+    inner = value.values() if isinstance(value, dict) else value
+    return isinstance(value, dict | list) and any(map(_has_mask, inner))
+
+
+def _unmasked(before: Any, after: Any, where: str) -> Any:
     if isinstance(after, dict):
         known = before if isinstance(before, dict) else {}
         return {
             key: _behind(known.get(key), f"{where}/{key}")
             if inner == MASK and _hides(after, key)
-            else unmasked(known.get(key), inner, f"{where}/{key}")
+            else _unmasked(known.get(key), inner, f"{where}/{key}")
             for key, inner in after.items()
         }
     if isinstance(after, list):
         items = before if isinstance(before, list) and len(before) == len(after) else ()
         return [
-            unmasked(items[at] if items else None, inner, f"{where}/{at}")
+            _unmasked(items[at] if items else None, inner, f"{where}/{at}")
             for at, inner in enumerate(after)
         ]
     if isinstance(after, str) and isinstance(before, str) and MASK in after:
