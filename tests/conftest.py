@@ -2,9 +2,11 @@
 
 import asyncio
 import gc
+import os
 import signal
 from collections.abc import Generator
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import hypothesis
@@ -28,10 +30,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 hypothesis.settings.register_profile("siderite", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("siderite")
 
-# Tests that wait more than they work, together with those that share what takes long to start.
+# Tests that take long, together with those that share what takes long to start. Each of four
+# processes begins with one of these, so that nobody has to start all of it.
 SLOW = (
     ("baremetal/real", "compute/real", "compute/drivers/libvirt"),  # libvirt hosts
-    ("crash", "events/test_bus", "events/test_process", "docs/test_readme", "clients", "console"),
+    ("crash", "events/test_bus", "events/test_process", "docs/test_readme", "reaper"),  # brokers
+    ("console", "clients"),  # browsers and shells
+    ("baremetal/drivers", "baremetal/workers", "compute/workers"),  # these wait more than they work
 )
 
 
@@ -52,19 +57,24 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin each half of the run with slow tests.
+    """Begin each process's share of the tests with slow ones.
 
-    Of four processes two begin with these and two with others, so that the machine has something
-    to do while the former wait, and no long test is left for the end.
+    Each has as many tests to begin with. Who is through takes half of what another has left, from
+    its end: that should be quick ones, and no long test should be left for the end.
     """
-    first, second = (
+    shares = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    slow = [
         [item for path in paths for item in items if item.nodeid.startswith(f"tests/{path}")]
         for paths in SLOW
-    )
-    slow = {*first, *second}
-    others = [item for item in items if item not in slow]
-    half = max(0, len(items) // 2 - len(first))
-    items[:] = first + others[:half] + second + others[half:]
+    ]
+    others = set(items).difference(*slow)
+    quick = iter([item for item in items if item in others])
+    size = len(items) // shares
+    items.clear()
+    for share in range(shares):
+        begin = [item for group in slow[share::shares] for item in group]
+        items += begin + list(islice(quick, max(0, size - len(begin))))
+    items += quick
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,10 +11,11 @@ import pytest
 from playwright.sync_api import Route
 
 from tests.console.conftest import Eyes
+from tests.support.examples import examples
 from tests.support.server import Server
 from tests.support.server import clean_environment
 
-MANY = 10_000
+MANY = examples(2_500)
 COMPUTE = {"OpenStack-API-Version": "compute 2.901"}
 
 
@@ -314,7 +315,7 @@ def test_text_from_outside_is_never_taken_for_markup(eyes: Eyes) -> None:
     assert "script-src 'self'" in answer.headers["content-security-policy"]
 
 
-def test_ten_thousand_nodes_are_scrolled_page_by_page(eyes: Eyes) -> None:
+def test_thousands_of_nodes_are_scrolled_page_by_page(eyes: Eyes) -> None:
     model = make_node(eyes.server, "many", resource_class="many")
     multiply(eyes.server.data / "siderite.db", model, "many", MANY - 1)
     eyes.log_in()

@@ -18,7 +18,7 @@ def unseen(monkeypatch):
 def test_one_spoilt_record_is_named_and_takes_nothing_else_down(tmp_path, unseen):
     with cloud(tmp_path) as made:
         app, store = made.app, made.app.app.program.store
-        bad, good = app.make_node(name="bad"), app.make_node(name="good")
+        bad, good = app.plant("active", name="bad"), app.plant("active", name="good")
         spoilt = f'{{"uuid":"{bad}","version":"one"}}'
         app.run(store.commit([Op("UPDATE nodes SET doc = ? WHERE uuid = ?", (spoilt, bad), 1)]))
         empty_mind(store)

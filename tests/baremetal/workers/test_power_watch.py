@@ -393,7 +393,7 @@ def test_maintenance_that_a_user_has_set_is_not_ended_by_a_good_reading(tmp_path
 def test_when_a_node_is_read_next_is_not_put_off_by_a_clock_that_was_set_back(tmp_path, db):
     async def story():
         async with running(tmp_path, db) as app:
-            uuid = await app.make_node()
+            uuid = await app.plant("active")
             ctx = app.program.baremetal
             watch = PowerWatch(ctx, {}, rhythm(app.program.config))
             now = ctx.door.clock()

@@ -67,8 +67,10 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
         if node.chassis_uuid is not None:
             await chassis.put_node_into(ctx, change, node.chassis_uuid)
         change.put(NODES.insert(node))
-        # Nothing is read of a node in enroll: what verifies it sees to the watch.
-        change.put(power_schedule.begin(node.uuid, change.now if available else work.FAR))
+        # Nothing is read of a node in enroll: what verifies it has it watched. An older process
+        # beside this one would only wake a row that is there.
+        if available or ctx.door.store.dialect == "postgresql":
+            change.put(power_schedule.begin(node.uuid, change.now if available else work.FAR))
         if node.console_enabled:
             change.put(console.wanted(node.uuid))
         change.tell(*facts.node_crud_pair("create", node))

@@ -1,4 +1,4 @@
-"""When each node's power is read next: a row per node, made and removed with it."""
+"""When each node's power is read next: a row per node that is watched, removed with it."""
 
 from collections.abc import Sequence
 
@@ -40,12 +40,16 @@ def end(node: str) -> Op:
 
 
 def look_soon(node: str, now: float) -> Op:
-    """Something happened to the node's power: have it read soon, and then for a while often."""
+    """Something happened to the node's power, or it is known for the first time: have it read soon,
+    and then for a while often.
+    """
     return Op(
-        "UPDATE power_watch SET due = CASE WHEN due < ? THEN due ELSE ? END, pause = ?,"
-        " failures = 0 WHERE node = ?",
+        "INSERT INTO power_watch (node, due, pause, failures) VALUES (?, ?, ?, 0)"
+        " ON CONFLICT (node) DO UPDATE SET failures = 0, pause = excluded.pause, due ="
+        " CASE WHEN power_watch.due < excluded.due THEN power_watch.due ELSE excluded.due END",
         # No pause at all, but another one than before: a reading under way began before this.
-        (now, now, -now, node),
+        (node, now, -now),
+        1,
     )
 
 
