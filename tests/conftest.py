@@ -45,7 +45,7 @@ def pytest_collection() -> Generator[None, object, object]:
     """Look for no cycles while modules are loaded, and for none in them later.
 
     All that is made meanwhile stays until the end, and looking through it again and again takes
-    nearly half the time. What a test leaves behind is still found.
+    nearly half the time. What a test leaves behind is still found, as often as the program looks.
     """
     gc.disable()
     try:
@@ -53,6 +53,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+        gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(trylast=True)
