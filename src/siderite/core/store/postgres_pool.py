@@ -38,7 +38,7 @@ class Pool:
         self._size = size
         self._options = options
         self._count = 0  # open, or about to be
-        self._is_opening = False
+        self._opening: asyncio.Task[Any] | None = None
         self._idle: list[Any] = []
         self._lent: set[Any] = set()
         self._stale: set[Any] = set()
@@ -57,12 +57,8 @@ class Pool:
                     self._count -= 1
                     continue
             elif not self._count or (is_late and self._may_grow()):
-                try:
-                    connection = await self._open()
-                except asyncpg.TooManyConnectionsError:
-                    if not self._count:
-                        raise
-                    self._full_since = time.monotonic()
+                connection = await self._open()
+                if connection is None:
                     continue
             else:
                 connection = await self._turn(PATIENCE_S if self._may_grow() else None)
@@ -77,7 +73,7 @@ class Pool:
 
     def _may_grow(self) -> bool:
         """Whether another connection may be made: one at a time."""
-        return self._count < self._size and not self._is_opening and not self._is_full()
+        return self._count < self._size and self._opening is None and not self._is_full()
 
     def _is_full(self) -> bool:
         """Whether the server had no more connections for us just now: those we have must do."""
@@ -91,16 +87,35 @@ class Pool:
         return -1
 
     async def _open(self) -> Any:
+        """Another connection; None if the server has no more for us, and those we have must do. Who
+        stops waiting for it does not break it off half-way, where its other end may be left open:
+        it is for others then.
+        """
         self._count += 1
-        self._is_opening = True
+        self._opening = asyncio.create_task(self._made())
+        opening = self._opening
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._leave_to_others)
+            raise
+
+    async def _made(self) -> Any:
         try:
             return await self._connector.connect(**self._options)
-        except BaseException:
+        except BaseException as why:
             self._count -= 1
-            raise
+            if not self._count or not isinstance(why, asyncpg.TooManyConnectionsError):
+                raise
+            self._full_since = time.monotonic()
+            return None
         finally:
-            self._is_opening = False
+            self._opening = None
             self._hand_over(None)  # who has waited longest may make the next
+
+    def _leave_to_others(self, opening: asyncio.Task[Any]) -> None:
+        if not opening.cancelled() and opening.exception() is None and opening.result() is not None:
+            self.give_back(opening.result())
 
     async def _turn(self, patience_s: float | None) -> Any:
         """The next connection that is given back; None if there is room for another instead, or
@@ -166,12 +181,16 @@ class Pool:
         """Let what is under way come to an end, for a while, and let go of all connections."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
+                while self._opening is not None:
+                    await asyncio.wait([self._opening])
                 while self._lent:
                     self._calm.clear()
                     await self._calm.wait()
                 while self._idle:
                     await self._idle.pop().close()
         self._is_closed = True
+        if self._opening is not None:  # one that was wanted meanwhile
+            await asyncio.wait([self._opening])
         for connection in (*self._lent, *self._idle):
             connection.terminate()
         while self._hand_over(None):
