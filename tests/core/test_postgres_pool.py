@@ -53,21 +53,27 @@ def test_who_finds_all_lent_waits_for_the_next_in_order(tell):
     tell(story)
 
 
+async def give_up_on_a_new_connection(pool):
+    """Somebody wants one and stops waiting while it is made; the connections made from then on."""
+    made, connect = [], pool._connector.connect
+
+    async def seen(**options):
+        made.append(await connect(**options))
+        return made[-1]
+
+    pool._connector.connect = seen
+    early = asyncio.create_task(pool.take())
+    while pool._opening is None:
+        await asyncio.sleep(0)
+    early.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await early
+    return made
+
+
 def test_who_stops_waiting_for_a_new_connection_leaves_it_to_others(tell):
     async def story(pool):
-        made, connect = [], pool._connector.connect
-
-        async def counted(**options):
-            made.append(await connect(**options))
-            return made[-1]
-
-        pool._connector.connect = counted
-        early = asyncio.create_task(pool.take())
-        while pool._opening is None:
-            await asyncio.sleep(0)
-        early.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await early
+        made = await give_up_on_a_new_connection(pool)
         connection = await pool.take()
         assert await connection.fetchval("SELECT 1") == 1
         assert made == [connection]
@@ -80,20 +86,10 @@ def test_a_pool_that_is_closed_while_it_makes_a_connection_lets_go_of_it(tell):
     found = []
 
     async def story(pool):
-        connect = pool._connector.connect
-
-        async def seen(**options):
-            found.append(await connect(**options))
-            return found[-1]
-
-        pool._connector.connect = seen
-        early = asyncio.create_task(pool.take())
-        while pool._opening is None:
-            await asyncio.sleep(0)
-        early.cancel()
+        found.append(await give_up_on_a_new_connection(pool))
 
     tell(story)
-    assert [connection.is_closed() for connection in found] == [True]
+    assert [connection.is_closed() for connection in found[0]] == [True]
 
 
 def test_another_connection_is_made_only_for_who_has_waited_a_while(tell):

@@ -3,7 +3,7 @@
 from tests.crash.bus_storm import storm
 
 
-def test_a_bus_whose_ends_are_killed_again_and_again_has_exactly_the_log(tmp_path, broker):
+def test_a_bus_whose_ends_are_killed_has_exactly_the_log(tmp_path, broker):
     outcome = storm(tmp_path, broker, db=None, nodes=6, kills=1, seed=11)
     assert outcome.problems == []
     assert outcome.kills == {"Server": 1, "Rabbit": 1}
