@@ -92,6 +92,21 @@ def test_a_pool_that_is_closed_while_it_makes_a_connection_lets_go_of_it(tell):
     assert [connection.is_closed() for connection in found[0]] == [True]
 
 
+def test_a_connection_on_its_way_to_who_no_longer_wants_it_ends_with_the_pool(tell):
+    async def story(pool):
+        connection = await pool.take()
+        waiting = asyncio.create_task(pool.take())
+        await asyncio.sleep(0)
+        pool.give_back(connection)
+        waiting.cancel()
+        await pool.close()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert connection.is_closed()
+
+    tell(story)
+
+
 def test_another_connection_is_made_only_for_who_has_waited_a_while(tell):
     async def story(pool):
         one = await pool.take()

@@ -136,7 +136,7 @@ class Pool:
         self._lent.discard(connection)
         if not self._lent:
             self._calm.set()
-        if is_broken or self._is_closed or connection in self._stale or connection.is_closed():
+        if is_broken or connection in self._stale or connection.is_closed():
             self._stale.discard(connection)
             self._count -= 1
             connection.terminate()
@@ -144,6 +144,10 @@ class Pool:
         self._put(connection)
 
     def _put(self, connection: Any) -> None:
+        if self._is_closed and connection is not None:  # it was on its way to somebody till now
+            self._count -= 1
+            connection.terminate()
+            connection = None
         if not self._hand_over(connection) and connection is not None:
             self._idle.append(connection)
 
