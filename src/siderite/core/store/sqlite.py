@@ -1,11 +1,11 @@
 """SQLite in the event loop: WAL, durable commits, all that was handed in meanwhile in one commit.
 
 Statements are short and run straight in the loop (a thread hop costs more than they do); only the
-wait for the disk at a commit is spent in a thread, and what is handed in meanwhile forms the next
-commit. Reads see what is committed: while a commit is under way by a connection of their own, else
-by the writer's, whose pages are at hand (another's are out of date after each commit). Only one
-process may have the file open: a lock beside it says so, and names the remedy. So the values that
-were written last are known without a look.
+wait for the disk is spent in threads (`sqlite_disk`), and what is handed in meanwhile forms the
+next commit. Reads see what is committed: while a commit is under way by a connection of their own,
+else by the writer's, whose pages are at hand (another's are out of date after each commit). Only
+one process may have the file open: a lock beside it says so, and names the remedy. So the values
+that were written last are known without a look.
 """
 
 import asyncio
@@ -24,8 +24,6 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any
 
 from siderite.core.errors import Unavailable
@@ -37,11 +35,12 @@ from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Row
 from siderite.core.store import Value
+from siderite.core.store.sqlite_disk import Disk
+from siderite.core.store.sqlite_disk import Log
 
 _TOLD_AT_ONCE = 8
 _KNOWN = 256
 _HandedIn = tuple[Sequence[Op], "asyncio.Future[Any]", bool]
-_Over = Callable[[BaseException | None], None]
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
 
 
@@ -56,7 +55,8 @@ class SqliteStore:
         # In memory there is nothing to wait for at a commit, and no second way in.
         self._reader = self._writer if path == ":memory:" else _connect(path)
         self._path = path
-        self._disk = _Disk(self._writer.commit)
+        log = Log(self._writer, partial(_connect, path)) if path != ":memory:" else None
+        self._disk = Disk(self._writer, log)
         self._scans = ThreadPoolExecutor(1, "sqlite-scan")
         self._queue: list[_HandedIn] = []
         self._committing: asyncio.Future[None] | None = None
@@ -265,38 +265,6 @@ class SqliteStore:
         return None
 
 
-class _Disk:
-    """Waits for the disk, in a thread: a pool of them costs twice as much for each commit."""
-
-    def __init__(self, commit: Callable[[], None]) -> None:
-        self._commit = commit
-        self._orders: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Over] | None] = SimpleQueue()
-        self._thread: Thread | None = None
-
-    def commit(self, over: _Over) -> None:
-        """Commit; `over` is called in the loop with what went wrong, if something did."""
-        if self._thread is None:
-            self._thread = Thread(target=self._run, name="sqlite-commit", daemon=True)
-            self._thread.start()
-        self._orders.put((asyncio.get_running_loop(), over))
-
-    def close(self) -> None:
-        """Nothing is to be committed any more."""
-        if self._thread is not None:
-            self._orders.put(None)
-            self._thread.join()
-
-    def _run(self) -> None:
-        while (order := self._orders.get()) is not None:
-            loop, over = order
-            why: BaseException | None = None
-            try:
-                self._commit()
-            except BaseException as error:
-                why = error
-            loop.call_soon_threadsafe(over, why)
-
-
 class _HalfWay(Exception):
     """A commit failed after a part of it had been done."""
 
@@ -314,8 +282,8 @@ def _connect(path: str) -> sqlite3.Connection:
         "synchronous=FULL",
         "foreign_keys=ON",
         "cache_size=-8192",
-        # A busy second writes tens of MiB: copy them into the file less often than the default.
-        "wal_autocheckpoint=8000",
+        # Copied into the file beside the commits (`sqlite_disk`); if that cannot keep up, by them.
+        "wal_autocheckpoint=64000",
         # While a backup reads, all that is written stays beside the file: give that room back.
         "journal_size_limit=67108864",
         "temp_store=MEMORY",
