@@ -137,6 +137,17 @@ def test_what_takes_long_does_not_hold_up_the_others():
     assert LONG_S < PATIENCE_S
 
 
+def test_beside_what_takes_long_the_others_go_as_ever():
+    async def story(database, batch):
+        await asyncio.gather(*await hand_in(batch, ("a", 0)))  # till now they had to be waited for
+        for n in range(1, 9):
+            await batch.do("a", (n,))
+            assert batch._look is None  # nobody waited
+        assert not database.is_free.is_set()
+
+    tell(story)
+
+
 @pytest.mark.parametrize("last", ["n9", "n0"])
 def test_on_postgresql_they_are_one_transaction_and_a_clash_is_one_ones_own(postgres_url, last):
     async def story():

@@ -107,10 +107,9 @@ async def server_groups(
     store: Store, project: str | None, *, limit: int, offset: int
 ) -> list[ServerGroup]:
     """A project's groups, or everybody's."""
-    where: list[Where] = [] if project is None else [Where("project_id = ?", (project,))]
-    clause = f" WHERE {where[0].sql}" if where else ""
-    sql = f"SELECT doc FROM server_groups{clause} ORDER BY id LIMIT {limit} OFFSET {offset}"  # noqa: S608
-    rows = await store.fetch(sql, where[0].args if where else ())
+    clause, args = ("", ()) if project is None else (" WHERE project_id = ?", (project,))
+    sql = f"SELECT doc FROM server_groups{clause} ORDER BY id LIMIT ? OFFSET ?"  # noqa: S608
+    rows = await store.fetch(sql, (*args, limit, offset))
     return [SERVER_GROUPS.value(row[0]) for row in rows]
 
 

@@ -34,6 +34,7 @@ from siderite.core.store.postgres_many import Shape
 from siderite.core.store.postgres_many import can_be_asked
 from siderite.core.store.postgres_many import parts_of
 from siderite.core.store.postgres_many import question
+from siderite.core.store.postgres_pool import STATEMENTS
 from siderite.core.store.postgres_pool import Pool
 
 log = get_logger("postgres")
@@ -51,6 +52,8 @@ hundreds of MiB.
 """
 COMMAND_S = 60.0
 """How long a statement of the pool's may take."""
+KNOWN = 4096
+"""How many texts of reads are kept in mind: those of lists have what callers ask for in them."""
 LOST = "SD409"
 """The SQLSTATE that `siderite_lost` raises."""
 
@@ -108,7 +111,7 @@ class PostgresStore:
         """Connect; a server that cannot be reached is said with the remedy."""
         check(url)
         connector = Connector(url)
-        pool = Pool(connector, SIZE, command_timeout=COMMAND_S, statement_cache_size=512)
+        pool = Pool(connector, SIZE, command_timeout=COMMAND_S, statement_cache_size=STATEMENTS)
         store = cls(connector, pool)
         try:
             async with connector.alone() as connection:
@@ -149,7 +152,8 @@ class PostgresStore:
             return [found[tuple(args)] for args in several]
         asking = self._questions.get(sql)
         if asking is None:
-            asking = self._questions[sql] = question(sql, await self._types(self._number(sql)))
+            asking = question(sql, await self._types(self._number(sql)))
+            _keep(self._questions, sql, asking)
         each = list(answers.values())
         rows: Any = await self._ask(asking, [list(one) for one in zip(*answers, strict=True)])
         for row in rows:
@@ -291,7 +295,7 @@ class PostgresStore:
         if known is None:
             parts = sql.split("?")
             known = parts[0] + "".join(f"${n}{part}" for n, part in enumerate(parts[1:], 1))
-            self._numbered[sql] = known
+            _keep(self._numbered, sql, known)
         return known
 
     def _compose(self, ops: Sequence[Op]) -> str:
@@ -310,6 +314,12 @@ class PostgresStore:
             self._composed[key] = known
             self._shapes[known] = key
         return known
+
+
+def _keep(known: dict[str, str], sql: str, text: str) -> None:
+    if len(known) >= KNOWN:
+        known.clear()
+    known[sql] = text
 
 
 def _said(why: Exception) -> str:

@@ -34,55 +34,55 @@ _CLOSE_S = 5.0
 
 
 class Batch(Generic[T]):
-    """The commits of one process, or its reads; `on_the_way` is how many go at a time, unless none
-    has come through for `long_s`.
+    """The commits of one process, or its reads; `on_the_way` is how many go at a time, not counting
+    those that have taken longer than `long_s` while others waited.
     """
 
     def __init__(self, run: Run[T], on_the_way: int, long_s: float) -> None:
         self._run = run
         self._on_the_way = on_the_way
         self._long_s = long_s
-        self._count = 0
+        self._begun = 0
+        self._count = 0  # on the way
+        self._counting: set[int] = set()  # those of them that others wait for
         self._waiting: dict[str, list[Waiting[T]]] = {}
         self._along: dict[str, list[Waiting[T]]] = {}  # with what goes at the end of this turn
         self._tasks: set[asyncio.Task[None]] = set()
-        self._landings = 0
         self._look: asyncio.TimerHandle | None = None
 
     async def do(self, sql: str, args: Args) -> T:
         """Run the statement, perhaps with others like it."""
         along = self._along.get(sql)
-        if along is None and self._count < self._on_the_way:
+        if along is None and self._may_go():
             return await self._first(sql, args)
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         if along is not None and len(along) < TOGETHER - 1:
             along.append((args, done))
             return await done
         self._waiting.setdefault(sql, []).append((args, done))
         if self._look is None:
-            self._look = loop.call_later(self._long_s, self._hurry, self._landings)
+            self._look_later()
         return await done
 
     async def _first(self, sql: str, args: Args) -> T:
         """Go at the end of this turn, with all like it that come till then."""
-        self._count += 1
+        number = self._begin()
         along = self._along[sql] = []
         try:
             await asyncio.sleep(0)
         except BaseException:
             del self._along[sql]
-            self._go(sql, along)
+            self._go(number, sql, along)
             raise
         del self._along[sql]
         if along:
             done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-            self._go(sql, [(args, done), *along])
+            self._go(number, sql, [(args, done), *along])
             return await done
         try:
             return (await self._run(sql, (args,)))[0]
         finally:
-            self._landed()
+            self._landed(number)
 
     async def close(self) -> None:
         """Wait, for a while, until all is through that was handed in."""
@@ -91,38 +91,48 @@ class Batch(Generic[T]):
         if self._look is not None:
             self._look.cancel()
 
-    def _landed(self) -> None:
+    def _may_go(self) -> bool:
+        return len(self._counting) < self._on_the_way and self._count < MOST
+
+    def _begin(self) -> int:
+        self._begun += 1
+        self._count += 1
+        self._counting.add(self._begun)
+        return self._begun
+
+    def _landed(self, number: int) -> None:
+        self._counting.discard(number)
         self._count -= 1
-        self._landings += 1
-        if self._waiting and self._count < self._on_the_way:
-            self._next()
+        self._next()
 
     def _next(self) -> None:
-        """What has waited longest goes, with all that is like it."""
-        sql = next(iter(self._waiting))
-        some = self._waiting.pop(sql)
-        if len(some) > TOGETHER:
-            self._waiting[sql] = some[TOGETHER:]
-            del some[TOGETHER:]
-        self._count += 1
-        self._go(sql, some)
+        """What has waited longest goes, with all that is like it, if it may."""
+        while self._waiting and self._may_go():
+            sql = next(iter(self._waiting))
+            some = self._waiting.pop(sql)
+            if len(some) > TOGETHER:
+                self._waiting[sql] = some[TOGETHER:]
+                del some[TOGETHER:]
+            self._go(self._begin(), sql, some)
 
-    def _go(self, sql: str, some: Sequence[Waiting[T]]) -> None:
-        task = asyncio.create_task(self._together(sql, some))
+    def _go(self, number: int, sql: str, some: Sequence[Waiting[T]]) -> None:
+        task = asyncio.create_task(self._together(number, sql, some))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _hurry(self, landings: int) -> None:
-        """If nothing has come through for long, what waits does not wait for that."""
+    def _hurry(self, begun: int) -> None:
+        """Nobody waits any more for those that had begun when this look was set."""
         self._look = None
-        if not self._waiting:
-            return
-        if landings == self._landings and self._count < MOST:
-            self._next()
-        loop = asyncio.get_running_loop()
-        self._look = loop.call_later(self._long_s, self._hurry, self._landings)
+        self._counting = {number for number in self._counting if number > begun}
+        self._next()
+        if self._waiting:
+            self._look_later()
 
-    async def _together(self, sql: str, some: Sequence[Waiting[T]]) -> None:
+    def _look_later(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._look = loop.call_later(self._long_s, self._hurry, self._begun)
+
+    async def _together(self, number: int, sql: str, some: Sequence[Waiting[T]]) -> None:
         wanted = [one for one in some if not one[1].cancelled()]
         try:
             if wanted:
@@ -131,7 +141,7 @@ class Batch(Generic[T]):
             for _, done in wanted:
                 _refuse(done, why)
         finally:
-            self._landed()
+            self._landed(number)
 
     async def _answer(self, sql: str, wanted: Sequence[Waiting[T]]) -> None:
         try:

@@ -24,6 +24,8 @@ import asyncpg
 from siderite.core.store.postgres_connect import Connector
 
 _CLOSE_S = 5.0
+STATEMENTS = 512
+"""How many a connection knows, those that were asked last."""
 PATIENCE_S = 0.02
 """For how long the connections there are are waited for before another is made."""
 FULL_S = 5.0
@@ -67,7 +69,7 @@ class Pool:
                     continue
             self._lent.add(connection)
             if sql:
-                connection.asked.add(sql)
+                _note(connection.asked, sql)
             return connection
         raise asyncpg.InterfaceError("the pool is closed")
 
@@ -199,3 +201,10 @@ class Pool:
             connection.terminate()
         while self._hand_over(None):
             pass
+
+
+def _note(asked: set[str], sql: str) -> None:
+    """A connection is asked this; that it may have forgotten others does little harm."""
+    if len(asked) >= STATEMENTS:
+        asked.clear()
+    asked.add(sql)
