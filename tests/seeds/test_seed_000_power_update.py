@@ -113,6 +113,15 @@ def test_the_notifications_are_power_off_and_power_on_with_start_and_end(both: C
     assert facts_of(both, uuid, after) == ["instance.power_on.start", "instance.power_on.end"]
 
 
+def test_both_notifications_name_the_request_that_told_of_it(both: Cloud) -> None:
+    uuid = both.boot()
+    answer = send(both, event(uuid, "POWER_OFF"))
+    told = dict(both.facts(uuid, "instance.power_off.end"))
+    for end in ("start", "end"):
+        said = told[f"instance.power_off.{end}"]
+        assert said["request_id"] == answer.headers["x-openstack-request-id"]
+
+
 def test_an_event_below_2_76_is_refused_as_a_whole(lite: Cloud) -> None:
     uuid = lite.boot()
     assert send(lite, event(uuid), version=75).status == 400

@@ -95,6 +95,33 @@ def test_a_guest_that_ignores_a_soft_off_is_switched_off_hard_if_so_configured(t
     asyncio.run(story())
 
 
+def test_a_hard_off_overrules_a_soft_one_and_nothing_else(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, power_wait_s=0.1) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            await power(app, uuid, "power on")
+            await until_power(app, uuid)
+            slow = {"power.soft power off": 900, "power.power off": 1}
+            script(app, f"node:{uuid}", latency_s=slow)
+            await power(app, uuid, "soft power off", timeout=600)
+            await power(app, uuid, "soft power off", status=409)
+            await power(app, uuid, "power on", status=409)
+            await power(app, uuid, "power off")
+            await power(app, uuid, "power off", status=409)
+            node = await until_power(app, uuid)
+            assert (node.power_state, node.last_error) == ("power off", None)
+            said = [(status, d["to_power"]) for status, d in await facts(app, uuid, "power_set")]
+            assert said[2:] == [
+                ("start", "soft power off"),
+                ("error", "soft power off"),
+                ("start", "power off"),
+                ("end", "power off"),
+            ]
+
+    asyncio.run(story())
+
+
 def test_no_action_starts_while_the_power_cannot_be_read(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

@@ -61,6 +61,13 @@ def test_what_is_down_is_down() -> None:
     assert decide(Shutdown(60, 10, 1.0, 2), Power.CRASHED, 5.0) == Down("clean")
 
 
+def test_a_plug_that_takes_its_time_to_be_pulled_is_told_as_that() -> None:
+    for how in ("hard", "forced"):
+        plan = Shutdown(60, 10, 1.0, 6, pulled=how)
+        assert decide(plan, Power.RUNNING, 5.0) == PullPlug(how)
+        assert decide(plan, Power.SHUTDOWN, 6.0) == Down(how)
+
+
 def test_a_guest_that_cannot_hear_is_not_asked() -> None:
     assert decide(Shutdown(60, 10), Power.PAUSED, 5.0) == PullPlug("hard")
 

@@ -22,7 +22,8 @@ class Api:
 
     endpoint = "http://here"
 
-    def __init__(self, *, stamps=True):
+    def __init__(self, *, stamps=True, is_ours=False):
+        self.is_ours = is_ours
         self.found = {
             "uuid": NODE, "instance_uuid": SERVER, "provision_state": "active",
             "power_state": "power on", "target_power_state": None, "maintenance": False,
@@ -41,12 +42,12 @@ class Api:
             place, key = path.strip("/").split("/")
             self.found[place] = {**self.found[place], key: value}
 
-    async def power(self, ident, target):
+    async def power(self, ident, target, timeout=None):
         if self.busy:
             self.busy -= 1
             raise NotNow("the node is locked")
-        self.orders.append(target)
-        self.found["target_power_state"] = "power on"
+        self.orders.append(target if timeout is None else (target, timeout))
+        self.found["target_power_state"] = "power off" if target.endswith("off") else "power on"
         if self.stamps:
             self.found["driver_internal_info"] = {STAMP: f"time {len(self.orders)}"}
 
@@ -104,3 +105,31 @@ def test_a_machine_that_is_off_after_its_reboot_is_switched_on(guest):
     api.found["power_state"] = "power off"
     assert isinstance(ask(api, guest), Wait)
     assert api.orders == ["rebooting", "power on"]
+
+
+@pytest.mark.parametrize(("is_ours", "timeout"), [(True, 55), (False, 10)])
+def test_ours_gives_a_guest_all_its_time_and_an_ironic_is_asked_again(guest, is_ours, timeout):
+    api = Api(is_ours=is_ours)
+    power = baremetal_driver(lambda at: api).power
+    for left_s in (54.4, 44.4):
+        assert isinstance(asyncio.run(power.signal(At("a-host"), guest, left_s, "signal")), Done)
+    assert api.orders == [("soft power off", timeout)], "it is under way"
+    api.end()
+    asyncio.run(power.signal(At("a-host"), guest, 0.2, "signal"))
+    assert api.orders[1:] == [("soft power off", 1 if is_ours else 10)]
+
+
+def test_a_plug_is_pulled_though_the_guest_was_asked_and_has_not_obeyed(guest):
+    api = Api()
+    power = baremetal_driver(lambda at: api).power
+
+    def off():
+        return asyncio.run(power.off(At("a-host"), guest, "off"))
+
+    asyncio.run(power.signal(At("a-host"), guest, 60.0, "signal"))
+    api.busy = 1  # as an Ironic is till it gives up
+    assert [type(off()) for _ in range(3)] == [Wait] * 3
+    assert api.orders == [("soft power off", 10), "power off"]
+    api.end()
+    api.found["power_state"] = "power off"
+    assert isinstance(off(), Done)

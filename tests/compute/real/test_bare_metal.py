@@ -191,6 +191,31 @@ def test_a_server_lives_on_a_node_from_deploying_to_cleaning(metal: Metal) -> No
         assert freed["instance_uuid"] is None
 
 
+def test_a_guest_on_a_node_has_the_time_of_its_image_unless_it_is_overruled(metal: Metal) -> None:
+    with metal.nodes(1) as [node]:
+        image_id = metal.image(os_shutdown_timeout="600")
+        server = metal.boot(metal.flavor("CUSTOM_BAREMETAL_GOLD"), image_id)
+        metal.until(server, "ACTIVE")
+        metal.server.script(f"node:{node}", latency_s={"power.soft power off": 900})
+        metal.nova("POST", f"/servers/{server}/action", {"os-stop": None})
+        metal.wait(lambda: metal.node(node), lambda seen: seen["target_power_state"] is not None)
+        hard = {"os-stop": {"shutdown_type": "HARD"}}
+        metal.nova("POST", f"/servers/{server}/action", hard, "2.901")
+        metal.until(server, "SHUTOFF")
+        metal.server.script(f"node:{node}")
+        actions = metal.nova("GET", f"/servers/{server}/os-instance-actions")["instanceActions"]
+        path = f"/servers/{server}/os-instance-actions"
+        (event,) = [
+            event
+            for action in actions
+            if action["action"] == "stop"
+            for event in metal.nova("GET", f"{path}/{action['request_id']}")["instanceAction"][
+                "events"
+            ]
+        ]
+        assert "powered off after 1 signals, as was asked for" in event["details"]
+
+
 @pytest.mark.parametrize("verb", ["reboot", "rebuild", "rescue"])
 def test_a_rescue_that_failed_is_over_when_the_server_is_mended(metal: Metal, verb: str) -> None:
     with metal.nodes(1) as [node]:

@@ -117,6 +117,25 @@ def test_a_host_that_cannot_clear_away_what_it_could_not_make_keeps_a_server_fro
         assert both.claimed() == before
 
 
+def test_a_host_that_does_not_clear_away_in_time_keeps_a_server_from_no_other(
+    both: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siderite.compute.workers.placing._UNDONE_S", 0.3)
+    monkeypatch.setattr("siderite.compute.workers.leaving._AGAIN_S", 0.05)
+    for host in both.hosts:
+        both.boot(host=host)  # so that the new one is the emptiest
+    with _one_more_host(both) as first:
+        before = both.claimed()
+        both.script(f"host:{first}", fail={"spawn": "it is ill"}, latency_s={"destroy": 3})
+        uuid = both.create()
+        seen = both.until(uuid, "ACTIVE")
+        assert seen["OS-EXT-SRV-ATTR:host"] != first
+        assert first in both.guests.where(uuid)
+        in_one_place(both, uuid, seen["OS-EXT-SRV-ATTR:host"])
+        delete(both, uuid)
+        assert both.claimed() == before
+
+
 def test_a_server_that_no_other_host_takes_leaves_nothing_behind(
     both: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:

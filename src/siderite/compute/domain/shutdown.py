@@ -25,6 +25,8 @@ class Shutdown(msgspec.Struct, frozen=True, omit_defaults=True):
     signals: int = 0
     missed: int = 0
     """Signals that were due while nobody could send them: they are not made up for."""
+    pulled: str | None = None
+    """`forced` or `hard`: the host was told to power it off, and takes its time."""
     ended: str | None = None
     """`clean`, `forced`, `hard`, or `was off`."""
 
@@ -54,7 +56,9 @@ class Down(msgspec.Struct, frozen=True):
 def decide(shutdown: Shutdown, power: Power, now: float) -> Signal | PullPlug | Look | Down:
     """What to do next about a guest that should be down."""
     if power.is_down:
-        return Down("clean" if shutdown.signals else "was off")
+        return Down(shutdown.pulled or ("clean" if shutdown.signals else "was off"))
+    if shutdown.pulled is not None:
+        return PullPlug(shutdown.pulled)
     if shutdown.timeout_s <= 0 or power in (Power.PAUSED, Power.SUSPENDED):
         return PullPlug("hard")
     if shutdown.began is None:

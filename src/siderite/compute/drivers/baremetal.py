@@ -6,6 +6,7 @@ until the node is where it should be. Cleaning afterwards is the node's own affa
 again when it is done.
 """
 
+import math
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -37,6 +38,9 @@ CARD = DriverCard("baremetal", frozenset({"rescue", "power_update"}))
 AGAIN_IN_S = 1.0
 BUSY_AGAIN_IN_S = 5.0
 SOFT_OFF_S = 10
+"""How long an Ironic waits for a system that was asked to shut down, before it can be asked again.
+Siderite asks it again by itself, and pulls the plug when the time is over: it gets all there is.
+"""
 _OFFERED = "uuid,resource_class,traits,properties,provision_state,maintenance,instance_uuid"
 _RUN = "siderite_run"
 """In a node's instance_info: the rebuild that was asked for, and the state that it began from."""
@@ -178,12 +182,24 @@ class _Servers:
         return await self._with_own(at, guest, work)
 
     async def off(self, at: At, guest: Guest, token: str) -> Outcome:
-        return await self._with_own(at, guest, lambda api, node: _switched(api, node, "power off"))
+        async def work(api: BaremetalApi, node: Node) -> Outcome:
+            if node.get("target_power_state") == "power off" and token not in self._told:
+                # Perhaps only its system was asked to: this overrules it.
+                await api.power(node["uuid"], "power off")
+                self._told.add(token)
+                return _under_way(node, "is told to power off")
+            outcome = await _switched(api, node, "power off")
+            if isinstance(outcome, Done):
+                self._told.discard(token)
+            return outcome
 
-    async def signal(self, at: At, guest: Guest, token: str) -> Outcome:
+        return await self._with_own(at, guest, work)
+
+    async def signal(self, at: At, guest: Guest, left_s: float, token: str) -> Outcome:
         async def work(api: BaremetalApi, node: Node) -> Outcome:
             if node["power_state"] != "power off" and node.get("target_power_state") is None:
-                await api.power(node["uuid"], "soft power off", timeout=SOFT_OFF_S)
+                timeout_s = max(1, math.ceil(left_s)) if api.is_ours else SOFT_OFF_S
+                await api.power(node["uuid"], "soft power off", timeout=timeout_s)
             return Done()
 
         return await self._with_own(at, guest, work)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 30.0
 VERSION = "1.61"  # config drives as objects, soft power off with a timeout, retired nodes
+_OURS = "1.900"
+_HIGHEST = "x-openstack-ironic-api-maximum-version"
 _PAGE = 1000
 _UNAUTHORIZED, _NOT_FOUND, _NOT_ACCEPTABLE, _CONFLICT = 401, 404, 406, 409
 _LATER = frozenset({408, 409, 425, 429, 502, 503, 504})
@@ -39,6 +41,8 @@ class BaremetalApi:
         self.endpoint = endpoint.rstrip("/")
         self._tokens = tokens
         self._http: httpx.AsyncClient | None = None
+        self.is_ours = False
+        """Whether the last answer was Siderite's own, as far as its versions tell."""
 
     async def node(self, ident: str) -> dict[str, Any] | None:
         """A node by its UUID."""
@@ -99,6 +103,7 @@ class BaremetalApi:
                 f"the bare metal API at {self.endpoint} cannot be reached: {str(why) or repr(why)}"
             )
             raise NotNow(text) from why
+        self.is_ours = reply.headers.get(_HIGHEST) == _OURS
         if reply.is_success:
             return reply.json() if reply.content else None
         if may_miss and reply.status_code == _NOT_FOUND:

@@ -172,9 +172,9 @@ class PowerSwitch(Protocol):
         """Pull the plug."""
         ...
 
-    async def signal(self, at: At, guest: Guest, token: str) -> Outcome:
+    async def signal(self, at: At, guest: Guest, left_s: float, token: str) -> Outcome:
         """Ask the guest to shut down (ACPI or its agent), once; Done when the signal is sent. How
-        the guest takes it, `state` tells.
+        the guest takes it, `state` tells. It has `left_s` seconds before the plug is pulled.
         """
         ...
 

@@ -71,7 +71,9 @@ async def _not_made(hands: Hands, run: Run, why: Failed) -> Report:
             f" {why.reason}"
         )
         return await failed(hands, run, Failed(reason))
-    job = run.job.at_step(0).with_args(undo={"host": server.host, "node": server.node})
+    since = hands.ctx.door.clock()
+    undo = {"host": server.host, "node": server.node, "since": since}
+    job = run.job.at_step(0).with_args(undo=undo)
     event = ActionEvent(
         "compute__do_build_and_run_instance", job.events[-1].start_time,
         iso(hands.ctx.door.clock()), "Error", server.host, why.reason,

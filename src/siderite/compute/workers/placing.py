@@ -10,6 +10,7 @@ from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.host import Hypervisor
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.placement import Placement
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server import amount_of
@@ -29,6 +30,8 @@ from siderite.core.fact import Fact
 from siderite.core.store import Op
 
 _SOME = 5
+_UNDONE_S = 30.0
+"""So long a host that does not answer is waited for where a server could not be made."""
 _TIDIED_S = 120.0
 """So long an evacuation waits for what an earlier one left where it leads."""
 
@@ -68,7 +71,9 @@ async def place_new(hands: Hands, run: Run) -> Told:
     """
     undoing, left = await undo_elsewhere(hands, run), leaving.of(run.server, run.job)
     behind: Sequence[Op] = ()
-    if isinstance(undoing, Failed) and left is not None:
+    if isinstance(undoing, Wait) and undoing.call_off is None:
+        undoing = _waited_for(undoing, run, hands.ctx.door.clock())
+    if left is not None and isinstance(undoing, Failed):
         behind = leaving.behind(run.server, left, hands.ctx.door.clock())
     elif undoing is not None:
         return undoing
@@ -99,6 +104,14 @@ async def place_new(hands: Hands, run: Run) -> Told:
         ],
         facts=told,
     )
+
+
+def _waited_for(undoing: Wait, run: Run, now: float) -> Wait | Failed:
+    """A host that does not get to clearing away is waited for, but not for long."""
+    left_s = run.job.args["undo"].get("since", 0.0) + _UNDONE_S - now
+    if left_s <= 0:
+        return Failed(undoing.reason)
+    return Wait(undoing.reason, min(undoing.again_in, left_s))
 
 
 def lives_at(at: Hypervisor, claim: str) -> dict[str, Any]:

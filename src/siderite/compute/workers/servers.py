@@ -108,11 +108,11 @@ class ServerWork:
         except NotYet as why:
             await progress.waits(self._ctx, run, run.job, str(why), _NOT_YET_S)
             return None
-        hold.end = told.call_off if isinstance(told, Wait) else None
+        hold.end = told.call_off if isinstance(told, Wait | Park) else None
         match told:
             case Report():
                 return await self._done(plan, run, told)
-            case Wait() if hold.end is not None:
+            case Wait() | Park() if hold.end is not None:
                 return await self._goes_on(run, told, hold)
             case Wait():
                 await progress.waits(self._ctx, run, run.job, told.reason, told.again_in)
@@ -126,13 +126,14 @@ class ServerWork:
                 assert_never(told)
         return None
 
-    async def _goes_on(self, run: Run, told: Wait, hold: _Hold) -> Run | None:
+    async def _goes_on(self, run: Run, told: Wait | Park, hold: _Hold) -> Run | None:
         """Look again in a moment; a process that is to stop leaves it to another."""
+        job = told.job if isinstance(told, Park) else run.job
         if self._ctx.door.is_draining:
             await hold.call_off()
-            await progress.waits(self._ctx, run, run.job, told.reason, 0.0)
+            await progress.waits(self._ctx, run, job, told.reason, 0.0)
             return None
-        run = await progress.goes_on(self._ctx, run, told.reason)
+        run = await progress.goes_on(self._ctx, run, job, told.reason)
         await asyncio.sleep(told.again_in)
         return run
 

@@ -39,6 +39,8 @@ class Park(msgspec.Struct, frozen=True):
     again_in: float
     job: Job
     facts: Facts = nothing
+    call_off: Callable[[], Awaitable[None]] | None = None
+    """As of a `Wait`."""
 
 
 Told = Report | Wait | Park | Failed
@@ -100,7 +102,10 @@ async def shut_down(hands: Hands, run: Run) -> Told:
                 return _down(run, replace(plan, ended=how), now)
             case timing.PullPlug(how):
                 outcome = await driver.power.off(at, guest, f"{run.job.token}/off")
-                if not isinstance(outcome, Done):
+                if isinstance(outcome, Wait):
+                    job = replace(run.job, shutdown=replace(plan, pulled=how))
+                    return Park(outcome.reason, outcome.again_in, job, call_off=outcome.call_off)
+                if isinstance(outcome, Failed):
                     return outcome
                 return _down(run, replace(plan, ended=how), now)
             case timing.Look(again_in):
@@ -108,7 +113,8 @@ async def shut_down(hands: Hands, run: Run) -> Told:
                 return Park(_SIGNALLED, again_in, job, nothing if was_told else _begun)
             case timing.Signal():
                 token = f"{run.job.token}/signal-{plan.signals}"
-                outcome = await driver.power.signal(at, guest, token)
+                left_s = timing.left(plan, now)
+                outcome = await driver.power.signal(at, guest, left_s, token)
                 # The time begins with the first attempt: a host that is busy does not stop it.
                 plan = replace(plan, began=now if plan.began is None else plan.began)
                 if isinstance(outcome, Wait):

@@ -242,7 +242,7 @@ def _off_at_both_ends(world: World, lab: LabHost, far: LabHost) -> Guest:
 def _off_as_it_arrived(world: World, lab: LabHost, far: LabHost) -> Guest:
     """It ran at the other end, and is off there; here one is left that is stopped."""
     guest, to = _left_behind(world, lab, far), at_lab(far)
-    world.done(world.driver.power.signal, to, guest)
+    world.done(world.driver.power.signal, to, guest, 60.0)
     world.wait_for_state(to, guest, Power.SHUTDOWN)
     return guest
 
@@ -425,5 +425,5 @@ def test_a_guest_whose_host_dies_in_a_move_is_made_anew_where_it_was_to_go(
 
 def _obeys(world: World, at: At, guest: Guest) -> bool:
     """Whether it shut itself down; it is asked to, for it may not have listened before."""
-    world.done(world.driver.power.signal, at, guest)
+    world.done(world.driver.power.signal, at, guest, 60.0)
     return world.state(at, guest) is Power.SHUTDOWN

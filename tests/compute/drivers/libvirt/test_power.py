@@ -22,7 +22,7 @@ from tests.lab import Mode
 def test_a_guest_that_listens_obeys_the_signal(at: At, world: World) -> None:
     guest = world.spawn(at)
     world.wait_for_words(at, guest, "armed")
-    world.done(world.driver.power.signal, at, guest)
+    world.done(world.driver.power.signal, at, guest, 60.0)
     world.wait_for_state(at, guest, Power.SHUTDOWN)
     assert "power button, off" in world.log(at, guest)
     world.done(world.driver.power.on, at, guest)
@@ -35,10 +35,10 @@ def test_a_guest_that_still_boots_misses_the_signal_and_obeys_the_next(
 ) -> None:
     guest = world.spawn(at, Mode.LATE)
     world.wait_for_words(at, guest, "ready")
-    world.done(world.driver.power.signal, at, guest)
+    world.done(world.driver.power.signal, at, guest, 60.0)
     world.wait_for_words(at, guest, "armed")
     assert world.state(at, guest) is Power.RUNNING
-    world.done(world.driver.power.signal, at, guest)
+    world.done(world.driver.power.signal, at, guest, 60.0)
     world.wait_for_state(at, guest, Power.SHUTDOWN)
     world.done(world.driver.life.destroy, at, guest)
 
@@ -46,12 +46,12 @@ def test_a_guest_that_still_boots_misses_the_signal_and_obeys_the_next(
 def test_a_guest_that_ignores_the_signal_loses_its_power(at: At, world: World) -> None:
     guest = world.spawn(at, Mode.IGNORE)
     world.wait_for_words(at, guest, "ready")
-    world.done(world.driver.power.signal, at, guest)
+    world.done(world.driver.power.signal, at, guest, 60.0)
     assert world.state(at, guest) is Power.RUNNING
     world.done(world.driver.power.off, at, guest)
     assert world.state(at, guest) is Power.SHUTDOWN
     world.done(world.driver.power.off, at, guest)
-    world.done(world.driver.power.signal, at, guest)
+    world.done(world.driver.power.signal, at, guest, 60.0)
     world.done(world.driver.life.destroy, at, guest)
 
 

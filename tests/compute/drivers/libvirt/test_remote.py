@@ -53,7 +53,7 @@ def test_a_guest_far_away_is_seen_heard_stopped_and_made_an_image_of(
     world.done(world.driver.snapshot.snapshot, at, guest, "snap")
     assert world.images.stored["snap"].stat().st_size > 0
     with listening(world, at, far) as heard:
-        world.done(world.driver.power.signal, at, guest)
+        world.done(world.driver.power.signal, at, guest, 60.0)
         world.until(lambda: (guest.uuid, Power.SHUTDOWN) in heard, lambda: f"heard {heard}")
     assert world.state(at, guest) is Power.SHUTDOWN
     world.done(world.driver.life.destroy, at, guest)

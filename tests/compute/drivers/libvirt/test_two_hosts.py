@@ -191,7 +191,7 @@ def test_a_guest_migrates_live_with_its_disk(
         assert world.state(to, guest) is Power.RUNNING
     assert _files(lab, guest.uuid) == []
     assert world.log(to, guest).count("TINY GUEST ready") == 1  # it never stopped
-    world.done(world.driver.power.signal, to, guest)
+    world.done(world.driver.power.signal, to, guest, 60.0)
     world.wait_for_state(to, guest, Power.SHUTDOWN)
     world.done(world.driver.power.on, to, guest)  # its disk is whole
     world.wait_for_words(to, guest, "TINY GUEST ready", times=2)
@@ -248,7 +248,7 @@ def test_a_guest_that_somebody_sent_to_another_host_is_gone_though_it_is_still_d
 
 def _is_off_there_once(world: World, then: str, at: At, guest: Guest, to: At) -> None:
     """It shuts itself down where it arrived; asked again, the driver finds it there, whole."""
-    world.done(world.driver.power.signal, to, guest)
+    world.done(world.driver.power.signal, to, guest, 60.0)
     world.wait_for_state(to, guest, Power.SHUTDOWN)
     ended = world.done(getattr(world.driver.live_migrate, then), at, guest, to)
     assert then == "live_migrate" or ended.found["arrived"]

@@ -72,10 +72,25 @@ async def ask(
     async def decide(change: Change) -> Node:
         node = await find.node(ctx, ident, who, guard)
         check_reach(ctx.cards, node)
+        if target is PowerTarget.OFF and await _is_asked_softly(ctx, node):
+            # It is overruled: its work is replaced, and does not tell of its end any more.
+            change.tell(facts.power_set("error", node, PowerTarget.SOFT_OFF))
+            node = msgspec.structs.replace(node, target_power_state=None)
         return begin(ctx, change, node, target, timeout_s)
 
     patience_s = ctx.settings.power_wait_s
     return await once_steady(lambda: ctx.door.attempt(cause, ident, decide), patience_s)
+
+
+async def _is_asked_softly(ctx: Context, node: Node) -> bool:
+    """Whether its operating system is being asked to switch it off, and by no force yet."""
+    if node.target_power_state is None:
+        return False
+    for item in await work.of_machine(ctx.door.store, node.uuid):
+        if item.lane == LANE and item.kind == "power":
+            job = msgspec.json.decode(item.job, type=PowerJob)
+            return job.target == PowerTarget.SOFT_OFF and not job.hard
+    return False
 
 
 def begin(

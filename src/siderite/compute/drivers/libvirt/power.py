@@ -35,7 +35,7 @@ class LibvirtPower:
     async def off(self, at: At, guest: Guest, token: str) -> Outcome:
         return await self._do(at, guest, token, "stopping", _off)
 
-    async def signal(self, at: At, guest: Guest, token: str) -> Outcome:
+    async def signal(self, at: At, guest: Guest, left_s: float, token: str) -> Outcome:
         return await self._do(at, guest, token, "signalling", _signal)
 
     async def reset(self, at: At, guest: Guest, token: str) -> Outcome:

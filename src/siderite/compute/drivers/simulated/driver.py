@@ -161,7 +161,7 @@ class _Simulated:
     async def reset(self, at: At, guest: Guest, token: str) -> Outcome:
         return self._set(at, guest, "reset", token, Power.RUNNING)
 
-    async def signal(self, at: At, guest: Guest, token: str) -> Outcome:
+    async def signal(self, at: At, guest: Guest, left_s: float, token: str) -> Outcome:
         script = self._script(at, guest)
         if script.unreachable:
             return _unreachable(at)

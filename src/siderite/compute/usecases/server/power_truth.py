@@ -65,8 +65,9 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
             _noted(change, found, power, error=why)
             fact = _ACTIONS[power][1]
             if found.task_state is None:  # else it may be in the middle of one of that name
+                told = msgspec.structs.replace(found, by=_by(change))
                 change.tell(
-                    facts.phase(fact, "start", found), facts.phase(fact, "error", found, why=why)
+                    facts.phase(fact, "start", told), facts.phase(fact, "error", told, why=why)
                 )
             return
         why_not = _gate(found, power)
@@ -163,16 +164,21 @@ def _follow(
 ) -> None:
     """The record follows the machine."""
     action, fact = _ACTIONS[power]
-    cause = change.cause
-    begun = server.changed(change.now, {"task_state": f"powering-{fact.removeprefix('power_')}"})
+    by, task = _by(change), f"powering-{fact.removeprefix('power_')}"
+    begun = server.changed(change.now, {"task_state": task, "by": by})
     change.tell(facts.phase(fact, "start", begun))
     moved = Event.POWERED_ON if power is Power.RUNNING else Event.POWERED_OFF
-    by = Actor(cause.request_id, cause.user, cause.project)
     applied = apply(change, ctx.rules, server, moved, changes={"power_state": int(power), "by": by})
     change.tell(facts.phase(fact, "end", applied.value))
     at = iso(change.now)
     done = ActionEvent(event, at, at, "Success", server.host, why)
     _recorded(change, server, action, done)
+
+
+def _by(change: Change) -> Actor:
+    """Who told of it: not whoever asked something of the server before."""
+    cause = change.cause
+    return Actor(cause.request_id, cause.user, cause.project)
 
 
 def _noted(

@@ -204,19 +204,19 @@ async def pass_on(ctx: Context, run: Run, job: Job, host: Host) -> None:
     await _report(ctx, run, decide)
 
 
-async def goes_on(ctx: Context, run: Run, reason: str) -> Run:
+async def goes_on(ctx: Context, run: Run, job: Job, reason: str) -> Run:
     """It takes its time, here: keep the lease, and show why."""
-    if reason == run.server.wait_reason:
+    if reason == run.server.wait_reason and job == run.job:
         return run
 
     def decide(change: Change, server: Server) -> Server:
         after = server.changed(change.now, {"wait_reason": reason})
         change.put(SERVERS.swap(server, after))
-        change.put(work.keep(run.held, job=job_text(run.job), reason=reason))
+        change.put(work.keep(run.held, job=job_text(job), reason=reason))
         return after
 
     server = await _report(ctx, run, decide)
-    return Run(msgspec.structs.replace(run.held, reason=reason), server, run.job)
+    return Run(msgspec.structs.replace(run.held, reason=reason), server, job)
 
 
 async def is_hurried(ctx: Context, run: Run) -> bool:
