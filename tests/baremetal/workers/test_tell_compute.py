@@ -99,6 +99,24 @@ def test_changes_are_told_in_the_words_of_the_external_events_api(tmp_path, db, 
     asyncio.run(story())
 
 
+def test_what_is_done_to_a_node_in_maintenance_is_not_told(tmp_path, receiver):
+    async def story():
+        options = {**QUIET, "compute_endpoint": receiver.url}
+        async with running(tmp_path, work=True, **options) as app:
+            server = new_uuid()
+            uuid = await carrier(app, server)
+            await power(app, uuid, "power on")
+            await app.ask("PUT", f"/v1/nodes/{uuid}/maintenance", {"reason": "new fan"})
+            await power(app, uuid, "power off")
+            await power(app, uuid, "power on")
+            await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")
+            await power(app, uuid, "power off")
+            assert await taken(receiver, 2) == [(server, "POWER_ON"), (server, "POWER_OFF")]
+            await nothing_left(app)
+
+    asyncio.run(story())
+
+
 def test_the_end_of_a_server_is_told_of_too(tmp_path, receiver):
     """The node goes off while it is still the server's."""
 

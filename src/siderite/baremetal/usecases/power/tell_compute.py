@@ -48,10 +48,12 @@ class Answer(msgspec.Struct, frozen=True):
 
 def note(ctx: Context, change: Change, before: Node, after: Node) -> None:
     """If the node's power has changed and it carries a server, or did until this change, that is to
-    be told.
+    be told: but not while somebody has it in maintenance, and switches it as the repair wants it.
     """
     server, power = after.instance_uuid or before.instance_uuid, after.power_state
     if not ctx.settings.tells_compute or server is None or power is None:
+        return
+    if after.maintenance and after.fault is None:
         return
     if power == known_power(before):
         return
