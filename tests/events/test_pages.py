@@ -9,6 +9,7 @@ from tests.events.log import NODE
 from tests.events.log import OTHER
 from tests.events.log import fact
 from tests.events.log import tell
+from tests.support.domain import domain_person
 
 
 def told(app, *facts):
@@ -205,6 +206,14 @@ def test_a_project_sees_its_own_events_only(app, role):
         assert answer["next"] == 4
     refused = app.ask("GET", f"{ADDRESS}?project=them", token=token)
     assert (refused.status, "your own project" in refused.sentence) == (403, True)
+
+
+def test_a_token_for_no_project_sees_no_events(app):
+    token = app.run(domain_person(app.app, "reader"))
+    told(app, fact(1), fact(2, project="them"))
+    for path in (ADDRESS, "/events/v1/search"):
+        refused = app.ask("GET", path, token=token)
+        assert (refused.status, "Get one for a project" in refused.sentence) == (403, True), refused
 
 
 def test_services_see_all(app):

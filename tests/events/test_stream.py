@@ -12,6 +12,7 @@ from siderite.core import eventlog
 from siderite.core import metrics
 from siderite.core.store import Op
 from siderite.core.transition import Cause
+from siderite.core.who import Who
 from siderite.events import hub as hub_module
 from siderite.events.stream import follow
 from tests.events.log import ADDRESS
@@ -200,6 +201,26 @@ def test_a_stream_ends_when_its_reader_may_no_longer_see_what_is_in_it(run):
         async with Stream.open(app, token=(name, PASSWORD)) as own:
             for _ in range(5):
                 assert await own.sign() is not None
+
+    run(story)
+
+
+def test_a_stream_of_all_ends_when_its_reader_is_left_with_a_token_for_no_project(run):
+    """An outside Keystone may say of the same token that its roles are others now."""
+    roles = {"admin", "member"}
+
+    class Keystone:
+        async def by_token(self, token):
+            return Who("u", "u", None, None, frozenset(roles))
+
+    async def story(app):
+        app.program.app._services["events"]._who = Keystone()
+        impatient(app, 0.02)
+        async with Stream.open(app, token="theirs") as stream:
+            for _ in range(5):
+                assert await stream.sign() is not None
+            roles.remove("admin")
+            assert await stream.event() is None
 
     run(story)
 

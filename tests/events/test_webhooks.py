@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from siderite.core import eventlog
+from siderite.core.errors import NotFound
+from siderite.core.who import Who
 from siderite.events.webhooks import deliveries
 from siderite.events.webhooks import sender as sender_module
 from siderite.events.webhooks import web
@@ -25,6 +27,7 @@ from tests.events.log import fact
 from tests.events.log import tell
 from tests.events.receiver import receiving
 from tests.support.app import running
+from tests.support.domain import domain_person
 
 
 @pytest.fixture(autouse=True)
@@ -426,3 +429,30 @@ def test_nobody_opens_a_projects_webhook_to_what_others_do(run):
         assert numbers(await receiver.until(bool)) == [3]
 
     run(story)
+
+
+def test_a_token_for_no_project_does_not_reach_the_webhooks_of_administrators(app):
+    token = app.run(domain_person(app.app, "member"))
+    url = "https://192.0.2.1/"
+    hook = app.ask("POST", ADDRESS, {"url": url}).json
+    path = f"{ADDRESS}/{hook['id']}"
+    for method, address, body in (
+        ("GET", ADDRESS, b""),
+        ("POST", ADDRESS, {"url": url}),
+        ("GET", path, b""),
+        ("PATCH", path, {"url": "https://192.0.2.66/"}),
+        ("DELETE", path, b""),
+        ("POST", f"{path}/test", b""),
+        ("GET", f"{path}/deliveries", b""),
+    ):
+        answer = app.ask(method, address, body, token=token)
+        assert (answer.status, "Get one for a project" in answer.sentence) == (403, True), answer
+    assert [one["url"] for one in app.ask("GET", ADDRESS).json["webhooks"]] == [url]
+
+
+def test_a_webhook_of_administrators_is_not_theirs_whose_token_is_for_no_project(app):
+    hook = app.ask("POST", ADDRESS, {"url": "https://192.0.2.1/"}).json
+    nowhere = Who("u", "u", None, None, frozenset({"member"}))
+    webhooks = app.app.program.app._services["events"].webhooks
+    with pytest.raises(NotFound):
+        app.run(webhooks.find(hook["id"], nowhere))

@@ -12,6 +12,7 @@ from siderite.core.errors import Gone
 from siderite.core.errors import Invalid
 from siderite.core.eventlog import Wanted
 from siderite.core.http import Request
+from siderite.core.project import need_project
 from siderite.core.store import Store
 from siderite.core.who import Who
 
@@ -107,14 +108,19 @@ def resource(text: str | None) -> str | None:
     return text
 
 
+def check_project(who: Who) -> None:
+    """Refuse a token for no project, unless it sees all of them."""
+    if not who.sees_all:
+        need_project(who, "Events and webhooks are a project's")
+
+
 def project(text: str | None, who: Who) -> str | None:
     """The project to whose facts the answer is cut; what others' projects do is not shown."""
     if text is not None and not 1 <= len(text) <= _LONGEST:
         raise Invalid(f"project must be a project's id, of at most {_LONGEST} characters.")
     if who.sees_all:
         return text
-    if who.project_id is None:
-        raise Forbidden("The token is for no project; get one that is, and see its events.")
+    check_project(who)
     if text not in (None, who.project_id):
         raise Forbidden("You see events of your own project only; leave out project.")
     return who.project_id

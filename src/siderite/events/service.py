@@ -17,6 +17,7 @@ from siderite.core.http import Route
 from siderite.core.http import Routes
 from siderite.core.http import raw
 from siderite.core.http import reply
+from siderite.core.project import is_own
 from siderite.core.who import Authenticator
 from siderite.events import named
 from siderite.events import query
@@ -72,6 +73,7 @@ class EventsService:
         request.who = await identify(request, self._who, basic=True)
         if not request.who.roles & _READERS:
             raise Forbidden("Events need the role reader; ask an administrator for it.")
+        query.check_project(request.who)
 
     def finish(self, request: Request, response: Response) -> None:
         response.headers.append((b"x-openstack-request-id", request.request_id.encode()))
@@ -129,7 +131,7 @@ class EventsService:
                 now = await identify(request, self._who, basic=True)
             except SideriteError:
                 return False
-            is_whole = now.sees_all or asked.wanted.project == now.project_id
+            is_whole = now.sees_all or is_own(now, asked.wanted.project)
             return is_whole and bool(now.roles & _READERS)
 
         headers = [

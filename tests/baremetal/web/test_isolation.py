@@ -1,5 +1,6 @@
-"""Every route of the bare metal API, walked as a stranger, a reader, a lessee and nobody: no data,
-no change, the right codes. An administrator's answer shows that each request is a good one.
+"""Every route of the bare metal API, walked as a stranger, a reader, a lessee, nobody, and with a
+token for no project: no data, no change, the right codes. An administrator's answer shows that each
+request is a good one.
 """
 
 import re
@@ -14,6 +15,7 @@ from siderite.core.http import Route
 from tests.baremetal.web.expect import footprint
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.domain import domain_person
 
 SECRET = "belongs-to-me"
 TRAIT = "CUSTOM_BELONGS_TO_ME"
@@ -140,6 +142,12 @@ def scene(lite: Standing) -> Scene:
     return Scene(lite, things, tokens)
 
 
+@pytest.fixture(scope="module")
+def of_no_project(scene: Scene) -> str:
+    """A token with the role member, of the domain."""
+    return scene.app.run(domain_person(scene.app.app, "member"))
+
+
 def _tells(answer: Answer, asked: str) -> bool:
     """Whether an answer has more of what is secret than the question had."""
     said = answer.body.replace(asked.encode(), b"")
@@ -176,6 +184,20 @@ def test_a_route_tells_others_nothing_and_lets_them_change_nothing(
             assert not _tells(answer, "\0"), (who, answer)
     if (route.method, route.path) != ("POST", "/v1/allocations"):
         assert footprint(scene.app) == before
+
+
+@pytest.mark.parametrize("route", WALKED, ids=lambda route: f"{route.method} {route.path}")
+def test_a_token_for_no_project_is_refused_by_every_route(
+    scene: Scene, of_no_project: str, route: Route
+) -> None:
+    before = footprint(scene.app)
+    answer = scene.ask(route, of_no_project)
+    rule = policy.RULES[route.policy]
+    if rule.role == "admin" or rule.system:
+        assert answer.status == (404 if route.path.startswith("/v1/nodes/{") else 403), answer
+    else:
+        assert (answer.status, "Get one for a project" in answer.sentence) == (403, True), answer
+    assert footprint(scene.app) == before
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,18 @@ from typing import Any
 
 import pytest
 
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.runbook import Runbook
+from siderite.baremetal.web import policy
 from siderite.baremetal.web.routes import ROUTES
+from siderite.core.errors import Forbidden
+from siderite.core.who import Who
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
 from tests.support.app import PASSWORD
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.domain import domain_person
 
 PRIVATE = [(route.method, route.path) for route in ROUTES if route.policy != "public"]
 BODIES: dict[str, Any] = {
@@ -264,6 +270,47 @@ def test_a_role_of_another_project_does_not_count(app: Standing) -> None:
     elsewhere = app.run(app.app.project())
     uuid = app.plant("enroll", owner=elsewhere)
     refused(app.ask("GET", f"/v1/nodes/{uuid}", token=token), 404)
+
+
+def test_a_token_for_no_project_gets_no_node_and_changes_no_public_runbook(app: Standing) -> None:
+    token = app.run(domain_person(app.app, "member"))
+    node = app.plant("available", owner="them", resource_class="gold", power_state="power off")
+    runbook = {"name": "for-all", "public": True, "steps": [
+        {"interface": "bios", "step": "factory_reset", "args": {}, "order": 1},
+    ]}  # fmt: skip
+    public = app.ask("POST", "/v1/runbooks", runbook).json["uuid"]
+    before = footprint(app)
+    patch = [{"op": "replace", "path": "/steps/0/step", "value": "other"}]
+    for method, path, body in (
+        ("POST", "/v1/allocations", {"resource_class": "gold"}),
+        ("POST", "/v1/runbooks", {**runbook, "name": "mine", "public": False}),
+        ("PATCH", f"/v1/runbooks/{public}", patch),
+        ("DELETE", f"/v1/runbooks/{public}", b""),
+        ("GET", "/v1/nodes", b""),
+        ("GET", f"/v1/nodes/{node}", b""),
+        ("GET", "/v1/nodes/not-there", b""),
+    ):
+        refused(app.ask(method, path, body, token=token), 403, "for no project", "Get one")
+    assert footprint(app) == before
+    assert app.ask("GET", "/v1", token=token).status == 200
+
+
+def test_what_belongs_to_no_project_is_not_theirs_whose_token_is_for_none() -> None:
+    nowhere = Who("u", "u", None, None, frozenset({"member"}))
+    public = Runbook(uuid="r", name="r", steps=[], public=True, created_at="")
+    node = Node(uuid="n", driver="fake-hardware", created_at="", provision_state="enroll")
+    for name, owned in (("runbook:update", public), ("node:power", node)):
+        with pytest.raises(Forbidden):
+            policy.check_owner(name, nowhere, owned)
+
+
+def test_an_administrator_with_a_token_for_no_project_sees_and_does_everything(
+    app: Standing,
+) -> None:
+    token = app.run(domain_person(app.app, "admin"))
+    uuid = app.plant("enroll", owner="them")
+    assert app.ask("GET", f"/v1/nodes/{uuid}", token=token).status == 200
+    assert change(app, "power", uuid, token).status == 202
 
 
 @pytest.mark.parametrize("role", ["admin", "service"])

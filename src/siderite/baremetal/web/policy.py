@@ -1,7 +1,8 @@
 """Who may do what: one table, by the policy that a route names.
 
 Administrators and services may do everything but where a rule says otherwise. Others act on nodes
-that their project owns or has on loan; what they may not see is not there for them (404).
+that their project owns or has on loan; what they may not see is not there for them (404). A token
+for no project, as that of a domain, is refused, as nothing would be theirs.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,8 @@ import msgspec
 
 from siderite.baremetal.domain.node import Node
 from siderite.core.errors import Forbidden
+from siderite.core.project import is_own
+from siderite.core.project import need_project
 from siderite.core.who import Who
 
 
@@ -39,6 +42,7 @@ RULES = {
     "node:update": Rule("member", lessee=False),
     "node:maintenance": Rule("member", lessee=False),
     "node:provision": Rule("member"),
+    "node:provision:steps": Rule("member", lessee=False),
     "node:power": Rule("member"),
     "node:management:read": Rule("reader", lessee=False),
     "node:management": Rule("member", lessee=False),
@@ -91,6 +95,12 @@ def check(policy: str, who: Who) -> None:
         )
 
 
+def check_project(policy: str, who: Who) -> None:
+    """Refuse a token for no project, unless it sees all of them."""
+    if not who.sees_all:
+        need_project(who, f"{policy} is refused")
+
+
 class Owned(Protocol):
     """What may belong to a project: a node, or a record that belongs to no node."""
 
@@ -108,9 +118,9 @@ def guard(policy: str, who: Who) -> Callable[[Owned], None]:
 def check_owner(policy: str, who: Who, owned: Owned) -> None:
     """Refuse a caller who sees something but may not do this to it."""
     rule = RULES[policy]
-    if who.sees_all or who.project_id == owned.owner:
+    if who.sees_all or is_own(who, owned.owner):
         return
-    if rule.lessee and who.project_id == getattr(owned, "lessee", None):
+    if rule.lessee and is_own(who, getattr(owned, "lessee", None)):
         return
     noun = "node" if isinstance(owned, Node) else policy.partition(":")[0].replace("_", " ")
     raise Forbidden(

@@ -84,6 +84,7 @@ class BaremetalService:
             if route.path.startswith("/v1/nodes/{"):  # one that they may not see is not there
                 await find.node(self.ctx, address.ident(request), request.who)
             raise
+        policy.check_project(route.policy, request.who)
         if route.since > request.version:
             refusals = TOO_OLD.get(_noun(route), {})
             error = refusals.get(route.method, NotFound)

@@ -5,6 +5,7 @@ anybody but administrators (404). The role says what they may do with what is th
 """
 
 from siderite.core.errors import Forbidden
+from siderite.core.project import need_project
 from siderite.core.who import Who
 
 RULES = {
@@ -71,11 +72,7 @@ def check_project(policy: str, who: Who) -> None:
     """Refuse a token for no project, as that of the system, where something is made that belongs to
     one.
     """
-    if who.project_id is None:
-        raise Forbidden(
-            f"Policy doesn't allow {policy} to be performed: the token is for no project. Get one"
-            " for a project of yours."
-        )
+    need_project(who, f"Policy doesn't allow {policy} to be performed")
 
 
 def refusal(what: str, role: str = "admin") -> Forbidden:

@@ -22,6 +22,7 @@ from siderite.core.http import Route
 from siderite.core.http import reply
 from siderite.core.ids import is_uuid
 from siderite.core.ids import new_uuid
+from siderite.core.project import is_own
 from siderite.core.store import Lost
 from siderite.core.store import Store
 from siderite.core.store.table import Where
@@ -56,7 +57,7 @@ class Webhooks(msgspec.Struct, frozen=True):
     async def find(self, ident: str, who: Who) -> Webhook:
         """A webhook that the caller may see."""
         found = await WEBHOOKS.get(self.store, ident.lower()) if is_uuid(ident) else None
-        if found is None or not (who.sees_all or found.owner == who.project_id):
+        if found is None or not (who.sees_all or is_own(who, found.owner)):
             raise NotFound(f"Webhook {ident[:80]} could not be found; GET /v1/webhooks lists them.")
         return found
 

@@ -9,6 +9,7 @@ from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.drivers.contract import Endpoint
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
+from tests.baremetal.web.kinds import KINDS
 from tests.support.app import Answer
 from tests.support.app import Standing
 
@@ -225,3 +226,56 @@ def test_a_node_on_its_way_says_where_to_in_the_words_of_the_api(app: Standing) 
     answer = wish(app, uuid, "inspect")
     assert answer.status == 409
     assert " It is on its way to 'available'; " in answer.sentence
+
+
+@pytest.mark.parametrize(
+    ("state", "verb", "key"),
+    [("manageable", "clean", "clean_steps"), ("active", "service", "service_steps"),
+     ("available", "active", "deploy_steps"), ("active", "rebuild", "deploy_steps")],
+)  # fmt: skip
+def test_a_lessee_does_not_choose_the_steps_that_are_run(
+    app: Standing, state: str, verb: str, key: str
+) -> None:
+    _, token, project = app.person("member")
+    step = {"interface": "bios", "step": "factory_reset", "args": {}}
+    steps = [{**step, "priority": 90}] if key == "deploy_steps" else [step]
+    body = {"target": verb, key: steps}
+    lent, mine = app.plant(state, lessee=project), app.plant(state, owner=project)
+    before = footprint(app)
+    answer = app.ask("PUT", f"/v1/nodes/{lent}/states/provision", body, token=token)
+    refused(answer, 403, "node:provision:steps", "owner")
+    assert footprint(app) == before
+    answer = app.ask("PUT", f"/v1/nodes/{mine}/states/provision", body, token=token)
+    assert answer.status == 202, answer
+
+
+def test_steps_are_not_run_on_children_that_are_on_loan(app: Standing) -> None:
+    _, token, project = app.person("member")
+    parent = app.plant("manageable", owner=project)
+    app.plant("manageable", owner="them", lessee=project, parent_node=parent)
+    step = {"interface": "bios", "step": "factory_reset", "execute_on_child_nodes": True}
+    body = {"target": "clean", "clean_steps": [step]}
+    answer = app.ask("PUT", f"/v1/nodes/{parent}/states/provision", body, token=token)
+    refused(answer, 403, "node:provision:steps")
+
+
+def test_a_lessee_runs_public_runbooks_and_none_that_their_own_project_wrote(
+    app: Standing,
+) -> None:
+    """The owner's trait may be there for something else, and an own runbook can say anything."""
+    _, token, project = app.person("member")
+    kind, trait = KINDS["runbook"], "CUSTOM_GPU"
+    own = app.ask("POST", kind.path, kind.body(app), token=token).json["uuid"]
+    public = kind.make(app, public=True)["uuid"]
+    for runbook, who in ((own, token), (public, None)):
+        path = f"{kind.path}/{runbook}/traits/{trait}"
+        assert app.ask("PUT", path, token=who).status == 204
+
+    def ask(runbook: str, **whose: str) -> Answer:
+        uuid = app.plant("active", traits=[trait], **whose)
+        body = {"target": "service", "runbook": runbook}
+        return app.ask("PUT", f"/v1/nodes/{uuid}/states/provision", body, token=token)
+
+    refused(ask(own, lessee=project), 403, "node:provision:steps")
+    assert ask(public, lessee=project).status == 202
+    assert ask(own, owner=project).status == 202

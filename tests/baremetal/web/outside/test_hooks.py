@@ -1,9 +1,19 @@
-"""Hooks as a resource: made, shown, listed, changed, removed, by whom and at which version."""
+"""Hooks as a resource: made, shown, listed, changed, removed, by whom and at which version; and who
+releases what is held at one.
+"""
 
 import pytest
 
+from siderite.baremetal.domain.steps import Hold
+from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.domain.steps import job_text
+from siderite.core import work
+from siderite.core.ids import new_uuid
+from siderite.core.transition import Cause
+from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
 from tests.baremetal.web.told import types
+from tests.support.app import Answer
 from tests.support.app import Standing
 
 FIELDS = {
@@ -91,3 +101,33 @@ def test_where_nothing_can_be_held_the_possible_places_are_told(
     lite: Standing, place: dict[str, str], words: str
 ) -> None:
     refused(lite.ask("POST", "/v1/hooks", {"name": "h-x", **place}, version=900), 400, words)
+
+
+def held(app: Standing, *, at_hook: bool, **whose: str) -> str:
+    """A node whose deployment is held, at a hook or by a step."""
+    uuid = app.plant("deploy hold", **whose)
+    door = app.app.program.door
+    change = door.change(Cause())
+    stop = Hold(
+        id=new_uuid(), hook=new_uuid(), name="gate", index=0, since=change.now,
+        until=change.now + 60, on_deadline="fail",
+    )  # fmt: skip
+    job = job_text(Job(new_uuid(), hold=stop if at_hook else None))
+    change.work(work.add(uuid, "provision", "deploy", job=job, now=change.now, deadline=work.FAR))
+    app.run(door.commit(change))
+    return uuid
+
+
+def test_a_lessee_does_not_release_a_node_from_a_hook(app: Standing) -> None:
+    _, token, project = app.person("member")
+
+    def unhold(uuid: str) -> Answer:
+        path = f"/v1/nodes/{uuid}/states/provision"
+        return app.ask("PUT", path, {"target": "unhold"}, token=token)
+
+    lent = held(app, at_hook=True, lessee=project)
+    before = footprint(app)
+    refused(unhold(lent), 403, "hold:answer", "owner")
+    assert footprint(app) == before
+    assert unhold(held(app, at_hook=False, lessee=project)).status == 202
+    assert unhold(held(app, at_hook=True, owner=project)).status == 202

@@ -70,23 +70,34 @@ class Ask:
         return VERBS[self.verb]
 
 
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What the caller may do to the node: ask for the verb at all, choose the steps that are run,
+    release it from a hook.
+    """
+
+    verb: Guard = allow
+    steps: Guard = allow
+    hold: Guard = allow
+
+
+ALLOW = Guards()
+"""The guards that let everything pass."""
+
+
 async def ask(
-    ctx: Context, ident: str, wish: Ask, *, who: Who, cause: Cause, guard: Guard = allow
+    ctx: Context, ident: str, wish: Ask, *, who: Who, cause: Cause, guards: Guards = ALLOW
 ) -> Node:
     """Fire the verb, or say why not."""
 
     async def decide(change: Change) -> Node:
-        node = await find.node(ctx, ident, who, guard)
+        node = await find.node(ctx, ident, who, guards.verb)
         _check(ctx, node, wish)
         if wish.event is Event.ABORT:
             return await abort.abort(ctx, change, node)
         if wish.event is Event.UNHOLD:
-            return await _unhold(ctx, change, node)
-        steps, disable_ramdisk = wish.steps, wish.disable_ramdisk
-        if wish.runbook is not None:
-            runbook = await runbooks.for_node(ctx, wish.runbook, node, who)
-            steps, disable_ramdisk = runbook.in_order, disable_ramdisk or runbook.disable_ramdisk
-        await children.check(ctx, node, steps, who, guard)
+            return await _unhold(ctx, change, node, guards.hold)
+        steps, disable_ramdisk = await _steps(ctx, node, wish, who, guards)
         if wish.event in (Event.DEPLOY, Event.REBUILD):
             await templates.steps_for(ctx, node, steps)
         job = Job(
@@ -105,6 +116,23 @@ async def ask(
 
     patience_s = ctx.settings.power_wait_s
     return await once_steady(lambda: ctx.door.attempt(cause, ident, decide), patience_s)
+
+
+async def _steps(
+    ctx: Context, node: Node, wish: Ask, who: Who, guards: Guards
+) -> tuple[Sequence[Json], bool]:
+    """The steps that are asked for, and whether no ramdisk is to be booted for them. Those of a
+    public runbook are an administrator's choice; what else is run, the caller's project chose.
+    """
+    steps, disable_ramdisk, guard = wish.steps, wish.disable_ramdisk, guards.steps
+    if wish.runbook is not None:
+        runbook = await runbooks.for_node(ctx, wish.runbook, node, who)
+        steps, disable_ramdisk = runbook.in_order, disable_ramdisk or runbook.disable_ramdisk
+        guard = guards.verb if runbook.public else guards.steps
+    if steps:
+        guard(node)
+    await children.check(ctx, node, steps, who, guard)
+    return steps, disable_ramdisk
 
 
 def _check(ctx: Context, node: Node, wish: Ask) -> None:
@@ -192,8 +220,8 @@ async def _end_hold(ctx: Context, change: Change, before: Node, after: Node, ver
             change.tell(hook_facts.hook("error", after, job, job.hold, by=By.ABORT, reason=verb))
 
 
-async def _unhold(ctx: Context, change: Change, node: Node) -> Node:
-    """Go on where the work was held."""
+async def _unhold(ctx: Context, change: Change, node: Node, guard: Guard) -> Node:
+    """Go on where the work was held; if that was at a hook, for whoever the guard lets."""
     held = [
         item
         for item in await work.of_machine(ctx.door.store, node.uuid)
@@ -201,6 +229,8 @@ async def _unhold(ctx: Context, change: Change, node: Node) -> Node:
     ]
     job = job_of(held[0].job) if held else Job(op=new_uuid())
     hold, job = job.hold, job.released()
+    if hold is not None:
+        guard(node)
     applied = apply(
         change, ctx.rules, node, Event.UNHOLD, job=job_text(job),
         kind=held[0].kind if held else None, reason="the hold was released",

@@ -50,7 +50,11 @@ async def set_provision(service: "Service", request: Request) -> Response:
         wish,
         who=request.who,
         cause=service.cause(request),
-        guard=guard,
+        guards=provision.Guards(
+            verb=guard,
+            steps=policy.guard("node:provision:steps", request.who),
+            hold=policy.guard("hold:answer", request.who),
+        ),
     )
     return accepted(service, request)
 
