@@ -126,10 +126,10 @@ def test_the_time_of_a_guest_that_cannot_even_be_signalled_ends_too(
     driver = simulated._Simulated
     signal = driver.signal
 
-    async def busy(its: Any, at: Any, guest: Any, token: str) -> Any:
+    async def busy(its: Any, at: Any, guest: Any, *rest: Any) -> Any:
         if guest.uuid == uuid:
             return Wait("its agent does not answer", 3600.0)
-        return await signal(its, at, guest, token)
+        return await signal(its, at, guest, *rest)
 
     monkeypatch.setattr(driver, "signal", busy)
     hasty.act(uuid, "os-stop")
@@ -208,6 +208,15 @@ def test_another_word_is_refused(patient: Cloud, action: str) -> None:
     for word in ("GENTLY", "", None, 1):
         answer = patient.act(uuid, action, {**wish, "shutdown_type": word}, version=OURS)
         assert answer.status == 400
+    assert patient.show(uuid)["status"] == "ACTIVE"
+
+
+@pytest.mark.parametrize("action", ["os-stop", "shelve", "shelveOffload"])
+def test_what_is_misspelt_is_refused_where_the_parameter_is_known(
+    patient: Cloud, action: str
+) -> None:
+    uuid = patient.boot()
+    assert patient.act(uuid, action, {"shutdownType": "HARD"}, version=OURS).status == 400
     assert patient.show(uuid)["status"] == "ACTIVE"
 
 

@@ -14,8 +14,13 @@ import msgspec
 
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.server import power_truth
+from siderite.core.errors import SideriteError
+from siderite.core.errors import Unavailable
 from siderite.core.ids import new_request_id
+from siderite.core.log import get_logger
 from siderite.core.transition import Cause
+
+log = get_logger("external events")
 
 WELL, BAD, MISSING, NO_HOST = 200, 400, 404, 422
 _NEED_TAG = frozenset({"volume-extended", "power-update", "accelerator-request-bound"})
@@ -70,4 +75,12 @@ async def _one(
     if hosts[uuid] is None:
         return NO_HOST
     takes = TAKEN.get(event["name"])
-    return WELL if takes is None else await takes(ctx, uuid, event.get("tag") or "", cause)
+    if takes is None:
+        return WELL
+    try:
+        return await takes(ctx, uuid, event.get("tag") or "", cause)
+    except Unavailable:
+        raise  # none of the others can be taken either
+    except SideriteError as why:
+        log.error("event not taken", name=event["name"], server=uuid, error=why.sentence)
+        return why.status  # its own: the others are taken all the same

@@ -36,7 +36,7 @@ from siderite.core.transition import apply
 log = get_logger("power")
 
 TAGS = {"POWER_ON": Power.RUNNING, "POWER_OFF": Power.SHUTDOWN}
-_WELL, _BAD = 200, 400
+_WELL, _BAD, _MISSING, _NO_HOST = 200, 400, 404, 422
 _ACTIONS = {Power.RUNNING: ("start", "power_on"), Power.SHUTDOWN: ("stop", "power_off")}
 _UPDATE = "compute_power_update"
 _SYNC = "compute__sync_instance_power_state"
@@ -52,10 +52,12 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
     if power is None:
         return _BAD
 
-    async def decide(change: Change) -> None:
+    async def decide(change: Change) -> int:
         found = await SERVERS.get(ctx.door.store, uuid)
         if found is None or found.deleted:
-            return
+            return _MISSING
+        if found.host is None:
+            return _NO_HOST
         card = ctx.cards.get(found.driver or "")
         if card is None or not card.can("power_update"):
             log.error(
@@ -69,15 +71,15 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
                 change.tell(
                     facts.phase(fact, "start", told), facts.phase(fact, "error", told, why=why)
                 )
-            return
+            return _WELL
         why_not = _gate(found, power)
         if why_not is not None:
             _noted(change, found, power, details=why_not)
-            return
+            return _WELL
         _follow(ctx, change, found, power, event=_UPDATE, why=f"{tag} was announced")
+        return _WELL
 
-    await ctx.door.attempt(cause, uuid, decide)
-    return _WELL
+    return await ctx.door.attempt(cause, uuid, decide)
 
 
 def _gate(server: Server, power: Power) -> str | None:

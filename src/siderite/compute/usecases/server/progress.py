@@ -112,7 +112,7 @@ async def report(ctx: Context, run: Run, told: Report) -> Run:
             after = applied.value
         else:
             after = server
-            if changes:
+            if changes or told.ops:  # whoever decided without knowing of these must decide again
                 after = server.changed(change.now, changes)
                 change.put(SERVERS.swap(server, after))
             change.put(work.keep(run.held, job=job_text(job)))

@@ -48,7 +48,7 @@ RESCUE: Keys = {
 }
 RESIZE: Keys = {
     "flavorRef": Key(_flavor),
-    "flavor_id": Key(_FLAVOR, since=SHUTDOWN_TYPE),
+    "flavor_id": Key(_flavor, since=SHUTDOWN_TYPE),
     "OS-DCF:diskConfig": Key(server_schema.DISK_CONFIG),
     "shutdown_type": shutdown_type.KEY,
 }

@@ -71,13 +71,18 @@ def _simply(kind: str, status: int = 202) -> Does:
     return does
 
 
-async def _stop(service: "Service", request: Request, value: Any) -> Response:
-    is_hard = shutdown_type.of_any(value, request.version)
-    await acting.ask(
-        service.ctx, request.params[0], Ask("stop", is_hard=is_hard), who=request.who,
-        cause=service.cause(request),
-    )  # fmt: skip
-    return Response(status=202)
+def _softly(name: str, kind: str) -> Does:
+    """The same, but from some version on it may say that the guest is not to be asked."""
+
+    async def does(service: "Service", request: Request, value: Any) -> Response:
+        is_hard = shutdown_type.of_any(name, value, request.version)
+        await acting.ask(
+            service.ctx, request.params[0], Ask(kind, is_hard=is_hard), who=request.who,
+            cause=service.cause(request),
+        )  # fmt: skip
+        return Response(status=202)
+
+    return does
 
 
 async def _reboot(service: "Service", request: Request, value: Any) -> Response:
@@ -196,7 +201,7 @@ async def _no_network_service(service: "Service", request: Request, value: Any) 
 
 ACTIONS: dict[str, Action] = {
     "os-start": Action(_simply("start")),
-    "os-stop": Action(_stop),
+    "os-stop": Action(_softly("os-stop", "stop"), keys=shutdown_type.ALONE),
     "reboot": Action(_reboot, keys=action_keys.REBOOT),
     "pause": Action(_simply("pause")),
     "unpause": Action(_simply("unpause")),
@@ -215,8 +220,12 @@ ACTIONS: dict[str, Action] = {
     "evacuate": Action(larger.evacuate, "servers:admin_action", keys=action_keys.EVACUATE),
     "createImage": Action(larger.create_image, keys=action_keys.CREATE_IMAGE),
     "createBackup": Action(larger.create_backup, keys=action_keys.CREATE_BACKUP),
-    "shelve": Action(larger.shelve),
-    "shelveOffload": Action(_simply("shelve_offload"), "servers:admin_action"),
+    "shelve": Action(larger.shelve, keys=shutdown_type.ALONE),
+    "shelveOffload": Action(
+        _softly("shelveOffload", "shelve_offload"),
+        "servers:admin_action",
+        keys=shutdown_type.ALONE,
+    ),
     "unshelve": Action(larger.unshelve, keys=action_keys.unshelve(LATEST)),
     "lock": Action(_lock, keys=action_keys.LOCK),
     "unlock": Action(_unlock),

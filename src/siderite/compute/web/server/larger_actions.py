@@ -256,7 +256,7 @@ async def create_backup(service: "Service", request: Request, value: Any) -> Res
 
 async def shelve(service: "Service", request: Request, value: Any) -> Response:
     """shelve"""
-    is_hard = shutdown_type.of_any(value, request.version)
+    is_hard = shutdown_type.of_any("shelve", value, request.version)
     ctx = service.ctx
     server = await service.server(request)
     acting.check_lock(server, request.who)

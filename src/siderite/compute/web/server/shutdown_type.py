@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
+from siderite.compute.web.forms import Keys
 from siderite.compute.web.forms import wrong
 from siderite.compute.web.versions import SHUTDOWN_TYPE
 from siderite.core import shape
@@ -20,8 +22,12 @@ KEY = Key(check, since=SHUTDOWN_TYPE)
 """For bodies that name their keys."""
 
 
-def of_any(value: Any, version: int) -> bool:
-    """For bodies that take any value: below its version it is ignored, as Nova does."""
-    if version < SHUTDOWN_TYPE or not isinstance(value, dict) or "shutdown_type" not in value:
+ALONE: Keys = {"shutdown_type": KEY}
+"""For those that have no other."""
+
+
+def of_any(name: str, value: Any, version: int) -> bool:
+    """For actions that take any value: below its version it is ignored, as Nova does."""
+    if version < SHUTDOWN_TYPE or not isinstance(value, dict):
         return False
-    return check("shutdown_type", value["shutdown_type"])
+    return bool(forms.take(value, name, ALONE, version).get("shutdown_type"))
