@@ -100,7 +100,8 @@ def _must_read(option: str, path: str | None) -> None:
         return
     raise CannotDial(
         f"{path} cannot be read here",
-        f"put it there for the user that Siderite runs as, or change the host's {option}",
+        "put it there for the user that Siderite runs as, or remove the host and add it anew with"
+        f" another {option}",
     )
 
 
