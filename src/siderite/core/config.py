@@ -117,6 +117,9 @@ class Config:
     boot_files: str = _option(
         "", "Folder of files that a node's driver_info may name as file://…; empty: none."
     )
+    ramdisk_allow: str = _option(
+        "", "Networks of this machine that driver_info may name kernels and ramdisks in."
+    )
     console_address: str = _option(
         "127.0.0.1", "Address for nodes' consoles: whoever reaches it reaches them, unasked."
     )

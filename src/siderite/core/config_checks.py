@@ -64,7 +64,7 @@ def check(config: "Config") -> None:
 
 
 def _check_networks(config: "Config") -> None:
-    for name in ("webhook_allow", "image_import_allow", "image_import_deny"):
+    for name in ("webhook_allow", "image_import_allow", "image_import_deny", "ramdisk_allow"):
         try:
             for text in filter(None, getattr(config, name).split(",")):
                 ip_network(text.strip())

@@ -44,7 +44,7 @@ class Guard:
         self._allowed = tuple(allowed)
         self._denied = tuple(denied)
         self._callers = callers
-        self._option = option
+        self.option = option
         self._names = LookUps()
 
     def check(self, address: Address) -> None:
@@ -83,7 +83,7 @@ class Guard:
         try:
             await self.resolve(host, port)
         except Refused as why:
-            raise Invalid(f"{why}; an operator can allow it with {self._option}.") from why
+            raise Invalid(f"{why}; an operator can allow it with {self.option}.") from why
         except (UnicodeError, ipaddress.AddressValueError) as why:
             raise Invalid(f"{name} has a host that cannot be: {host[:80]!r}.") from why
         except (OSError, TimeoutError):

@@ -15,6 +15,7 @@ from siderite.baremetal.drivers.simulated import simulated_driver
 from siderite.core.config import BadOption
 from siderite.core.config import Config
 from siderite.core.errors import SideriteError
+from siderite.core.guard import networks
 from siderite.core.who import Who
 from siderite.image import Images
 
@@ -98,6 +99,7 @@ def _real(
     from siderite.baremetal.drivers.agent import Agent
     from siderite.baremetal.drivers.agent import Ramdisks
     from siderite.baremetal.drivers.agent import RamdiskSettings
+    from siderite.baremetal.drivers.agent.ramdisks import guard
 
     ramdisks = Ramdisks(
         RamdiskSettings(
@@ -109,6 +111,7 @@ def _real(
             iso=config.deploy_iso,
             params=config.kernel_append_params,
             boot_files=config.boot_files,
+            guard=guard(networks(config.ramdisk_allow)),
         ),
         None if images is None else partial(_image, images),
     )

@@ -9,6 +9,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from http.server import ThreadingHTTPServer
+from ipaddress import ip_address
 from urllib.parse import parse_qs
 from urllib.parse import urlsplit
 
@@ -22,15 +23,21 @@ from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.agent import Agent
 from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent import RamdiskSettings
+from siderite.baremetal.drivers.agent import fetch
 from siderite.baremetal.drivers.agent import image
 from siderite.baremetal.drivers.agent.iso import NoRamdisk
 from siderite.baremetal.drivers.agent.iso import config_drive
+from siderite.baremetal.drivers.agent.ramdisks import guard
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.core.guard import networks
 from tests.lab.bmc import files_served
 from tests.support.certificates import self_signed
+from tests.support.serving import serving
 
 TOKEN = "the ramdisk's own token"
 STEP = Step("deploy", "erase_devices_metadata", 99, in_band=True)
+HERE = guard(networks("127.0.0.0/8"))
+"""Lets nodes name what is served on this machine."""
 
 
 class Ramdisk:
@@ -301,7 +308,8 @@ def test_an_iso_image_is_made_of_kernel_ramdisk_and_parameters(tmp_path):
     (served / "kernel").write_bytes(b"K" * 4096)
     (served / "ramdisk").write_bytes(b"R" * 4096)
     with files_served(served) as url:
-        made = ramdisks(tmp_path, kernel=str(served / "kernel"), params="console=ttyS0")
+        own = {"kernel": str(served / "kernel"), "params": "console=ttyS0"}
+        made = ramdisks(tmp_path, **own, guard=HERE)
         info = node(deploy_ramdisk=f"{url}/ramdisk")
         assert made.lacks(info.driver_info, media=True) is None
         address = asyncio.run(made.iso(info, "s3cret"))
@@ -388,5 +396,99 @@ def test_a_file_server_that_has_trouble_is_asked_again(tmp_path, status, passing
     with listening() as (server, url):
         server.answers = status, ""
         with pytest.raises(NoRamdisk, match=f"HTTP {status}") as why:
-            asyncio.run(ramdisks(tmp_path)._fetch(f"{url}/kernel", tmp_path / "k"))
+            had(tmp_path, f"{url}/kernel", guard=HERE)
     assert why.value.passing is passing
+    assert not list((tmp_path / "boot").rglob("vmlinuz*"))
+
+
+def had(tmp_path, named, **options):
+    """The kernel that a node's driver_info names."""
+    made = ramdisks(tmp_path, ramdisk=__file__, **options)
+    asyncio.run(made.pair(node(deploy_kernel=named), "s"))
+    return (tmp_path / "boot" / "n1" / "s" / "vmlinuz").read_bytes()
+
+
+@contextmanager
+def redirecting(*to):
+    """A server that sends those who ask it on to these addresses, one after the other."""
+    left = list(to)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(302 if left else 200)
+            if left:
+                self.send_header("Location", left.pop(0))
+            self.send_header("Content-Length", "6")
+            self.end_headers()
+            self.wfile.write(b"kernel")
+
+        def log_message(self, *args):
+            pass
+
+    with serving(Handler) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["http://127.0.0.1:{port}/k", "http://localhost:{port}/k", "http://[::ffff:7f00:1]:{port}/k",
+     "http://169.254.169.254/latest/meta-data", "http://[fe80::1]/k"],
+)  # fmt: skip
+def test_a_node_cannot_have_what_only_this_machine_reaches_served(tmp_path, source):
+    with redirecting() as url:
+        named = source.format(port=urlsplit(url).port)
+        with pytest.raises(NoRamdisk, match="which downloads of ramdisks may not call") as why:
+            had(tmp_path, named)
+        assert "an operator can allow it with ramdisk_allow" in str(why.value)
+        assert not why.value.passing
+        assert had(tmp_path, url, kernel=url) == b"kernel", "but what is configured may be here"
+
+
+def test_a_ramdisk_may_be_at_an_address_that_is_allowed_and_at_a_private_one(tmp_path):
+    with redirecting() as url:
+        assert had(tmp_path, url, guard=HERE) == b"kernel"
+    for private in ("10.1.2.3", "192.168.1.1", "fd12::1"):
+        guard().check(ip_address(private))
+
+
+def test_each_redirect_of_what_a_node_names_is_checked(tmp_path):
+    outer = guard(networks("127.0.0.1/32"))
+    with redirecting() as other:
+        inner = other.replace("127.0.0.1", "127.0.0.2")
+        with redirecting("/elsewhere", inner) as url, pytest.raises(NoRamdisk) as why:
+            had(tmp_path, url, guard=outer)
+        assert "127.0.0.2 is a loopback address" in str(why.value)
+        with redirecting("/elsewhere", other) as url:
+            assert had(tmp_path, url.replace("://", "://me:hush@"), guard=outer) == b"kernel"
+
+
+@pytest.mark.parametrize(
+    ("to", "words"),
+    [
+        (["ftp://files.invalid/k"], "no plain http"),
+        (["http://u:p@files.invalid/k"], "no plain http"),
+        (["/on"] * 6, "more than 5 times"),
+    ],
+)
+def test_a_redirect_that_leads_nowhere_is_told(tmp_path, to, words):
+    with redirecting(*to) as url, pytest.raises(NoRamdisk, match=words) as why:
+        had(tmp_path, url, guard=HERE)
+    assert not why.value.passing
+
+
+def test_a_name_that_nobody_knows_yet_is_asked_for_again(tmp_path):
+    with pytest.raises(NoRamdisk, match="cannot be fetched") as why:
+        had(tmp_path, "http://files.invalid/kernel")
+    assert why.value.passing
+
+
+def test_what_is_too_large_for_a_ramdisk_does_not_fill_the_disk(tmp_path, monkeypatch):
+    with redirecting() as url:
+        for most, fits in ((5, False), (6, True)):
+            monkeypatch.setattr(fetch, "MOST_BYTES", most)
+            if fits:
+                assert had(tmp_path, url, guard=HERE) == b"kernel"
+                continue
+            with pytest.raises(NoRamdisk, match="has more than"):
+                had(tmp_path, url, guard=HERE)
+            assert not list((tmp_path / "boot").rglob("vmlinuz*"))

@@ -17,6 +17,9 @@ from siderite.baremetal.domain.hardware import Refused
 from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
+from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.console_ports import ConsolePorts
@@ -137,6 +140,49 @@ def test_steps_change_settings_and_firmware(driver: Driver) -> None:
         parts = await driver.firmware.components(AT)
         assert {p.component: p.current_version for p in parts} == {"bios": "1.0.0", "bmc": "1.2.3"}
         assert isinstance(await run(driver, "bios.factory_reset", settings="x"), Done)
+
+    asyncio.run(story())
+
+
+def test_a_power_change_goes_on_when_the_machine_lost_power_meanwhile() -> None:
+    async def story() -> None:
+        clock = [100.0]
+        with closing(Machines(clock=lambda: clock[0])) as machines:
+            driver = simulated_driver(machines, SimulatedConsole(machines))
+            machines.scripts.set("all", Script(latency_s={"power": 30.0}))
+            for cut in (False, True, True):
+                if cut:
+                    clock[0] += 20.0
+                    machines.cut_power("")
+                    clock[0] += 1.0
+                waits = await driver.power.set(AT, PowerTarget.ON, "t")
+                assert isinstance(waits, Wait)
+                assert waits.again_in == 30.0
+            clock[0] += 30.0
+            assert isinstance(await driver.power.set(AT, PowerTarget.ON, "t"), Done)
+            assert await driver.power.read(AT) is PowerState.ON
+
+    asyncio.run(story())
+
+
+def test_a_step_fails_in_a_machine_that_lost_power_unless_a_ramdisk_is_waited_for() -> None:
+    async def story() -> None:
+        clock = [100.0]
+        step = Step("deploy", "erase_devices", in_band=True)
+        with closing(Machines(clock=lambda: clock[0])) as machines:
+            driver = simulated_driver(machines, SimulatedConsole(machines))
+            for ramdisk in (False, True):
+                machines.scripts.set("all", Script(latency_s={"*": 30.0}, ramdisk=ramdisk))
+                token = f"t{ramdisk}"
+                waits = await driver.steps.run(AT, Family.CLEAN, step, token)
+                assert isinstance(waits, Wait)
+                clock[0] += 20.0
+                machines.cut_power("")
+                clock[0] += 20.0
+                for _ in range(2):
+                    outcome = await driver.steps.run(AT, Family.CLEAN, step, token)
+                    assert isinstance(outcome, Wait if ramdisk else Failed)
+                    assert "the machine lost power" in outcome.reason
 
     asyncio.run(story())
 

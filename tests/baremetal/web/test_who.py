@@ -198,9 +198,12 @@ def test_a_lessee_is_not_shown_what_tells_of_the_owners_bmcs(app: Standing, vers
         "driver_internal_info": {"agent_url": "https://10.9.8.7:9999"},
         "last_error": "The BMC https://10.9.8.7 is away\r\n",
         "wait_reason": "10.9.8.7 is away", "power_state_reason": "10.9.8.7 is away",
-        "reservation": "host-10.9.8.7",
+        "reservation": "host-10.9.8.7", "maintenance_reason": "10.9.8.7 is away (6 readings)",
     }  # fmt: skip
-    kept = {"extra": {"driver_info": {"a": "\r\n\u2028"}, "last_error": None}, "name": None}
+    kept = {
+        "extra": {"driver_info": {"a": "\r\n\u2028"}, "last_error": None}, "name": None,
+        "maintenance": True, "fault": "power failure",
+    }  # fmt: skip
     lent, mine = (
         app.plant("manageable", **told, **kept, **{role: project}) for role in ("lessee", "owner")
     )
@@ -229,6 +232,10 @@ def test_a_lessee_is_not_shown_what_tells_of_the_owners_bmcs(app: Standing, vers
         assert {one["uuid"]: "hidden" in str(one["driver_info"]) for one in some} == {
             lent: True, mine: False,
         }  # fmt: skip
+    repaired = app.plant(
+        "manageable", lessee=project, maintenance=True, maintenance_reason="a new fan"
+    )
+    assert seen(f"/v1/nodes/{repaired}")["maintenance_reason"] == "a new fan"
     quiet = app.plant("manageable", lessee=project)
     assert seen(f"/v1/nodes/{quiet}")["last_error"] is None
 

@@ -164,6 +164,32 @@ def test_a_held_inspection_without_an_answer_follows_the_hooks_policy(tmp_path, 
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("state", ["inspecting", "manageable"])
+@pytest.mark.parametrize("ramdisk", [True, False])
+def test_nobody_sends_what_was_found_while_an_inspection_is_held(tmp_path, db, state, ramdisk):
+    async def story():
+        async with running(tmp_path, db, work=True) as app:
+            uuid = await app.plant("manageable")
+            script(app, f"node:{uuid}", ramdisk=ramdisk)
+            await hook(app, state=state)
+            await verb(app, uuid, "inspect")
+            before = await until_held(app, uuid)
+            kept = await app.ask("GET", f"/v1/nodes/{uuid}/inventory")
+            fake = {"inventory": {"interfaces": [{"mac_address": "52:54:00:ee:ee:ee"}]}}
+            path = f"/v1/continue_inspection?node_uuid={uuid}"
+            said = await app.ask("POST", path, fake, token="")
+            assert said.status == 404, said
+            assert await app.node(uuid) == before
+            assert (await app.ask("GET", f"/v1/nodes/{uuid}/inventory")).body == kept.body
+            await answer(app, uuid, "proceed")
+            await until(app, uuid, "manageable")
+            assert "inspect.inspect" in ran(app)
+            ports = (await app.ask("GET", f"/v1/nodes/{uuid}/ports")).json["ports"]
+            assert "52:54:00:ee:ee:ee" not in [port["address"] for port in ports]
+
+    asyncio.run(story())
+
+
 def test_a_verb_that_takes_the_place_of_held_work_ends_the_hold(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

@@ -7,7 +7,11 @@ import pytest
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.simulated import driver as simulated
+from siderite.baremetal.store import NODES
+from siderite.baremetal.usecases.life.progress import SHOWN_LATE_S
 from siderite.core import work
+from siderite.core.times import iso
+from siderite.core.times import seconds
 from siderite.core.transition import Cause
 from siderite.core.work import Due
 from tests.baremetal.workers.lives import facts
@@ -98,6 +102,53 @@ def test_a_ramdisk_that_never_calls_fails_the_work_at_its_deadline(tmp_path):
             assert "nothing called back within 0.3 s" in node.last_error
             assert (node.maintenance, node.fault) == (True, "clean failure")
             assert node.target_provision_state == "available"
+
+    asyncio.run(story())
+
+
+async def lateness(app, uuid):
+    """How much longer the work on a node may wait than the node shows."""
+    (item,) = await work.of_machine(app.program.store, uuid)
+    return item.deadline - seconds((await app.node(uuid)).deadline)
+
+
+async def set_back(app, uuid, by_s, *, overdue=False):
+    """The node shows a deadline that is so much earlier, and its work is looked at now."""
+    node = await app.node(uuid)
+    (item,) = await work.of_machine(app.program.store, uuid)
+    change = app.program.door.change(Cause())
+    earlier = {"deadline": iso(seconds(node.deadline) - by_s)}
+    change.put(NODES.swap(node, node.changed(change.now, earlier)))
+    deadline = change.now if overdue else item.deadline
+    late = "UPDATE work SET due = ?, deadline = ? WHERE machine = ? AND owner IS NULL"
+    change.work(Due(late, (change.now, deadline, uuid), 1, change.now))
+    await app.program.door.commit(change)
+
+
+@pytest.mark.parametrize("maintenance", [False, True])
+def test_the_deadline_that_a_node_shows_follows_the_calls_of_its_ramdisk(
+    database_url, tmp_path, maintenance
+):
+    async def story():
+        async with running(tmp_path, _db(database_url), work=True) as app:
+            uuid = await app.plant("manageable")
+            script(app, f"node:{uuid}", silent=True)
+            await verb(app, uuid, "inspect")
+            await until(app, uuid, "inspect wait")
+            if maintenance:
+                path = f"/v1/nodes/{uuid}/maintenance"
+                assert (await app.ask("PUT", path, {"reason": "a new fan"})).status == 202
+            await set_back(app, uuid, 600.0, overdue=maintenance)
+            async with asyncio.timeout(30):
+                while abs(await lateness(app, uuid)) > SHOWN_LATE_S:
+                    await asyncio.sleep(0.01)
+            shown = (await app.node(uuid)).deadline
+            assert abs(await lateness(app, uuid)) < 0.001
+            await set_back(app, uuid, SHOWN_LATE_S / 2)
+            async with asyncio.timeout(30):
+                while await lateness(app, uuid) <= SHOWN_LATE_S / 2:
+                    await asyncio.sleep(0.01)
+            assert (await app.node(uuid)).deadline < shown, "it is not written for so little"
 
     asyncio.run(story())
 

@@ -141,18 +141,23 @@ class Fields(Generic[T]):
             self._encoded[value.uuid] = (value, texts)
         return texts
 
-    def redacted(self, body: str, hidden: Mapping[str, str]) -> str:
+    def redacted(
+        self, body: str, hidden: Mapping[str, str], only_if: Mapping[str, str] | None = None
+    ) -> str:
         """A rendered value with these JSON texts in the place of what fields say, where they say
-        anything.
+        anything; those in `only_if` where another field does, too.
         """
         found = _decode_raw("{" + body.replace(URL, "") + "}")
         said = [bytes(found.get(name, b"null")).decode() for name in self._plain]
+        silent = {name for name, it in zip(self._plain, said, strict=True) if it in _NOTHING}
+        hidden = {
+            name: text
+            for name, text in hidden.items()
+            if name not in silent and (only_if or {}).get(name) not in silent
+        }
         text = list(self._frame)
         text[1::2] = [
-            *(
-                hidden[name] if name in hidden and it not in _NOTHING else it
-                for name, it in zip(self._plain, said, strict=True)
-            ),
+            *(hidden.get(name, it) for name, it in zip(self._plain, said, strict=True)),
             "",
         ]
         return "".join(text).replace(_UUID, msgspec.json.decode(found["uuid"], type=str))

@@ -72,11 +72,13 @@ NODE_FIELDS: Fields[Node] = Fields(
 )
 _HIDDEN = "** hidden: this is for the owner of the node **"
 LENT = {
-    **dict.fromkeys(("last_error", "reservation", "wait_reason", "power_state_reason"),
-                    f'"{_HIDDEN}"'),
+    **dict.fromkeys(("last_error", "reservation", "maintenance_reason", "wait_reason",
+                     "power_state_reason"), f'"{_HIDDEN}"'),
     **dict.fromkeys(("driver_info", "driver_internal_info"), f'{{"content":"{_HIDDEN}"}}'),
 }  # fmt: skip
 """What a lessee is shown in the place of what tells of the owner's BMCs and networks."""
+LENT_IF = {"maintenance_reason": "fault"}
+"""What is hidden only if another field says something: else it is a person's words."""
 
 _PORT = (
     ("uuid", 1), ("address", 1), ("created_at", 1), ("updated_at", 1), ("extra", 1), ("links", 1),

@@ -161,6 +161,16 @@ def test_nodes_come_into_a_chassis_that_is_there_and_out_of_it(app: Standing) ->
     assert app.ask("DELETE", f"/v1/chassis/{uuid}").status == 204
 
 
+def test_a_node_that_an_old_version_cannot_take_out_of_its_chassis_announces_nothing(
+    app: Standing,
+) -> None:
+    node = app.make_node(chassis_uuid=make(app))
+    before = types(app, node)
+    out = [{"op": "remove", "path": "/chassis_uuid"}]
+    refused(app.ask("PATCH", f"/v1/nodes/{node}", out, version=24), 406, "chassis_uuid", "1.25")
+    assert types(app, node) == before
+
+
 def test_no_node_is_in_a_chassis_that_is_gone_however_they_race(app: Standing) -> None:
     async def story(uuid: str) -> list[Answer]:
         body = {"driver": "fake-hardware", "chassis_uuid": uuid}

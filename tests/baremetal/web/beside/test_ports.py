@@ -141,12 +141,33 @@ def test_each_key_of_a_local_link_has_its_version(lite: Standing, key: str) -> N
         refused(patch(lite, made.json["uuid"], op, version=since - 1), 406, f"1.{since}")
 
 
+@pytest.mark.parametrize("version", [105, 115, 900])
+def test_a_link_by_an_ovn_gateway_is_no_longer_taken_from_1_105_on(
+    lite: Standing, version: int
+) -> None:
+    link = {"port_id": "p", "vtep-logical-switch": "l", "vtep-physical-switch": "p"}
+    node = lite.make_node()
+    uuid = make(lite, node, version=104, local_link_connection=link)
+    before = footprint(lite)
+    refused(post(lite, node, version=version, local_link_connection=link), 406, "1.105")
+    for path, value in (("", link), ("/port_id", "other")):
+        op = ("replace", f"/local_link_connection{path}", value)
+        refused(patch(lite, uuid, op, version=version), 406, "vtep", "1.105")
+    assert footprint(lite) == before
+    assert patch(lite, uuid, ("add", "/extra/a", 1), version=version).status == 200
+    assert (
+        patch(lite, uuid, ("replace", "/local_link_connection", LINK), version=version).status
+        == 200
+    )
+
+
 def test_a_link_that_a_version_does_not_know_is_shown_as_none(app: Standing) -> None:
     link = {"port_id": "p", "vtep-logical-switch": "l", "vtep-physical-switch": "\n,"}
     extra = {"x": {"local_link_connection": link, "pxe_enabled": True}}
-    uuid = make(app, app.make_node(), local_link_connection=link, extra=extra, pxe_enabled=False)
+    more = {"extra": extra, "pxe_enabled": False, "version": 104}
+    uuid = make(app, app.make_node(), local_link_connection=link, **more)
     other = make(app, app.make_node(), extra=extra, local_link_connection=LINK)
-    for version, seen in ((89, {}), (90, link)):
+    for version, seen in ((89, {}), (90, link), (105, link), (900, link)):
         port = app.ask("GET", f"/v1/ports/{uuid}", version=version).json
         assert (port["local_link_connection"], port["extra"]) == (seen, extra)
         assert port["pxe_enabled"] is False

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from siderite.baremetal.domain import agent
 from siderite.baremetal.domain.node_machine import NODE
+from siderite.baremetal.domain.steps import Job
+from siderite.baremetal.domain.steps import Step
+from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.web.outside.agent import found_form
+from siderite.core import work
+from siderite.core.transition import Cause
 from tests.baremetal.web import odd
 from tests.baremetal.web.expect import refused
 from tests.baremetal.web.test_any_request import check
@@ -42,6 +47,18 @@ def beat(app: Standing, node: str, **body: Any) -> Answer:
 def mac() -> str:
     """An address that no other port has."""
     return f"52:54:a0:00:00:{next(_numbers):02x}"
+
+
+def inspecting(app: Standing, *, in_band: bool = True, waiting: bool = True, **fields: Any) -> str:
+    """A node in `inspect wait` whose inspection stands at such a step."""
+    node = app.plant("inspect wait", **fields)
+    step = Step("inspect", "inspect", 100, in_band=in_band)
+    job = job_text(Job(op="inspection", steps=[step], waiting=waiting))
+    door = app.app.program.door
+    change = door.change(Cause())
+    change.work(work.add(node, "provision", "inspect", job=job, now=change.now, deadline=work.FAR))
+    app.run(door.commit(change))
+    return node
 
 
 def token_of(app: Standing, node: str) -> str:
@@ -153,7 +170,17 @@ def test_an_agent_does_not_move(lite: Standing) -> None:
     assert beat(lite, node, agent_token=token).status == 202
     moved = beat(lite, node, agent_token=token, callback_url="https://10.0.0.10:9999")
     refused(moved, 400, "another than before")
-    refused(beat(lite, odd.UUID, agent_token=token), 404)
+
+
+def test_a_heartbeat_does_not_tell_which_nodes_there_are(lite: Standing) -> None:
+    wild = {refused(beat(lite, odd.UUID, agent_token="a guess"), 404)}
+    named = lite.plant("active", name="in-use")
+    for ident in ("no-such-node", "in-use", named, lite.plant("clean wait")):
+        wild.add(refused(beat(lite, ident, agent_token="a guess"), 404))
+    assert len(wild) == 1, "one sentence for all of them"
+    expected = lite.plant("clean wait")
+    token_of(lite, expected)
+    refused(beat(lite, expected, agent_token="a guess"), 400, "not the one")
 
 
 def test_a_node_at_rest_forgets_its_ramdisk(lite: Standing) -> None:
@@ -163,11 +190,11 @@ def test_a_node_at_rest_forgets_its_ramdisk(lite: Standing) -> None:
     path = f"/v1/nodes/{node}/states/provision"
     assert lite.ask("PUT", path, {"target": "abort"}).status == 202
     assert lite.node(node).driver_internal_info == {}
-    refused(beat(lite, node, agent_token=token), 400, "not the one")
+    refused(beat(lite, node, agent_token=token), 404)
 
 
 def test_inspection_is_continued_only_for_a_node_that_waits_for_it(app: Standing) -> None:
-    node = app.plant("inspect wait", properties={"cpus": "2"})
+    node = inspecting(app, properties={"cpus": "2"})
     address = mac()
     inventory = {
         "interfaces": [{"mac_address": address.upper()}], "cpu": {"count": 8},
@@ -191,11 +218,25 @@ def test_inspection_is_continued_only_for_a_node_that_waits_for_it(app: Standing
     refused(app.ask("POST", f"/v1/continue_inspection?node_uuid={ready}", body, token=""), 404)
 
 
+@pytest.mark.parametrize("stands", [{"in_band": False}, {"waiting": False}])
+def test_an_inspection_that_has_booted_no_ramdisk_is_continued_by_none(
+    app: Standing, stands: Any
+) -> None:
+    node = inspecting(app, **stands)
+    body = {"inventory": {"interfaces": [{"mac_address": mac()}]}}
+    answer = app.ask("POST", f"/v1/continue_inspection?node_uuid={node}", body, token="")
+    missing = app.ask("POST", f"/v1/continue_inspection?node_uuid={odd.UUID}", body, token="")
+    assert refused(answer, 404) == refused(missing, 404)
+    assert app.node(node).driver_internal_info == {}
+    assert app.ask("GET", f"/v1/nodes/{node}/inventory").status == 404
+    assert app.ask("GET", f"/v1/nodes/{node}/ports").json["ports"] == []
+
+
 @pytest.mark.parametrize("odd_one", [5, True, "x", {"a": 1}, [5], [{"size": True}], None, []])
 def test_an_inventory_that_makes_no_sense_says_nothing_of_the_machine(
     lite: Standing, odd_one: Any
 ) -> None:
-    node = lite.plant("inspect wait")
+    node = inspecting(lite)
     count = odd_one if isinstance(odd_one, bool) else -1
     inventory = {
         "interfaces": [{"mac_address": mac()}], "disks": odd_one, "cpu": {"count": count},
@@ -224,7 +265,7 @@ def test_nothing_that_a_ramdisk_sends_is_a_server_error(
     )  # fmt: skip
     check(lite, "POST", "/v1/continue_inspection", body=odd.as_bytes(found), token="")
     found["inventory"]["interfaces"] = [{"mac_address": "52:54:a1:00:00:01"}]
-    awaited = f"/v1/continue_inspection?node_uuid={lite.plant('inspect wait')}"
+    awaited = f"/v1/continue_inspection?node_uuid={inspecting(lite)}"
     check(lite, "POST", awaited, body=odd.as_bytes(found), token="")
     query = data.draw(odd.QUERIES)
     check(lite, "GET", f"/v1/lookup?{query}", token="")

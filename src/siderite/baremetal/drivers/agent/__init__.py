@@ -1,7 +1,8 @@
 """Deploying and cleaning from a ramdisk that speaks as ironic-python-agent does.
 
-`client` gives it commands, `ramdisks` makes what a machine boots it from, `boot` boots it over a
-BMC, and `steps` are the steps that hardware types with a BMC have in common.
+`client` gives it commands, `ramdisks` makes what a machine boots it from (of what `fetch` has
+fetched, if it is not here), `boot` boots it over a BMC, and `steps` are the steps that hardware
+types with a BMC have in common.
 """
 
 from siderite.baremetal.drivers.agent.boot import Booter

@@ -3,14 +3,16 @@ time, in a folder that the listener serves.
 
 The address holds a random part made for this boot, so only who was told it can fetch the files.
 What an operator configured may be any local file or http(s) address; what a node's `driver_info`
-names may be http(s), or a file below `boot_files`.
+names may be http(s), within what the guard allows, or a file below `boot_files`.
 """
 
 import asyncio
 import contextlib
 import shutil
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -21,10 +23,13 @@ from siderite.baremetal.drivers.agent import image
 from siderite.baremetal.drivers.agent import iso
 from siderite.baremetal.drivers.agent.iso import NoRamdisk
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.core.guard import Guard
+from siderite.core.guard import Network
 
-_CHUNK = 1 << 20
-_PASSING = (408, 425, 429)
-"""Answers of a file server that may be others later, as may those with 5xx."""
+
+def guard(allowed: Sequence[Network] = ()) -> Guard:
+    """The rules for addresses that a node's `driver_info` has us fetch from."""
+    return Guard(allowed, callers="downloads of ramdisks", option="ramdisk_allow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,7 @@ class RamdiskSettings:
     iso: str = ""
     params: str = ""
     boot_files: str = ""
+    guard: Guard = field(default_factory=guard)
 
 
 class Ramdisks:
@@ -153,12 +159,15 @@ class Ramdisks:
         """Have the file at `to`, whole or not at all."""
         if await asyncio.to_thread(to.exists):
             return
+        configured = (self._settings.kernel, self._settings.ramdisk, self._settings.iso)
+        is_ours = source in configured
         if source.startswith(("http://", "https://")):
-            await _download(source, to)
+            from siderite.baremetal.drivers.agent import fetch  # noqa: PLC0415 - brings httpx along
+
+            await fetch.download(source, to, None if is_ours else self._settings.guard)
             return
         path = Path(unquote(urlsplit(source).path) if source.startswith("file://") else source)
-        configured = (self._settings.kernel, self._settings.ramdisk, self._settings.iso)
-        if source not in configured:
+        if not is_ours:
             self._check_below(path, source)
         try:
             await asyncio.to_thread(_link, path, to)
@@ -184,25 +193,3 @@ def _link(path: Path, to: Path) -> None:
         raise OSError(2, "there is no such file")
     with contextlib.suppress(FileExistsError):
         to.symlink_to(path.resolve())
-
-
-async def _download(source: str, to: Path) -> None:
-    import httpx  # noqa: PLC0415 - simulated machines do without
-
-    part, shown = to.with_name(to.name + ".part"), mask(source)
-    try:
-        async with (
-            httpx.AsyncClient(timeout=60.0, follow_redirects=True) as client,
-            client.stream("GET", source) as answer,
-        ):
-            answer.raise_for_status()
-            with part.open("wb") as file:
-                async for piece in answer.aiter_bytes(_CHUNK):
-                    await asyncio.to_thread(file.write, piece)
-    except httpx.HTTPStatusError as why:
-        status = why.response.status_code
-        passing = status in _PASSING or why.response.is_server_error
-        raise NoRamdisk(f"{shown} answers HTTP {status}", passing=passing) from why
-    except (httpx.HTTPError, httpx.InvalidURL) as why:
-        raise NoRamdisk(f"{shown} cannot be fetched: {type(why).__name__}", passing=True) from why
-    part.rename(to)

@@ -81,6 +81,8 @@ class _Simulated:
             return Failed(f"the BMC refused {to}: {why}")
         latency = script.latency(self._machines.chance(), f"power.{to}", "power")
         run = self._machines.run(at, f"power.{to}", token, latency, calls=False)
+        if run.lost:  # a BMC that has power again is told again
+            run = self._machines.run_anew(at, token, latency)
         if not run.ended:
             return Wait(
                 f"the machine is busy with {to}", max(0.01, run.ends - self._machines.clock())
@@ -107,8 +109,10 @@ class _Simulated:
         latency = script.latency(self._machines.chance(), name, family)
         calls = bool(step.in_band and (script.ramdisk or script.silent))
         run = self._machines.run(at, name, token, latency, calls=calls and not script.silent)
+        if run.lost and not calls:
+            return Failed("the machine lost power meanwhile: see to its power, and ask again")
         if run.lost:
-            return Wait(f"the machine lost power during {name}", 5.0, callback=calls)
+            return Wait(f"the machine lost power during {name}", 5.0, callback=True)
         if not run.ended or (calls and script.silent):
             doing = "the ramdisk" if calls else "the machine"
             left = max(0.01, run.ends - self._machines.clock())

@@ -41,6 +41,7 @@ _ASK = """
 UPDATE runs SET asked = asked + 1, last_asked = ?, ended = ended OR (ends <= ? AND began > ?)
 WHERE node = ? AND token = ? RETURNING began, ends, ended
 """
+_ANEW = "UPDATE runs SET began = ?, ends = ?, ended = ? WHERE node = ? AND token = ?"
 
 _SHIFT = (
     "UPDATE machines SET since = since - :s",
@@ -176,6 +177,13 @@ class Machines:
         if calls and not ended:
             heapq.heappush(self._calls, (ends, at.node, token))
             self._next_call.set()
+        return Run(now, ends, ended)
+
+    def run_anew(self, at: Endpoint, token: str, latency_s: float) -> Run:
+        """Begin a run once more that was lost and that nothing calls back for."""
+        now = self.clock()
+        ends, ended = now + latency_s, latency_s <= 0
+        self._db.execute(_ANEW, (now, ends, ended, at.node, token))
         return Run(now, ends, ended)
 
     def write_down(self, node: str, token: str) -> None:

@@ -18,11 +18,14 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.secrets import MASK
+from siderite.baremetal.domain.steps import Family
+from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.life import callback
 from siderite.baremetal.usecases.node import details
 from siderite.baremetal.usecases.node import find
+from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -104,7 +107,7 @@ async def heartbeat(ctx: Context, ident: str, beat: Heartbeat) -> None:
     """Remember where the agent is, and have the work go on that waits for it."""
 
     async def decide(change: Change) -> tuple[Node, bool]:
-        node = await find.node(ctx, ident, _RAMDISK)
+        node = await _calling(ctx, ident)
         _check(ctx, node, beat)
         info = {**node.driver_internal_info, **_told(beat)}
         news = info != node.driver_internal_info
@@ -124,6 +127,17 @@ async def heartbeat(ctx: Context, ident: str, beat: Heartbeat) -> None:
     except Busy:
         if news:
             raise  # so that the agent calls again soon
+
+
+async def _calling(ctx: Context, ident: str) -> Node:
+    """The node whose ramdisk calls. One whose token nobody was given has none that could."""
+    try:
+        node = await find.node(ctx, ident, _RAMDISK)
+    except NotFound:
+        raise _missing() from None
+    if agent.TOKEN not in node.driver_internal_info:
+        raise _missing()
+    return node
 
 
 def _told(beat: Heartbeat) -> Json:
@@ -158,29 +172,40 @@ def _check(ctx: Context, node: Node, beat: Heartbeat) -> None:
 async def inspected(
     ctx: Context, uuid: str | None, inventory: Json, plugin_data: Json, *, gives_token: bool
 ) -> tuple[Node, str | None]:
-    """The ramdisk of a node in `inspect wait` sends what it found: kept, and the work goes on."""
+    """The ramdisk that an inspection waits for sends what it found: kept, and the work goes on."""
     macs = known.macs(inventory)[:MOST_ADDRESSES]
-    found = uuid or await _by_address(ctx, macs)
-    node = await NODES.get(ctx.door.store, found) if found else None
-    if node is None or node.provision_state != P.INSPECTWAIT:
-        raise _missing()
+    node = await _awaiting(ctx, uuid or await _by_address(ctx, macs))
     await details.keep(
         ctx, node.uuid, Found(inventory=inventory, plugin_data=plugin_data, ports=macs)
     )
 
     async def decide(change: Change) -> tuple[Node, str | None]:
-        node = await NODES.get(ctx.door.store, str(found))
-        if node is None or node.provision_state != P.INSPECTWAIT:
-            raise _missing()
-        info, token = _given(node, gives_token=gives_token)
+        fresh = await _awaiting(ctx, node.uuid)
+        info, token = _given(fresh, gives_token=gives_token)
         changes = {
             "driver_internal_info": {**info, agent.INSPECTED: iso(change.now)},
-            "properties": {**known.properties(inventory), **node.properties},
+            "properties": {**known.properties(inventory), **fresh.properties},
         }
-        after = node.changed(change.now, changes)
-        change.put(NODES.swap(node, after))
+        after = fresh.changed(change.now, changes)
+        change.put(NODES.swap(fresh, after))
         return after, token
 
     answer = await ctx.door.attempt(Cause(), node.uuid, decide)
     await callback.heartbeat(ctx, node.uuid)
     return answer
+
+
+async def _awaiting(ctx: Context, uuid: str | None) -> Node:
+    """The node, if its inspection has booted a ramdisk and waits for it. The state alone does not
+    say so: `inspect wait` is also where a hook holds an inspection, by a ramdisk or not.
+    """
+    node = await NODES.get(ctx.door.store, uuid) if uuid else None
+    if node is None or node.provision_state != P.INSPECTWAIT:
+        raise _missing()
+    for item in await work.of_machine(ctx.door.store, node.uuid):
+        if item.lane != ctx.rules.lane or item.kind != Family.INSPECT:
+            continue
+        job = job_of(item.job)
+        if job.hold is None and job.waiting and job.current is not None and job.current.in_band:
+            return node
+    raise _missing()

@@ -29,6 +29,8 @@ from siderite.core import work
 from siderite.core.fact import Fact
 from siderite.core.report import report
 from siderite.core.store import Op
+from siderite.core.times import iso
+from siderite.core.times import seconds
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.transition import apply
@@ -37,6 +39,10 @@ from siderite.core.work import Work
 Decide = Callable[[Change, Node], Awaitable[Node]]
 """What becomes of the node, put into the change."""
 
+SHOWN_LATE_S = 60.0
+"""How far a node's deadline may be behind that of its work: not each call of a ramdisk is a reason
+to write the node.
+"""
 _FAMILIES = {family.value: family for family in Family}
 
 
@@ -215,13 +221,16 @@ async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
 
     async def decide(change: Change, node: Node) -> Node:
         after = node
-        memory = remembered(node, outcome.remember)
-        if memory or node.wait_reason != outcome.reason:
-            after = node.changed(change.now, {"wait_reason": outcome.reason, **memory})
-            change.put(NODES.swap(node, after))
+        shown = {"wait_reason": outcome.reason, **remembered(node, outcome.remember)}
         deadline, due = run.held.deadline, change.now + outcome.again_in
         if outcome.callback:
-            deadline = due = change.now + ctx.settings.callback_timeout_s
+            patience_s = ctx.settings.callback_timeout_s
+            deadline = due = change.now + patience_s
+            if _is_off(node.deadline, deadline, min(SHOWN_LATE_S, patience_s / 10)):
+                shown["deadline"] = iso(deadline)
+        if any(getattr(node, name) != value for name, value in shown.items()):
+            after = node.changed(change.now, shown)
+            change.put(NODES.swap(node, after))
         change.put(
             work.park(
                 run.held, job=job_text(run.job), due=due, deadline=deadline, reason=outcome.reason
@@ -230,6 +239,10 @@ async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
         return after
 
     await reported(ctx, run, decide)
+
+
+def _is_off(shown: str | None, deadline: float, by_s: float) -> bool:
+    return shown is None or abs(deadline - seconds(shown)) > by_s
 
 
 async def abandon(ctx: Context, held: Work) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.wire import LENT
+from siderite.baremetal.domain.wire import LENT_IF
 from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
@@ -50,8 +51,9 @@ async def body_of(ctx: Context, ident: str, who: Who) -> str:
 
 def _as_seen(who: Who, body: str, owner: Value) -> str:
     """A node as it is shown: not all of it to a lessee."""
-    is_own = who.sees_all or owner == who.project_id
-    return body if is_own else NODE_FIELDS.redacted(body, LENT)
+    if who.sees_all or owner == who.project_id:
+        return body
+    return NODE_FIELDS.redacted(body, LENT, LENT_IF)
 
 
 async def node(ctx: Context, ident: str, who: Who, guard: Guard = allow) -> Node:

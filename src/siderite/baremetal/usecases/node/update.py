@@ -31,6 +31,7 @@ from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
+from siderite.core.errors import NotAcceptable
 from siderite.core.errors import SideriteError
 from siderite.core.store import Duplicate
 from siderite.core.transition import Cause
@@ -79,7 +80,7 @@ async def update(
         try:
             changes = await _decided(ctx, change, node, ask, who=who, guard=guard)
         except SideriteError as error:
-            if not isinstance(error, Invalid):
+            if not isinstance(error, Invalid | NotAcceptable):
                 await announce_failure(ctx, cause, "update", node)
             raise
         if not changes:

@@ -28,6 +28,8 @@ LINK_SINCE = {
     **dict.fromkeys(_VTEP, 90),
 }  # fmt: skip
 """The keys of a local link, with the version that brought each."""
+LINK_UNTIL = dict.fromkeys(_VTEP, 105)
+"""Those that a version took away again. What older ones have written stays, and is shown."""
 _LINK_FORMS = (
     ("port_id", "switch_id"), ("port_id", "hostname"), ("network_type",), ("port_id", *_VTEP),
 )  # fmt: skip
@@ -118,6 +120,11 @@ def _check_link(link: dict[str, Any], version: int) -> None:
             raise NotAcceptable(
                 f"local_link_connection/{key} needs API version 1.{LINK_SINCE[key]}; this request"
                 f" has 1.{version}."
+            )
+        if version >= LINK_UNTIL.get(key, version + 1):
+            raise NotAcceptable(
+                f"local_link_connection/{key} is gone since API version 1.{LINK_UNTIL[key]}; this"
+                f" request has 1.{version}: ask with an older one, or leave it out."
             )
 
 
