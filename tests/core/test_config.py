@@ -51,6 +51,7 @@ def test_the_file_may_be_named_by_the_environment(tmp_path):
         ({"SIDERITE_POWER_TIMEOUT_S": "0"}, "power_timeout_s = 0.0 must be more than 0"),
         ({"SIDERITE_PUBLIC_URL": "cloud.example.org"}, "public_url must be an address such as"),
         ({"SIDERITE_COMPUTE_ENDPOINT": "mine"}, "compute_endpoint must be an address such as"),
+        ({"SIDERITE_RAMDISK_ALLOW": "10.0.0.0/8, here"}, "ramdisk_allow must be networks"),
         ({"SIDERITE_CONFIG": "/nowhere"}, "cannot read the configuration file /nowhere"),
     ],
 )

@@ -152,10 +152,11 @@ def test_connections_are_made_one_after_another(postgres_url):
 def test_nobody_looks_again_and_again_while_a_server_is_silent(postgres_url):
     async def story():
         pool = Pool(Connector(postgres_url), 10)
-        looked, turn = [], pool._turn
+        looked, turn, speaks = [], pool._turn, asyncio.Event()
 
         async def silent(**_):
-            await asyncio.sleep(PATIENCE_S)
+            await speaks.wait()
+            raise OSError
 
         async def counted(patience_s):
             looked.append(patience_s)
@@ -168,6 +169,7 @@ def test_nobody_looks_again_and_again_while_a_server_is_silent(postgres_url):
         for one in waiting:
             one.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+        speaks.set()
         await pool.close()
 
     asyncio.run(story())

@@ -125,7 +125,7 @@ KINDS = {
         "VolumeTargetCRUDPayload 1.0",
         "boot_index created_at extra node_uuid properties updated_at uuid volume_id volume_type",
         {"extra": {"a": 1}, "properties": {"target_iqn": "x"}, "volume_type": "fibre_channel",
-         "volume_id": "v", "boot_index": 7},
+         "volume_id": "v", "boot_index": 999_999},  # others are counted
         [("boot_index", -1), ("boot_index", "1"), ("boot_index", True), ("boot_index", 2**40),
          ("volume_id", ""), ("volume_type", 7), ("properties", "x")],
         must={"volume_type": "iscsi", "volume_id": "volume-{0}", "boot_index": 0},
