@@ -30,6 +30,7 @@ from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import copying
 from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt import snapshot as snapshots
 from siderite.compute.drivers.libvirt.volumes import Progress
 from siderite.compute.drivers.libvirt.volumes import told
 from tests.compute.drivers.libvirt.world import World
@@ -344,10 +345,28 @@ def test_a_snapshot_is_tried_again_where_a_job_on_the_disk_is_not_known_as_a_cop
     assert not domain.blockJobInfo("vda")
 
 
+class _Slow:
+    """A domain whose disks are mirrored slowly. libvirt 9.0 loses a guest if it is killed just as a
+    copy ends, and nothing that we do would bring it back: so that is not when it is killed.
+    """
+
+    def __init__(self, domain: Any) -> None:
+        self._domain = domain
+
+    def blockCopy(self, target: str, to: str, _: Any, flags: int) -> Any:  # noqa: N802
+        return self._domain.blockCopy(target, to, {"bandwidth": 24 * _MIB}, flags)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._domain, name)
+
+
 @pytest.mark.parametrize("is_on", [True, False])
 def test_a_snapshot_goes_on_when_libvirtd_is_back(
-    lab: LabHost, at: At, impatient: World, tmp_path: Path, *, is_on: bool
-) -> None:
+    lab: LabHost, at: At, impatient: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    *, is_on: bool,
+) -> None:  # fmt: skip
+    begin = snapshots._begin
+    monkeypatch.setattr(snapshots, "_begin", lambda domain, *how: begin(_Slow(domain), *how))
     snapshot: Any = impatient.driver.snapshot
     image = _random_image(impatient, tmp_path)
     guest = new_guest(image, is_running=is_on)

@@ -98,14 +98,16 @@ def _copy(connection: Any, host: Host, guest: Guest, run: Run) -> int:
 
 def _clone(pool: Pool, copy: str, disk: str) -> None:
     """Copy a disk at rest. If something writes to it, it is none yet: libvirtd may not know for a
-    moment that the guest runs, when it has just been started.
+    moment that the guest runs, when it has just been started. It never will if it was killed just
+    as a copy ended: libvirt 9.0 cannot read what it then has written down of the guest (`job=''`).
     """
     try:
         pool.clone(copy, disk)
     except library().libvirtError as why:
         if _LOCKED not in str(why):
             raise
-        raise HostError(Wait(f"something writes to its disk ({why})", _AGAIN_S)) from why
+        reason = f"libvirt says that it is off, but something writes to its disk ({why})"
+        raise HostError(Wait(reason, _AGAIN_S)) from why
 
 
 def _mirror(domain: Any, pool: Pool, disk: str, copy: str, run: Run) -> None:
@@ -114,6 +116,7 @@ def _mirror(domain: Any, pool: Pool, disk: str, copy: str, run: Run) -> None:
     if mirrored is not None and mirrored != pool.path(copy):
         domain.blockJobAbort(target, 0)
         mirrored = None
+    is_anothers = mirrored is not None
     if mirrored is None:
         pool.delete(copy)
         pool.create_disk(copy, pool.size(disk) or 0)
@@ -124,11 +127,16 @@ def _mirror(domain: Any, pool: Pool, disk: str, copy: str, run: Run) -> None:
             libvirt.VIR_DOMAIN_BLOCK_COPY_REUSE_EXT | libvirt.VIR_DOMAIN_BLOCK_COPY_TRANSIENT_JOB
         )
         _begin(domain, target, Xml.tostring(to, encoding="unicode"), flags)
-    while not _is_level(domain, target, pool):
+    while (is_level := _is_level(domain, target)) is False:
         if run.is_called_off:
             domain.blockJobAbort(target, 0)
         run.check()
         time.sleep(_PAUSE_S)
+    if is_level is None and is_anothers:
+        # One that was under way before: it may have ended with the libvirtd that had begun it.
+        raise HostError(Wait("an earlier copy of its disk ended; it is begun anew", _AGAIN_S))
+    if is_level is None:
+        raise Refused(f"copying the disk of domain {domain.name()} {_why_ended(pool)}")
     frozen = _freeze(domain)
     try:
         domain.blockJobAbort(target, 0)
@@ -171,14 +179,13 @@ def _job(domain: Any, path: str) -> tuple[str, str | None]:
     raise Refused(f"domain {domain.name()} has no disk {path}; reboot the server hard")
 
 
-def _is_level(domain: Any, target: str, pool: Pool) -> bool:
+def _is_level(domain: Any, target: str) -> bool | None:
+    """Whether the copy is; None if there is none any more."""
     for disk in Xml.fromstring(domain.XMLDesc(0)).findall("devices/disk"):  # noqa: S314
         name, mirror = disk.find("target"), disk.find("mirror")
         if name is not None and name.get("dev") == target:
-            if mirror is None:
-                raise Refused(f"copying the disk of domain {domain.name()} {_why_ended(pool)}")
-            return mirror.get("ready") == "yes"
-    return False
+            return None if mirror is None else mirror.get("ready") == "yes"
+    return None
 
 
 def _why_ended(pool: Pool) -> str:
