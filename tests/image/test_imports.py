@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
+from siderite.core.guarded_http import BadRedirect
+from siderite.core.guarded_http import followed
 from siderite.image import importing
 from siderite.image import web_download
-from siderite.image.domain.task import Hopeless
 from siderite.image.web.forms import MAX_PROPERTIES
-from siderite.image.web_download import _followed
 from tests.image.mirror import Mirror
 from tests.image.mirror import mirroring
 from tests.image.world import World
@@ -187,8 +187,8 @@ def test_redirects_lead_only_where_one_may_go(tmp_path: Path, mirror: Mirror) ->
             shown = await until(here, await begun(here, start + path), "active", "queued")
             assert shown["status"] == ("active" if word is None else "queued"), shown
             assert word is None or word in shown["import_error"]
-        with pytest.raises(Hopeless, match="https to http"):
-            _followed(httpx.URL("https://a.example/x"), "http://a.example/x")
+        with pytest.raises(BadRedirect, match="https to http"):
+            followed(httpx.URL("https://a.example/x"), "http://a.example/x")
 
     run(tmp_path, mirror, story, image_import_deny="192.0.2.0/24")
 

@@ -8,6 +8,24 @@ import httpx
 from siderite.core.guard import Guard
 
 
+class BadRedirect(ValueError):
+    """An answer leads where nobody shall follow: the text says from where to where."""
+
+
+def followed(url: httpx.URL, location: str) -> httpx.URL:
+    """Where a redirect leads: to plain http or https, and not from https back to http."""
+    try:
+        to = url.join(location)
+    except (httpx.InvalidURL, ValueError) as why:
+        raise BadRedirect("to what is no address") from why
+    is_plain = to.userinfo in (b"", url.userinfo)  # on the same host it stays as it is
+    if to.scheme not in ("http", "https") or not to.host or not is_plain:
+        raise BadRedirect("to what is no plain http or https address")
+    if url.scheme == "https" and to.scheme == "http":
+        raise BadRedirect("from https to http, where anybody may change it")
+    return to
+
+
 class GuardedTransport(httpx.AsyncBaseTransport):
     """Connects to the checked address, under the name that was asked for."""
 

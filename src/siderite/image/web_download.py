@@ -14,7 +14,9 @@ import httpx
 
 from siderite.core.guard import Guard
 from siderite.core.guard import Refused
+from siderite.core.guarded_http import BadRedirect
 from siderite.core.guarded_http import GuardedTransport
+from siderite.core.guarded_http import followed
 from siderite.image.domain.task import Broken
 from siderite.image.domain.task import Hopeless
 
@@ -69,7 +71,10 @@ async def _final(client: httpx.AsyncClient, uri: str) -> httpx.Response:
         if not answer.has_redirect_location:
             return await _taken(answer)
         await answer.aclose()
-        url = _followed(url, answer.headers["location"])
+        try:
+            url = followed(url, answer.headers["location"])
+        except BadRedirect as why:
+            raise Hopeless(f"{url.host} redirects {why}.") from why
     raise Hopeless(f"It was redirected more than {REDIRECTS} times; give the final address.")
 
 
@@ -84,18 +89,6 @@ async def _ask(client: httpx.AsyncClient, url: httpx.URL) -> httpx.Response:
         raise Broken(f"{url.host} does not answer: {_words(why)}.") from why
     except (httpx.InvalidURL, ValueError) as why:  # a host that no name can be
         raise Hopeless(f"{url.host[:80]!r} cannot be called: {_words(why)}.") from why
-
-
-def _followed(url: httpx.URL, location: str) -> httpx.URL:
-    try:
-        to = url.join(location)
-    except (httpx.InvalidURL, ValueError) as why:
-        raise Hopeless(f"{url.host} redirects to what is no address.") from why
-    if to.scheme not in ("http", "https") or not to.host or to.userinfo:
-        raise Hopeless(f"{url.host} redirects to what is no plain http or https address.")
-    if url.scheme == "https" and to.scheme == "http":
-        raise Hopeless(f"{url.host} redirects from https to http, where anybody may change it.")
-    return to
 
 
 async def _taken(answer: httpx.Response) -> httpx.Response:

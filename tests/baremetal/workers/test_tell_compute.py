@@ -1,6 +1,7 @@
 """Each real change of power reaches the compute service, in order, whatever happens to it or us."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -99,13 +100,20 @@ def test_changes_are_told_in_the_words_of_the_external_events_api(tmp_path, db, 
     asyncio.run(story())
 
 
+@asynccontextmanager
+async def switched_on(tmp_path, receiver):
+    """A node that carries a server and was switched on; and what it told of that."""
+    options = {**QUIET, "compute_endpoint": receiver.url}
+    async with running(tmp_path, work=True, **options) as app:
+        server = new_uuid()
+        uuid = await carrier(app, server)
+        await power(app, uuid, "power on")
+        yield app, uuid, server
+
+
 def test_what_is_done_to_a_node_in_maintenance_is_not_told(tmp_path, receiver):
     async def story():
-        options = {**QUIET, "compute_endpoint": receiver.url}
-        async with running(tmp_path, work=True, **options) as app:
-            server = new_uuid()
-            uuid = await carrier(app, server)
-            await power(app, uuid, "power on")
+        async with switched_on(tmp_path, receiver) as (app, uuid, server):
             await app.ask("PUT", f"/v1/nodes/{uuid}/maintenance", {"reason": "new fan"})
             await power(app, uuid, "power off")
             await power(app, uuid, "power on")
@@ -121,11 +129,7 @@ def test_the_end_of_a_server_is_told_of_too(tmp_path, receiver):
     """The node goes off while it is still the server's."""
 
     async def story():
-        options = {**QUIET, "compute_endpoint": receiver.url}
-        async with running(tmp_path, work=True, **options) as app:
-            server = new_uuid()
-            uuid = await carrier(app, server)
-            await power(app, uuid, "power on")
+        async with switched_on(tmp_path, receiver) as (app, uuid, server):
             await verb(app, uuid, "deleted")
             await until(app, uuid, "available")
             assert await taken(receiver, 2) == [(server, "POWER_ON"), (server, "POWER_OFF")]

@@ -119,17 +119,19 @@ def test_ours_gives_a_guest_all_its_time_and_an_ironic_is_asked_again(guest, is_
     assert api.orders[1:] == [("soft power off", 1 if is_ours else 10)]
 
 
-def test_a_plug_is_pulled_though_the_guest_was_asked_and_has_not_obeyed(guest):
+@pytest.mark.parametrize("was_asked", [True, False])
+def test_a_plug_is_pulled_once_whether_the_guest_was_asked_before_or_not(guest, was_asked):
     api = Api()
     power = baremetal_driver(lambda at: api).power
 
     def off():
         return asyncio.run(power.off(At("a-host"), guest, "off"))
 
-    asyncio.run(power.signal(At("a-host"), guest, 60.0, "signal"))
+    if was_asked:
+        asyncio.run(power.signal(At("a-host"), guest, 60.0, "signal"))
     api.busy = 1  # as an Ironic is till it gives up
     assert [type(off()) for _ in range(3)] == [Wait] * 3
-    assert api.orders == [("soft power off", 10), "power off"]
+    assert api.orders == [("soft power off", 10)] * was_asked + ["power off"]
     api.end()
     api.found["power_state"] = "power off"
     assert isinstance(off(), Done)

@@ -183,15 +183,16 @@ class _Servers:
 
     async def off(self, at: At, guest: Guest, token: str) -> Outcome:
         async def work(api: BaremetalApi, node: Node) -> Outcome:
-            if node.get("target_power_state") == "power off" and token not in self._told:
-                # Perhaps only its system was asked to: this overrules it.
-                await api.power(node["uuid"], "power off")
-                self._told.add(token)
-                return _under_way(node, "is told to power off")
-            outcome = await _switched(api, node, "power off")
-            if isinstance(outcome, Done):
+            goes_to = node.get("target_power_state")
+            if goes_to is None and node["power_state"] == "power off":
                 self._told.discard(token)
-            return outcome
+                return Done()
+            if goes_to == "power on" or (goes_to is not None and token in self._told):
+                return _under_way(node, f"goes to {goes_to}")
+            # Perhaps only its system was asked to: this overrules it.
+            await api.power(node["uuid"], "power off")
+            self._told.add(token)
+            return _under_way(node, "is told to power off")
 
         return await self._with_own(at, guest, work)
 

@@ -12,6 +12,7 @@ from siderite.compute.domain import facts
 from siderite.compute.domain.aggregate import Atlas
 from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.domain.network import Network
+from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server import moved
 from siderite.compute.domain.server_machine import CLEAN_TASKS
@@ -22,6 +23,7 @@ from siderite.compute.store import SERVERS
 from siderite.core.fact import Fact
 from siderite.core.machine import Moved
 from siderite.core.store import Line
+from siderite.core.transition import Cause
 from siderite.core.transition import Door
 
 
@@ -135,3 +137,8 @@ class Context:
             if name_or_id in (network.name, network.uuid):
                 return network
         return None
+
+
+def actor(cause: Cause) -> Actor:
+    """Who asks for a change, as the server remembers it."""
+    return Actor(cause.request_id, cause.user, cause.project)

@@ -17,7 +17,9 @@ from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.drivers.agent.iso import NoRamdisk
 from siderite.core.guard import Guard
 from siderite.core.guard import Refused
+from siderite.core.guarded_http import BadRedirect
 from siderite.core.guarded_http import GuardedTransport
+from siderite.core.guarded_http import followed
 
 MOST_BYTES = 4 * 2**30
 """Larger than any kernel or ramdisk: a machine has to have room for it in its memory."""
@@ -45,15 +47,14 @@ async def download(source: str, to: Path, guard: Guard | None) -> None:
                 await _save(answer, part, shown)
             finally:
                 await answer.aclose()
+        part.rename(to)
     except Refused as why:
         option = "" if guard is None else f"; an operator can allow it with {guard.option}"
         raise NoRamdisk(f"{shown} cannot be fetched: {why}{option}") from why
     except httpx.HTTPError as why:
         raise NoRamdisk(f"{shown} cannot be fetched: {type(why).__name__}", passing=True) from why
-    except NoRamdisk:
+    finally:
         await asyncio.to_thread(part.unlink, missing_ok=True)
-        raise
-    part.rename(to)
 
 
 def _client(guard: Guard | None) -> httpx.AsyncClient:
@@ -77,7 +78,10 @@ async def _final(client: httpx.AsyncClient, source: str, shown: str) -> httpx.Re
             status = answer.status_code
             passing = status in _PASSING or answer.is_server_error
             raise NoRamdisk(f"{shown} answers HTTP {status}", passing=passing)
-        url = _followed(httpx.URL(url), answer.headers["location"], shown)
+        try:
+            url = followed(httpx.URL(url), answer.headers["location"])
+        except BadRedirect as why:
+            raise NoRamdisk(f"{shown} is redirected {why}") from why
     raise NoRamdisk(f"{shown} is redirected more than {REDIRECTS} times: give the final address")
 
 
@@ -91,19 +95,6 @@ async def _ask(client: httpx.AsyncClient, url: httpx.URL | str, shown: str) -> h
         raise NoRamdisk(f"{shown} cannot be fetched: {reason}", passing=True) from why
     except (httpx.InvalidURL, ValueError) as why:
         raise NoRamdisk(f"{shown} is no address that can be called") from why
-
-
-def _followed(url: httpx.URL, location: str, shown: str) -> httpx.URL:
-    try:
-        to = url.join(location)
-    except (httpx.InvalidURL, ValueError) as why:
-        raise NoRamdisk(f"{shown} is redirected to what is no address") from why
-    is_plain = to.userinfo in (b"", url.userinfo)  # on the same host it stays as it is
-    if to.scheme not in ("http", "https") or not to.host or not is_plain:
-        raise NoRamdisk(f"{shown} is redirected to what is no plain http or https address")
-    if url.scheme == "https" and to.scheme == "http":
-        raise NoRamdisk(f"{shown} is redirected from https to http, where anybody may change it")
-    return to
 
 
 async def _save(answer: httpx.Response, part: Path, shown: str) -> None:

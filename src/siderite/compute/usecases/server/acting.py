@@ -15,7 +15,6 @@ from siderite.compute.domain.job import Job
 from siderite.compute.domain.job import events_text
 from siderite.compute.domain.job import job_of
 from siderite.compute.domain.job import job_text
-from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import ACTIONS
 from siderite.compute.domain.server_machine import BY_EVENT
@@ -25,6 +24,7 @@ from siderite.compute.domain.server_machine import joined
 from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.domain.shutdown import timeout_of
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.context import actor
 from siderite.compute.usecases.server import find
 from siderite.compute.usecases.server import interrupting
 from siderite.compute.usecases.server.kinds import KINDS
@@ -212,7 +212,7 @@ def begin(ctx: Context, change: Change, server: Server, wish: Ask) -> Server:
         events=[ActionEvent(kind.compute_event, at, host=server.host)],
     )  # fmt: skip
     changes = {
-        "by": Actor(cause.request_id, cause.user, cause.project),
+        "by": actor(cause),
         "wait_reason": f"{kind.action} was asked for",
         **changes,
     }

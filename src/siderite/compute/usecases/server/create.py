@@ -19,13 +19,13 @@ from siderite.compute.domain.job import Job
 from siderite.compute.domain.job import events_text
 from siderite.compute.domain.job import job_text
 from siderite.compute.domain.network import Port
-from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server import Request
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import BUILD_S
 from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.context import actor
 from siderite.compute.usecases.fleet import addresses
 from siderite.compute.usecases.fleet import aggregates
 from siderite.compute.usecases.fleet import hosts
@@ -236,7 +236,7 @@ def _server(batch: _Batch, index: int, change: Change) -> Server:
         flavor=snapshot,
         image=wish.image,
         request=wish.request,
-        by=Actor(change.cause.request_id, change.cause.user, change.cause.project),
+        by=actor(change.cause),
         wait_reason="waits to be placed",
         deadline=iso(change.now + BUILD_S),
         **fields,

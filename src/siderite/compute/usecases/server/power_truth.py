@@ -17,12 +17,12 @@ from siderite.compute.domain.power import Power
 from siderite.compute.domain.power_truth import Verdict
 from siderite.compute.domain.power_truth import policy_of
 from siderite.compute.domain.power_truth import settle
-from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import V
 from siderite.compute.store import SERVERS
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.context import actor
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server.acting import Ask
@@ -67,7 +67,7 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
             _noted(change, found, power, error=why)
             fact = _ACTIONS[power][1]
             if found.task_state is None:  # else it may be in the middle of one of that name
-                told = msgspec.structs.replace(found, by=_by(change))
+                told = msgspec.structs.replace(found, by=actor(change.cause))
                 change.tell(
                     facts.phase(fact, "start", told), facts.phase(fact, "error", told, why=why)
                 )
@@ -166,7 +166,7 @@ def _follow(
 ) -> None:
     """The record follows the machine."""
     action, fact = _ACTIONS[power]
-    by, task = _by(change), f"powering-{fact.removeprefix('power_')}"
+    by, task = actor(change.cause), f"powering-{fact.removeprefix('power_')}"
     begun = server.changed(change.now, {"task_state": task, "by": by})
     change.tell(facts.phase(fact, "start", begun))
     moved = Event.POWERED_ON if power is Power.RUNNING else Event.POWERED_OFF
@@ -175,12 +175,6 @@ def _follow(
     at = iso(change.now)
     done = ActionEvent(event, at, at, "Success", server.host, why)
     _recorded(change, server, action, done)
-
-
-def _by(change: Change) -> Actor:
-    """Who told of it: not whoever asked something of the server before."""
-    cause = change.cause
-    return Actor(cause.request_id, cause.user, cause.project)
 
 
 def _noted(

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from siderite.compute.domain.server import Actor
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.context import actor
 from siderite.compute.usecases.project import quota
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import find
@@ -26,8 +26,9 @@ async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) 
     async def decide(change: Change) -> dict[str, str]:
         server = await find.server(ctx, uuid, who)
         acting.check_state(server, event, "resetState")
-        by = Actor(cause.request_id, cause.user, cause.project)
-        changes: dict[str, Any] = {"by": by, "counted": None, "uncounted": False, "move": None}
+        changes: dict[str, Any] = {
+            "by": actor(cause), "counted": None, "uncounted": False, "move": None,
+        }  # fmt: skip
         apply(change, ctx.rules, server, event, changes=changes)
         left = leaving.of(server, await interrupting.under_way(ctx, server))
         if left is not None:
