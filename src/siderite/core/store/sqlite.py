@@ -1,11 +1,11 @@
 """SQLite in the event loop: WAL, durable commits, all that was handed in meanwhile in one commit.
 
-Statements are short and run straight in the loop (a thread hop costs more than they do); only the
-wait for the disk is spent in threads (`sqlite_disk`), and what is handed in meanwhile forms the
-next commit. Reads see what is committed: while a commit is under way by a connection of their own,
-else by the writer's, whose pages are at hand (another's are out of date after each commit). Only
-one process may have the file open: a lock beside it says so, and names the remedy. So the values
-that were written last are known without a look.
+Statements are short and run straight in the loop (a thread hop costs more than they do). So are
+small commits where the disk is quick; a longer wait for it is spent in threads (`sqlite_disk`), and
+what is handed in meanwhile forms the next commit. Reads see what is committed: while a commit is
+under way by a connection of their own, else by the writer's, whose pages are at hand (another's are
+out of date after each commit). Only one process may have the file open: a lock beside it says so,
+and names the remedy. So the values that were written last are known without a look.
 """
 
 import asyncio
@@ -39,6 +39,10 @@ from siderite.core.store.sqlite_disk import Disk
 from siderite.core.store.sqlite_disk import Log
 
 _TOLD_AT_ONCE = 8
+_TURNS = 2
+"""Of the loop, in which more is gathered for a commit as long as each brings some."""
+_SMALL = 512 * 1024
+"""The length of all texts in a small commit, at the most."""
 _KNOWN = 256
 _HandedIn = tuple[Sequence[Op], "asyncio.Future[Any]", bool]
 _Answer = tuple["asyncio.Future[Any]", Any, BaseException | None]
@@ -112,9 +116,10 @@ class SqliteStore:
         while self._queue or self._committing is not None or self._untold:
             if self._committing is not None:
                 await asyncio.wait([self._committing])
-            else:
+                continue
+            if self._queue:
                 self._flush()
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
         self._disk.close()
         self._scans.shutdown()
         self._reader.close()
@@ -132,14 +137,24 @@ class SqliteStore:
             loop = self._loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
         if not self._queue and self._committing is None:
-            loop.call_soon(self._flush)
+            loop.call_soon(self._gather, 0, _TURNS)
         self._queue.append((ops, done, returning))
         return done
 
-    def _flush(self) -> None:
-        """Begin one commit for all that was handed in; the disk is waited for in a thread."""
+    def _gather(self, before: int, turns: int) -> None:
+        """Begin a commit when a turn of the loop has brought no more for it, or after a few: what
+        comes together costs less.
+        """
         if self._committing is not None or not self._queue:
             return
+        if turns and len(self._queue) > before:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._gather, len(self._queue), turns - 1)
+        else:
+            self._flush()
+
+    def _flush(self) -> None:
+        """One commit for all that was handed in."""
         queue, self._queue = self._queue, []
         try:
             self._undo()
@@ -147,11 +162,14 @@ class SqliteStore:
         except sqlite3.Error as why:
             self._failed(queue, _meaning(why))
             return
+        if self._disk.is_quick and _is_small(queue):
+            self._committed(queue, answers, rows, self._disk.commit_now())
+            return
         self._forget(rows)  # reads may see them before we hear that they are committed
         self._committing = asyncio.get_running_loop().create_future()
-        self._disk.commit(partial(self._committed, self._committing, queue, answers, rows))
+        self._disk.commit(partial(self._landed, self._committing, queue, answers, rows))
 
-    def _committed(
+    def _landed(
         self,
         over: asyncio.Future[None],
         queue: list[_HandedIn],
@@ -160,12 +178,21 @@ class SqliteStore:
         why: BaseException | None,
     ) -> None:
         self._committing = None
+        self._committed(queue, answers, rows, why)
+        over.set_result(None)
+
+    def _committed(
+        self,
+        queue: list[_HandedIn],
+        answers: list[_Answer],
+        rows: list[Row],
+        why: BaseException | None,
+    ) -> None:
         if why is None:
             self._know(rows)
             self._over(answers)
         else:
             self._failed(queue, _meaning(why))
-        over.set_result(None)
 
     def _failed(self, queue: list[_HandedIn], why: BaseException) -> None:
         with suppress(sqlite3.Error):  # it is tried again before the next; who waits must hear
@@ -178,7 +205,7 @@ class SqliteStore:
         self._untold += answers
         if not is_telling:
             self._tell()
-        asyncio.get_running_loop().call_soon(self._flush)
+        asyncio.get_running_loop().call_soon(self._gather, 0, _TURNS)
 
     def _forget(self, rows: list[Row]) -> None:
         for row in rows:
@@ -292,6 +319,16 @@ def _connect(path: str) -> sqlite3.Connection:
     for name, function in (("has_pattern", is_in), ("word_has_pattern", is_in_a_word)):
         connection.create_function(name, 2, function, deterministic=True)
     return connection
+
+
+def _is_small(queue: list[_HandedIn]) -> bool:
+    room = _SMALL
+    for ops, _, _ in queue:
+        for op in ops:
+            for arg in op.args:
+                if type(arg) is str:
+                    room -= len(arg)
+    return room >= 0
 
 
 def _answer(answers: list[_Answer]) -> None:
