@@ -204,3 +204,22 @@ def test_a_resize_that_is_undone_while_its_server_is_deleted_counts_nothing(
         assert made.act(uuid, "restore").status == 202
         made.until(uuid, "ACTIVE")
         assert counted(made) == (1, made.show(uuid)["flavor"]["ram"])
+
+
+def test_a_deletion_that_fails_counts_no_size_that_a_resize_had_not_begun_to_make(
+    tmp_path: Path, database_url: str
+) -> None:
+    with cloud(tmp_path, database_url) as made:
+        uuid = made.boot()
+        script = {"latency_s": {"finish": 3600.0, "revert": 3600.0}, "fail": {"destroy": "stuck"}}
+        made.script(f"server:{uuid}", **script)
+        larger = made.make_flavor(ram=2048)
+        assert made.act(uuid, "resize", {"flavorRef": larger}).status == 202
+        during(made, uuid, "resize_finish")
+        assert made.act(uuid, "os-resetState", {"state": "active"}).status == 202
+        assert made.act(uuid, "resize", {"flavorRef": larger}).status == 202
+        made.wait(uuid, lambda seen: "is not settled" in str(seen["wait_reason"]))
+        assert counted(made) == (1, 2048)
+        assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+        made.until(uuid, "ERROR")
+        assert counted(made) == (1, 512)

@@ -234,9 +234,10 @@ async def _not_gone(hands: Hands, run: Run, why: Failed) -> Report:
     if noted is not None:
         left = msgspec.convert(noted, Left)
         ops += leaving.behind(server, left, hands.ctx.door.clock())
-        if server.counted is not None:
-            ops.append(quota.becomes(server, server.flavor))
-        changes |= {"move": None, "counted": None}
+        changes["move"] = None
+    if server.counted is not None:  # also of a resize for which no place had been found yet
+        ops.append(quota.becomes(server, server.flavor))
+        changes["counted"] = None
     return replace(told, ops=[*told.ops, *ops], changes=changes)
 
 
