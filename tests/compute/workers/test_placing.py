@@ -93,6 +93,20 @@ def test_a_build_that_fails_is_tried_on_another_host(both: Cloud) -> None:
         assert both.claimed() == before
 
 
+def test_one_that_was_mended_goes_to_hosts_that_could_not_make_it(tmp_path: Path) -> None:
+    with cloud(tmp_path, hosts=3) as made:
+        made.script("all", fail={"spawn": "disk full"})
+        uuid = made.create()
+        made.until(uuid, "ERROR")
+        here = home_of(made, uuid)
+        made.guests.scripts.set("all", None)
+        assert made.act(uuid, "rebuild", {"imageRef": made.image}).status == 202
+        made.until(uuid, "ACTIVE")
+        assert made.act(uuid, "migrate").status == 202
+        made.until(uuid, "VERIFY_RESIZE")
+        assert home_of(made, uuid) != here
+
+
 def test_a_host_that_cannot_clear_away_what_it_could_not_make_keeps_a_server_from_no_other(
     both: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,8 +63,8 @@ async def find_place(
     wanted = await _wanted(ctx, server, size, zone or server.pinned_zone)
     if host is not None or is_move:
         wanted = replace(wanted, host=host, node=None, is_forced=False)
-    if is_move:
-        wanted = replace(wanted, driver=server.driver)
+    if is_move:  # where it could not be made once, it may well be moved to
+        wanted = replace(wanted, driver=server.driver, avoid={})
     if is_move and server.host is not None:
         wanted = replace(wanted, conductor_group=await _group_of(ctx, server.host))
     if avoid is not None:
