@@ -13,6 +13,8 @@ from tests.compute.cloud import cloud
 from tests.compute.workers.moves import LEFT
 from tests.compute.workers.moves import counted
 from tests.compute.workers.moves import during
+from tests.compute.workers.moves import home_of
+from tests.compute.workers.moves import in_one_place
 from tests.compute.workers.moves import reset
 from tests.compute.workers.moves import until
 from tests.compute.workers.test_pending import NO_IMAGES
@@ -223,3 +225,20 @@ def test_a_deletion_that_fails_counts_no_size_that_a_resize_had_not_begun_to_mak
         assert made.ask("DELETE", f"/servers/{uuid}").status == 204
         made.until(uuid, "ERROR")
         assert counted(made) == (1, 512)
+
+
+def test_a_moved_server_that_cannot_be_deleted_waits_for_no_confirmation_any_more(
+    tmp_path: Path,
+) -> None:
+    with cloud(tmp_path, hosts=2, reclaim_interval_s=HOUR) as made:
+        uuid = made.boot()
+        assert made.act(uuid, "migrate").status == 202
+        made.until(uuid, "VERIFY_RESIZE")
+        made.script(f"server:{uuid}", fail={"off": "stuck"})
+        assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+        seen = made.settled(uuid)
+        assert (seen["status"], "stuck" in seen["fault"]["message"]) == ("ERROR", True)
+        made.guests.scripts.set(f"server:{uuid}", None)
+        assert made.act(uuid, "reboot", {"type": "HARD"}).status == 202
+        made.until(uuid, "ACTIVE")
+        in_one_place(made, uuid, home_of(made, uuid))

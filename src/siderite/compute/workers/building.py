@@ -16,6 +16,7 @@ from siderite.compute.domain.power import Power
 from siderite.compute.domain.server import Fault
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
+from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.placement import pending
 from siderite.compute.usecases.project import quota
 from siderite.compute.usecases.server import interrupting
@@ -27,6 +28,7 @@ from siderite.compute.usecases.server.progress import Run
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.ends import at_end
 from siderite.compute.workers.ends import at_error
+from siderite.compute.workers.ends import broken
 from siderite.compute.workers.ends import done
 from siderite.compute.workers.ends import failed
 from siderite.compute.workers.ends import free_all
@@ -286,8 +288,10 @@ async def _set_aside(hands: Hands, run: Run, told: Report) -> Report:
 
 
 async def _not_set_aside(hands: Hands, run: Run, why: Failed) -> Report:
+    """It is as it was, but for a move that waited to be confirmed: that has ended with this."""
     await _discard(hands, run)
-    return await failed(hands, run, why)
+    is_moved = run.server.vm_state == V.RESIZED
+    return await (broken if is_moved else failed)(hands, run, why)
 
 
 SOFT_DELETE = Plan((_switched_off,), end=_set_aside, fail=_not_set_aside)
