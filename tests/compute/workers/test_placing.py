@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.simulated.driver import _Simulated
 from siderite.core.ids import new_uuid
 from tests.compute import crowd
 from tests.compute.cloud import Cloud
@@ -148,6 +152,45 @@ def test_a_host_that_does_not_clear_away_in_time_keeps_a_server_from_no_other(
         in_one_place(both, uuid, seen["OS-EXT-SRV-ATTR:host"])
         delete(both, uuid)
         assert both.claimed() == before
+
+
+def _give_nodes(monkeypatch: pytest.MonkeyPatch, *nodes: str) -> None:
+    """Hosts of bare metal have these nodes, each with what is on it."""
+    for call in ("spawn", "destroy"):
+        plain = getattr(_Simulated, call)
+
+        async def there(
+            part: _Simulated, at: At, guest: Guest, token: str, plain: Any = plain
+        ) -> Any:
+            return await plain(part, replace(at, host=guest.node), guest, token)
+
+        monkeypatch.setattr(_Simulated, call, there)
+    one = _Simulated.capacity
+
+    async def several(part: _Simulated, at: At) -> Any:
+        return [replace(offer, node=node) for offer in await one(part, at) for node in nodes]
+
+    monkeypatch.setattr(_Simulated, "capacity", several)
+
+
+def test_a_node_that_does_not_clear_away_in_time_does_so_while_another_of_its_host_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one waits for it: a bare metal service lets no two nodes carry one server."""
+    monkeypatch.setattr("siderite.compute.workers.placing._UNDONE_S", 0.1)
+    _give_nodes(monkeypatch, "node-1", "node-2")
+    with cloud(tmp_path, hosts=0) as made:
+        made.add_host("metal", resource_class="CUSTOM_GOLD")
+        flavor, specs = made.make_flavor(), {"resources:CUSTOM_GOLD": "1"}
+        made.ask("POST", f"/flavors/{flavor}/os-extra_specs", {"extra_specs": specs})
+        made.script("host:node-1", fail={"spawn": "it is ill"}, latency_s={"destroy": 0.3})
+        made.script("host:node-2", latency_s={"spawn": 3600.0})
+        uuid = made.create(flavorRef=flavor)
+        until(made, uuid, LEFT, 1)
+        until(made, uuid, LEFT, 0)
+        assert made.guests.where(uuid) == []
+        seen = made.show(uuid)
+        assert (seen["status"], seen["OS-EXT-SRV-ATTR:hypervisor_hostname"]) == ("BUILD", "node-2")
 
 
 def test_a_server_that_no_other_host_takes_leaves_nothing_behind(

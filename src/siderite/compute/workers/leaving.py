@@ -45,7 +45,9 @@ class LeftWork:
         if server is None or (server.deleted and left.how != "leave"):
             await progress.abandon(ctx, held)
             return
-        if server.task_state is not None and not await leaving.is_waited_for(ctx, server):
+        if server.task_state is not None and not (
+            _is_on_its_own(server, left) or await leaving.is_waited_for(ctx, server)
+        ):
             await due.later(ctx, held, f"the server is {server.task_state}", _BUSY_S)
             return
         outcome: Outcome = Done()
@@ -79,7 +81,7 @@ class LeftWork:
 
     async def _leave(self, server: Server, left: Left, token: str) -> Outcome:
         place = await place_of(self._hands, left.host)
-        if isinstance(place, Failed) or server.host == left.host:
+        if isinstance(place, Failed) or _is_there(server, left):
             return Done()  # a host that was removed keeps nothing of ours
         guest = guest_of(self._hands, server, node=left.node)
         if server.host is None or server.deleted:
@@ -121,3 +123,18 @@ class LeftWork:
         if not isinstance(outcome, Done):
             return outcome
         return Done(leaving.arrived(left) if outcome.found.get("arrived") else {})
+
+
+def _is_there(server: Server, left: Left) -> bool:
+    """Whether it is now where something was left of it. A host of bare metal has many nodes."""
+    if server.host != left.host:
+        return False
+    return server.flavor.resource_class is None or server.node == left.node
+
+
+def _is_on_its_own(server: Server, left: Left) -> bool:
+    """Whether it is a node that could not be deployed: another one can only be once this one does
+    not carry the server any more.
+    """
+    is_node = server.flavor.resource_class is not None
+    return is_node and not left.has_claim and not _is_there(server, left)
