@@ -46,7 +46,7 @@ class LeftWork:
             await progress.abandon(ctx, held)
             return
         if server.task_state is not None and not (
-            _is_on_its_own(server, left) or await leaving.is_waited_for(ctx, server)
+            _is_on_its_own(server, left) or await leaving.is_waited_for(ctx, server, left.how)
         ):
             await due.later(ctx, held, f"the server is {server.task_state}", _BUSY_S)
             return

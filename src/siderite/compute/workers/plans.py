@@ -33,6 +33,7 @@ from siderite.compute.workers.placing import another_place
 from siderite.compute.workers.placing import moves_to
 from siderite.compute.workers.steps import Told
 from siderite.compute.workers.steps import asking
+from siderite.compute.workers.steps import at_home
 from siderite.compute.workers.steps import missing
 from siderite.compute.workers.steps import on_to_next
 from siderite.compute.workers.steps import settled
@@ -255,11 +256,11 @@ PLANS: dict[str, Plan] = {
     "build": building.BUILD,
     "delete": building.DELETE,
     "soft_delete": building.SOFT_DELETE,
-    "restore": Plan((_restored,)),
-    "start": Plan((_on,)),
+    "restore": Plan((at_home(_restored),)),
+    "start": Plan((at_home(_on),)),
     "stop": Plan((shut_down,)),
     "force_stop": Plan((shut_down,)),
-    "reboot": Plan((shut_down, _on)),
+    "reboot": Plan((at_home(shut_down), _on)),
     "reboot_hard": Plan((settled(_reset),)),
     "pause": Plan((asking(_pause, power=Power.PAUSED),)),
     "unpause": Plan((asking(_unpause, power=Power.RUNNING),)),
@@ -277,7 +278,7 @@ PLANS: dict[str, Plan] = {
     "create_image": Plan((on_to_next, asking(_snapshot)), end=_stored, fail=_not_stored),
     "create_backup": Plan((on_to_next, asking(_snapshot)), end=_backed_up, fail=_not_stored),
     "shelve": Plan(
-        (then_next(shut_down), _shelve_disk, building.destroy_everywhere),
+        (at_home(then_next(shut_down)), _shelve_disk, building.destroy_everywhere),
         end=_shelved, fail=_not_shelved,
     ),
     "shelve_offload": Plan((shut_down, building.destroy_everywhere), end=_offloaded),

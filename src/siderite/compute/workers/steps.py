@@ -164,6 +164,16 @@ def settled(step: Step) -> Step:
     return done
 
 
+def at_home(step: Step) -> Step:
+    """The same step, once it is known that the guest is where its server is, with its own disk."""
+
+    async def done(hands: Hands, run: Run) -> Told:
+        await leaving.check_guest(hands.ctx, run.server)
+        return await step(hands, run)
+
+    return done
+
+
 def then_next(step: Step) -> Step:
     """The same step, after which the machine goes on to its next task."""
 

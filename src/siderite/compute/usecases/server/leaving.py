@@ -36,6 +36,10 @@ _WAITING = frozenset(
     )
 )  # fmt: skip
 """Work whose first step waits for it."""
+_STARTING = frozenset(work_kind(kind) for kind in ("start", "reboot", "restore", "shelve"))
+"""Work whose first step waits for it if the guest may be elsewhere, or is to have another disk."""
+_ELSEWHERE = frozenset({"revert", "abort"})
+_OPEN = _ELSEWHERE | {"confirm"}
 
 
 _UNDO = ":undo"
@@ -126,14 +130,23 @@ async def check(ctx: Context, server: Server) -> None:
         raise NotYet("an earlier move was settled just now")
 
 
+async def check_guest(ctx: Context, server: Server) -> None:
+    """The same for those that start a guest, or keep what is on its disk: it may run at the other
+    end, or its disk be given up for an older one. Who only waits to be confirmed does not matter.
+    """
+    reason = await _open(ctx, server, _ELSEWHERE)
+    if reason is not None:
+        raise NotYet(f"an earlier move is not settled: {reason}")
+
+
 async def is_open(ctx: Context, server: Server) -> bool:
     """Whether the server's guest may be elsewhere, as an earlier move is not settled."""
     return await _open(ctx, server) is not None
 
 
-async def _open(ctx: Context, server: Server) -> str | None:
+async def _open(ctx: Context, server: Server, hows: frozenset[str] = _OPEN) -> str | None:
     for item in await work.of_machine(ctx.door.store, server.uuid):
-        if item.kind == KIND and msgspec.json.decode(item.job, type=Left).how != "leave":
+        if item.kind == KIND and msgspec.json.decode(item.job, type=Left).how in hows:
             return item.reason
     return None
 
@@ -146,11 +159,12 @@ async def is_left_at(ctx: Context, server: Server, host: str) -> bool:
     return False
 
 
-async def is_waited_for(ctx: Context, server: Server) -> bool:
+async def is_waited_for(ctx: Context, server: Server, how: str = "") -> bool:
     """Whether what is asked of the server has not begun, and will not before this is settled."""
+    waiting = _WAITING | _STARTING if how in _ELSEWHERE else _WAITING
     for item in await work.of_machine(ctx.door.store, server.uuid):
         if item.lane == ctx.rules.lane:
-            return item.kind in _WAITING and job_of(item.job).step == 0
+            return item.kind in waiting and job_of(item.job).step == 0
     return False
 
 
