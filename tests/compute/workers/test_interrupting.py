@@ -336,7 +336,10 @@ def test_a_hard_request_comes_too_late_once_the_guest_is_down() -> None:
     assert not acting._is_still_asked(over, KINDS["rescue"], wish)
 
 
-def test_one_that_was_shelved_once_and_runs_again_is_restored_as_that(tmp_path: Path) -> None:
+@pytest.mark.parametrize("last", ["active", "error"])
+def test_one_that_was_shelved_once_and_runs_again_is_restored_as_that(
+    tmp_path: Path, last: str
+) -> None:
     with cloud(tmp_path, hosts=1, reclaim_interval_s=3600, shelved_offload_time_s=3600) as soft:
         uuid = soft.boot()
         assert soft.act(uuid, "shelve").status == 202
@@ -344,6 +347,7 @@ def test_one_that_was_shelved_once_and_runs_again_is_restored_as_that(tmp_path: 
         reset(soft, uuid)
         assert soft.act(uuid, "reboot", {"type": "HARD"}).status == 202
         soft.until(uuid, "ACTIVE")
+        reset(soft, uuid, last)
         assert soft.ask("DELETE", f"/servers/{uuid}").status == 204
         soft.until(uuid, "SOFT_DELETED")
         assert soft.act(uuid, "restore").status == 202

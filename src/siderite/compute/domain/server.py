@@ -12,6 +12,7 @@ from siderite.compute.domain.host import Amount
 from siderite.compute.domain.image import Image
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.power import Power
+from siderite.compute.domain.server_machine import V
 from siderite.compute.domain.server_machine import joined
 from siderite.compute.domain.server_machine import parted
 from siderite.compute.domain.status import status_of
@@ -246,6 +247,8 @@ def moved(
 ) -> Server:
     """The server after a move of its machine, with what else changes with it."""
     vm_state, task_state = parted(to.state.name)
+    # Once it runs where it was shelved, its image is old: its disk is what counts.
+    is_shelved = vm_state != V.ACTIVE or before.host is None
     return before.changed(
         now,
         {
@@ -253,6 +256,7 @@ def moved(
             "task_state": task_state,
             "deadline": None if deadline_s is None else iso(now + deadline_s),
             "wait_reason": None,
+            "shelved_at": before.shelved_at if is_shelved else None,
             **changes,
         },
     )
