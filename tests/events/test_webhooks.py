@@ -220,6 +220,19 @@ def test_pauses_grow_and_are_not_the_same_for_all():
         assert len(pauses) > 1
 
 
+def test_what_waits_behind_another_has_the_sender_rest_till_that_is_due(app, monkeypatch):
+    monkeypatch.setattr(sender_module, "_pause", lambda attempts: 600.0)
+    hook, rounds = refused(app)
+    app.run(tell(app.app, fact(1), fact(2)))
+    assert rounds(1)["pending"] == 2
+    sender = app.app.program.app._services["events"].webhooks.sender
+
+    async def rest():
+        return await sender._round(await WEBHOOKS.get(app.app.program.store, hook), None)
+
+    assert app.run(rest()) == (sender_module.LOOK_S, True)
+
+
 def test_what_waited_for_another_has_all_its_own_time(app):
     """Its time to be given up begins with its first attempt, not when it was put in line."""
     made = app.ask("POST", ADDRESS, {"url": "https://192.0.2.1/"}).json["id"]

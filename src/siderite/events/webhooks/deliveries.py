@@ -147,13 +147,15 @@ def old_forgotten(before: float) -> Op:
     return Op("DELETE FROM webhook_deliveries WHERE state <> 'pending' AND at < ?", (before,))
 
 
+_IS_FIRST = """d.webhook = ? AND d.state = 'pending' AND NOT EXISTS (
+  SELECT 1 FROM webhook_deliveries e WHERE e.webhook = d.webhook AND e.resource = d.resource
+  AND e.state = 'pending' AND e.id < d.id)"""
+"""Of its resource: what waits behind it cannot be sent, whenever it is due."""
 _DUE = f"""
 SELECT {_COLUMNS} FROM webhook_deliveries d
-WHERE d.webhook = ? AND d.state = 'pending' AND d.due <= ? AND NOT EXISTS (
-  SELECT 1 FROM webhook_deliveries e WHERE e.webhook = d.webhook AND e.resource = d.resource
-  AND e.state = 'pending' AND e.id < d.id)
-ORDER BY d.id LIMIT ?
+WHERE {_IS_FIRST} AND d.due <= ? ORDER BY d.id LIMIT ?
 """
+_NEXT_DUE = f"SELECT min(d.due) FROM webhook_deliveries d WHERE {_IS_FIRST}"
 
 
 async def due(store: Store, webhook: str, *, now: float, limit: int) -> list[Delivery]:
@@ -161,13 +163,18 @@ async def due(store: Store, webhook: str, *, now: float, limit: int) -> list[Del
     return [_delivery(row) for row in await store.fetch(_DUE, (webhook, now, limit))]
 
 
-async def waiting(store: Store, webhook: str) -> tuple[int, float | None]:
-    """How many are to be delivered, and when the next is due."""
+async def next_due(store: Store, webhook: str) -> float | None:
+    """When something can be sent next; None if nothing waits."""
+    return (await store.fetch(_NEXT_DUE, (webhook,)))[0][0]  # type: ignore[return-value]
+
+
+async def waiting(store: Store, webhook: str) -> int:
+    """How many are to be delivered."""
     rows = await store.fetch(
-        "SELECT count(*), min(due) FROM webhook_deliveries WHERE webhook = ? AND state = 'pending'",
+        "SELECT count(*) FROM webhook_deliveries WHERE webhook = ? AND state = 'pending'",
         (webhook,),
     )
-    return int(rows[0][0] or 0), rows[0][1]  # type: ignore[return-value]
+    return int(rows[0][0] or 0)
 
 
 async def counts(store: Store) -> dict[str, dict[str, int]]:

@@ -132,7 +132,7 @@ class Sender:
         """Look through some of the log, send what can be sent; how long to rest, and whether
         anything got through.
         """
-        count, next_due = await deliveries.waiting(self._store, webhook.uuid)
+        count = await deliveries.waiting(self._store, webhook.uuid)
         found = count < MOST_WAITING and await self._look_through(webhook)
         now = self._clock()
         some = await deliveries.due(self._store, webhook.uuid, now=now, limit=AT_ONCE)
@@ -144,7 +144,8 @@ class Sender:
             return 0.0, any(answers)
         if found:
             return 0.0, True
-        return LOOK_S if next_due is None else max(0.01, min(LOOK_S, next_due - now)), True
+        due = await deliveries.next_due(self._store, webhook.uuid)
+        return LOOK_S if due is None else max(0.01, min(LOOK_S, due - now)), True
 
     async def _look_through(self, webhook: Webhook) -> bool:
         """Make deliveries of the next facts; whether the log went on."""
