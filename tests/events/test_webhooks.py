@@ -257,10 +257,28 @@ def test_what_waited_for_another_has_all_its_own_time(app):
 def test_only_so_much_waits_in_rows_the_log_itself_is_the_queue(app, monkeypatch):
     monkeypatch.setattr(sender_module, "MOST_WAITING", 3)
     monkeypatch.setattr(sender_module, "PAGE", 1)
+    monkeypatch.setattr(sender_module, "AT_ONCE", 2)
     _, rounds = refused(app)
-    app.run(tell(app.app, *(fact(n) for n in range(1, 9))))
+    app.run(tell(app.app, *(fact(n, resource=(NODE, OTHER)[n % 2]) for n in range(1, 9))))
     shown = rounds(8)
     assert (shown["at"], shown["pending"]) == (3, 3)
+
+
+def test_a_resource_that_the_receiver_never_takes_holds_up_no_other_however_much_waits(
+    run, monkeypatch
+):
+    monkeypatch.setattr(sender_module, "MOST_WAITING", 3)
+    monkeypatch.setattr(sender_module, "_pause", lambda attempts: 600.0)
+
+    async def story(app, receiver):
+        receiver.answer = lambda event: 422 if event["resource"]["id"] == NODE else 204
+        hook = await subscribed(app, receiver)
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        await until(app, hook, pending=5)
+        await tell(app, fact(6, resource=OTHER))
+        assert numbers(await receiver.until(bool)) == [6]
+
+    run(story)
 
 
 def test_a_webhook_that_is_off_goes_on_where_it_was(run):

@@ -168,13 +168,14 @@ async def next_due(store: Store, webhook: str) -> float | None:
     return (await store.fetch(_NEXT_DUE, (webhook,)))[0][0]  # type: ignore[return-value]
 
 
-async def waiting(store: Store, webhook: str) -> int:
-    """How many are to be delivered."""
+async def waiting(store: Store, webhook: str) -> tuple[int, int]:
+    """How many are to be delivered, and of how many resources they are."""
     rows = await store.fetch(
-        "SELECT count(*) FROM webhook_deliveries WHERE webhook = ? AND state = 'pending'",
+        "SELECT count(*), count(DISTINCT resource) FROM webhook_deliveries"
+        " WHERE webhook = ? AND state = 'pending'",
         (webhook,),
     )
-    return int(rows[0][0] or 0)
+    return int(rows[0][0] or 0), int(rows[0][1] or 0)
 
 
 async def counts(store: Store) -> dict[str, dict[str, int]]:

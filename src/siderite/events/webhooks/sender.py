@@ -36,7 +36,9 @@ LOOK_S = 1.0
 AT_ONCE = 16
 PAGE = 200
 MOST_WAITING = 1000
-"""How many deliveries a webhook may have waiting; beyond, the log itself is the queue."""
+"""How many deliveries a webhook may have waiting; beyond, the log itself is the queue. Those of a
+few resources may be more: what is refused of them holds up no others.
+"""
 LONGEST_PAUSE_S = 3600.0
 
 
@@ -132,8 +134,9 @@ class Sender:
         """Look through some of the log, send what can be sent; how long to rest, and whether
         anything got through.
         """
-        count = await deliveries.waiting(self._store, webhook.uuid)
-        found = count < MOST_WAITING and await self._look_through(webhook)
+        count, resources = await deliveries.waiting(self._store, webhook.uuid)
+        has_room = count < MOST_WAITING or resources < AT_ONCE
+        found = has_room and await self._look_through(webhook)
         now = self._clock()
         some = await deliveries.due(self._store, webhook.uuid, now=now, limit=AT_ONCE)
         if some:
