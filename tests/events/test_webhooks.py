@@ -11,6 +11,7 @@ import pytest
 
 from siderite.core import eventlog
 from siderite.core.errors import NotFound
+from siderite.core.store import Op
 from siderite.core.who import Who
 from siderite.events.webhooks import deliveries
 from siderite.events.webhooks import sender as sender_module
@@ -231,6 +232,17 @@ def test_what_waits_behind_another_has_the_sender_rest_till_that_is_due(app, mon
         return await sender._round(await WEBHOOKS.get(app.app.program.store, hook), None)
 
     assert app.run(rest()) == (sender_module.LOOK_S, True)
+
+
+def test_what_was_pruned_unsent_is_counted_once_however_much_it_is(app, monkeypatch):
+    monkeypatch.setattr(eventlog, "MOST_LOOKED_AT", 2)
+    app.run(tell(app.app, fact(1)))
+    hook, rounds = refused(app)
+    app.ask("PATCH", f"{ADDRESS}/{hook}", {"type": "baremetal.*"})
+    app.run(tell(app.app, *(fact(n) for n in range(2, 11))))
+    app.run(app.app.program.store.commit([Op("DELETE FROM events WHERE seq <= 8")]))
+    shown = rounds(6)
+    assert (shown["at"], shown["lost"], shown["pending"]) == (10, 7, 2)
 
 
 def test_what_waited_for_another_has_all_its_own_time(app):

@@ -156,12 +156,12 @@ class Sender:
         end = await eventlog.newest(self._store)
         if before is None or end <= before:
             return False
-        oldest = await eventlog.oldest(self._store)
-        lost = max(0, oldest - 1 - before) if before else 0
+        start = max(before, await eventlog.oldest(self._store) - 1)
+        lost = start - before if before else 0
         if lost:
             log.warning("facts were pruned unsent", webhook=webhook.uuid, count=lost)
         entries, reached = await eventlog.page(
-            self._store, webhook.wanted, after=before, limit=PAGE, end=end
+            self._store, webhook.wanted, after=start, limit=PAGE, end=end
         )
         ops = [deliveries.looked(webhook.uuid, before=before, reached=reached, lost=lost)]
         if entries:
