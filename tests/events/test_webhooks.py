@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import json
 import time
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import pytest
 
 from siderite.core import eventlog
 from siderite.core.errors import NotFound
+from siderite.core.errors import Unavailable
 from siderite.core.store import Op
 from siderite.core.who import Who
 from siderite.events.webhooks import deliveries
@@ -232,6 +234,34 @@ def test_what_waits_behind_another_has_the_sender_rest_till_that_is_due(app, mon
         return await sender._round(await WEBHOOKS.get(app.app.program.store, hook), None)
 
     assert app.run(rest()) == (sender_module.LOOK_S, True)
+
+
+def test_what_is_on_its_way_is_not_sent_beside_itself_when_the_database_fails(app, monkeypatch):
+    made = app.ask("POST", ADDRESS, {"url": "https://192.0.2.1/"}).json["id"]
+    app.run(tell(app.app, fact(1), fact(2, resource=OTHER)))
+    store = app.app.program.store
+    sender = app.app.program.app._services["events"].webhooks.sender
+    arrived = []
+
+    class Slow:
+        async def send(self, _hook, _message, _kind, body):
+            if json.loads(body)["resource"]["id"] == OTHER:
+                await asyncio.sleep(0.05)
+            arrived.append(json.loads(body)["payload"]["n"])
+            return Answer(204, None, 0.1)
+
+    async def fail(_):
+        raise Unavailable("the database is away")
+
+    async def story():
+        webhook = await WEBHOOKS.get(store, made)
+        await sender._look_through(webhook)
+        with monkeypatch.context() as away, pytest.raises(Unavailable):
+            away.setattr(store, "commit", fail)
+            await sender._round(webhook, Slow())
+        assert arrived == [1, 2]
+
+    app.run(story())
 
 
 def test_what_was_pruned_unsent_is_counted_once_however_much_it_is(app, monkeypatch):

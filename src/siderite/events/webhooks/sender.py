@@ -141,9 +141,14 @@ class Sender:
         some = await deliveries.due(self._store, webhook.uuid, now=now, limit=AT_ONCE)
         if some:
             bodies = await self._bodies(some)
+            # All of them, whatever becomes of one: in the next round they would go out once more.
             answers = await asyncio.gather(
-                *(self._deliver(webhook, post, each, bodies.get(each.seq)) for each in some)
+                *(self._deliver(webhook, post, each, bodies.get(each.seq)) for each in some),
+                return_exceptions=True,
             )
+            for why in answers:
+                if isinstance(why, BaseException):
+                    raise why
             return 0.0, any(answers)
         if found:
             return 0.0, True
