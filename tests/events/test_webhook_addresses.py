@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ipaddress
+import socket
 import ssl
 import subprocess
 
@@ -135,6 +136,32 @@ def test_where_one_address_of_a_name_is_down_the_next_is_called(run, monkeypatch
         assert len(receiver.got) == 1
 
     run(story)
+
+
+def test_where_nobody_is_at_one_address_of_a_name_the_next_is_called_in_time(run, monkeypatch):
+    """As with a name that has an address of IPv6 where that leads nowhere."""
+
+    async def look_up(guard, host):
+        return [ipaddress.ip_address(text) for text in ("127.0.0.2", "127.0.0.1")]
+
+    monkeypatch.setattr("siderite.core.guard.Guard._look_up", look_up)
+
+    async def story(app, receiver):
+        port = int(receiver.url.split(":")[2].partition("/")[0])
+        with contextlib.ExitStack() as stack:
+            full = stack.enter_context(socket.socket())
+            full.bind(("127.0.0.2", port))
+            full.listen(0)  # who comes after the first is not answered at all
+            for _ in range(2):
+                waiting = stack.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex(("127.0.0.2", port))
+            receiver.url = receiver.url.replace("127.0.0.1", "hooks.example")
+            hook = await subscribed(app, receiver)
+            answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
+            assert answer["delivered"] is True, answer
+
+    run(story, webhook_timeout_s=1.0)
 
 
 _SELF_SIGNED = (

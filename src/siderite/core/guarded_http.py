@@ -1,6 +1,7 @@
 """Requests that go only where a `Guard` lets them. Imported with httpx by those who call others."""
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 
 import httpx
@@ -27,27 +28,35 @@ def followed(url: httpx.URL, location: str) -> httpx.URL:
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Connects to the checked address, under the name that was asked for."""
+    """Connects to the checked address, under the name that was asked for. Of several, each has its
+    part of the time that there is to connect, and the one that was reached last is first.
+    """
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._inner: dict[str, httpx.AsyncHTTPTransport] = {}
+        self._reached: dict[str, str] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        host = request.url.host
+        host, asked = request.url.host, request.url
         port = request.url.port or (443 if request.url.scheme == "https" else 80)
-        *others, last = await self._guard.resolve(host, port)
-        request.extensions = {**request.extensions, "sni_hostname": host}
-        asked = request.url
+        found = await self._guard.resolve(host, port)
+        found.sort(key=lambda address: address != self._reached.get(host))
+        timeout = _parted(request.extensions.get("timeout"), len(found))
+        request.extensions = {**request.extensions, "sni_hostname": host, "timeout": timeout}
         inner = await self._for(asked.scheme)
-        for address in others:
+        for address in found[:-1]:
             request.url = asked.copy_with(host=address)
             try:
-                return await inner.handle_async_request(request)
+                answer = await inner.handle_async_request(request)
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 continue  # nothing was sent: another may be up
-        request.url = asked.copy_with(host=last)
-        return await inner.handle_async_request(request)
+            self._reached[host] = address
+            return answer
+        request.url = asked.copy_with(host=found[-1])
+        answer = await inner.handle_async_request(request)
+        self._reached[host] = found[-1]
+        return answer
 
     async def _for(self, scheme: str) -> httpx.AsyncHTTPTransport:
         """What carries requests of a kind. Only https needs certificates, which take a while."""
@@ -60,3 +69,10 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         for inner in self._inner.values():
             await inner.aclose()
+
+
+def _parted(timeout: Mapping[str, float | None] | None, parts: int) -> dict[str, float | None]:
+    """The limits of a request, with the time to connect for each of several attempts."""
+    limits = dict(timeout or {})
+    connect_s = limits.get("connect")
+    return limits if connect_s is None else {**limits, "connect": connect_s / parts}
