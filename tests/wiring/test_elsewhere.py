@@ -247,6 +247,17 @@ def test_a_disk_here_that_fails_is_not_said_to_be_the_image_service(tmp_path: Pa
         asyncio.run(story(there, _image(there, b"disk")))
 
 
+def test_hosts_that_ask_for_an_image_at_the_same_moment_all_get_it(tmp_path: Path) -> None:
+    async def story(there: Server, image: str) -> None:
+        async with running(tmp_path / "here", work=True, **_options(there)) as here:
+            images = here.program.app._services["compute"].images
+            every = [_until(lambda: images.local(image)) for _ in range(4)]
+            assert [path.read_bytes() for path in await asyncio.gather(*every)] == [b"disk"] * 4
+
+    with running_server(tmp_path) as there:
+        asyncio.run(story(there, _image(there, b"disk")))
+
+
 def test_what_no_host_asked_for_in_a_while_leaves_the_cache(tmp_path: Path) -> None:
     async def story(there: Server, first: str, second: str) -> None:
         options = _options(there) | {"image_cache_keep_s": 3600}

@@ -217,7 +217,8 @@ class GlanceImages:
         done, _ = await asyncio.wait((task,), timeout=_AGAIN_S)
         if not done:
             return Wait("the image is on its way", _AGAIN_S)
-        del self._under_way[key]
+        if self._under_way.get(key) is task:  # others may have waited for it, too
+            del self._under_way[key]
         try:
             outcome: Outcome = task.result()
         except Unavailable as why:
