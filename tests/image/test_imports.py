@@ -7,14 +7,19 @@ import os
 from collections.abc import Awaitable
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from siderite.core import leases
+from siderite.core.clock import now as wall_clock
 from siderite.core.guarded_http import BadRedirect
 from siderite.core.guarded_http import followed
+from siderite.core.store import Op
 from siderite.image import importing
 from siderite.image import web_download
 from siderite.image.web.forms import MAX_PROPERTIES
@@ -23,6 +28,7 @@ from tests.image.mirror import mirroring
 from tests.image.world import World
 from tests.image.world import world
 from tests.support.app import Answer
+from tests.support.stories import Tell
 
 Story = Callable[[World, Mirror], Awaitable[None]]
 DATA = os.urandom(300_000)
@@ -316,6 +322,50 @@ def test_who_lost_the_lease_cannot_finish_the_import(
         assert (await here.ask("GET", f"/v2/images/{image}/file")).body == DATA
 
     run(tmp_path, mirror, story, postgres_url)
+
+
+def test_an_import_that_is_cut_off_at_its_end_is_whole_or_has_not_been(
+    tell: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the service stops: what was handed to the database may become true afterwards."""
+
+    async def story(here: World) -> None:
+        image = str((await here.make())["id"])
+        assert (await fetch(here, image, "https://192.0.2.1/disk.img")).status == 202
+        service, store = here.app.program.app._services["image"], here.app.program.store
+        (held,), _ = await leases.claim(store, "me", now=wall_clock(), lease_s=60.0, limit=1)
+        job = msgspec.json.decode(held.job, type=importing.imports.Job)
+        real, handed_in = store.commit, asyncio.Event()
+        late: list[asyncio.Task[None]] = []
+
+        async def commit(ops: Sequence[Op]) -> None:
+            if any("active" in op.args for op in ops):
+                handed_in.set()
+                late.append(asyncio.create_task(_after(0.3, lambda: real(ops))))
+                await asyncio.shield(late[0])
+            else:
+                await real(ops)
+
+        async def bring() -> None:
+            async with service.transfer.writing(image) as writer:
+                await asyncio.to_thread(writer.write, DATA)
+                await importing.imports.complete(service.ctx, held, job, writer.complete())
+
+        monkeypatch.setattr(store, "commit", commit)
+        bringing = asyncio.create_task(bring())
+        async with asyncio.timeout(30):
+            await handed_in.wait()
+        bringing.cancel()
+        await asyncio.gather(bringing, *late, return_exceptions=True)
+        status = (await here.show(image))["status"]
+        assert (status, len(here.files())) in (("active", 1), ("importing", 0))
+
+    tell(story)
+
+
+async def _after(seconds: float, begin: Callable[[], Awaitable[None]]) -> None:
+    await asyncio.sleep(seconds)
+    await begin()
 
 
 def test_many_imports_take_turns(

@@ -3,6 +3,8 @@
 The file is there, and locked, before a record speaks of it; whoever writes it calls these.
 """
 
+from msgspec.structs import replace
+
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
@@ -146,6 +148,10 @@ async def give_up(ctx: Context, uuid: str, file: str) -> bool:
 
     async def decide(change: Change) -> bool:
         before = await IMAGES.get(ctx.door.store, uuid)
+        if before is not None and before.file is None:
+            # A commit that nobody waits for any more may be on its way, and would make the file
+            # the image's when it is gone: of the two only one is true.
+            change.put(IMAGES.swap(before, replace(before, version=before.version + 1)))
         if before is None or before.file != file:
             return True
         if before.size is not None:
