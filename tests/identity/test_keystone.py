@@ -11,6 +11,7 @@ import pytest
 from siderite.core.errors import Unavailable
 from siderite.identity import Either
 from siderite.identity import Keystone
+from siderite.identity import keystone as keystone_module
 from siderite.identity.keystone import RECHECK_S
 from siderite.identity.keystone import STALE_S
 from siderite.identity.keystone import Account
@@ -32,13 +33,18 @@ class Line(httpx.AsyncBaseTransport):
         self.is_cut = False
         self.status: int | None = None
         """What is answered in place of the Keystone."""
+        self.text = "not from the Keystone"
+        self.is_mute = False
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(f"{request.method} {request.url.path}")
+        await asyncio.sleep(0)  # there is a way between us
         if self.is_cut:
             raise httpx.ConnectError("cut")
         if self.status is not None:
-            return httpx.Response(self.status, text="not from the Keystone")
+            return httpx.Response(self.status, text=self.text)
+        if self.is_mute:
+            await asyncio.Event().wait()
         return await self._inner.handle_async_request(request)
 
 
@@ -155,6 +161,61 @@ def test_a_keystone_that_is_broken_does_not_make_a_password_wrong() -> None:
             assert await keystone.by_password("admin", PASSWORD) is None
             line.status = None
             assert await keystone.by_password("admin", PASSWORD) is not None
+
+    asyncio.run(tell())
+
+
+@pytest.mark.parametrize(
+    "body", ["<html>", "[]", '{"token": null}', '{"token": {}}', '{"token": {"expires_at": 5}}']
+)
+def test_a_page_of_a_proxy_is_no_answer_of_a_keystone(body: str) -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, line):
+            line.status, line.text = 201, body
+            with pytest.raises(Unavailable, match="as a Keystone does"):
+                await keystone.service_token()
+            with pytest.raises(Unavailable, match="as a Keystone does"):
+                await keystone.by_password("admin", PASSWORD)
+            line.status = None
+            token = await there.token_of("admin")
+            who = await keystone.by_token(token)
+            line.status = 200
+            there.now += RECHECK_S
+            with pytest.raises(Unavailable, match="as a Keystone does"):
+                await keystone.by_token("another")
+            assert await keystone.by_token(token) == who, "what was known is good for a minute"
+
+    asyncio.run(tell())
+
+
+def test_those_who_wait_for_our_login_wait_for_one_attempt_and_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keystone_module, "_WHOLE_S", 0.05)
+
+    async def tell() -> None:
+        async with elsewhere() as (_, keystone, line):
+            line.is_mute = True
+            asked = (keystone.by_token(f"token-{n}") for n in range(20))
+            for why in await asyncio.gather(*asked, return_exceptions=True):
+                assert isinstance(why, Unavailable)
+            assert line.requests == ["POST /identity/v3/auth/tokens"]
+            line.is_mute = False
+            assert await keystone.service_token()
+
+    asyncio.run(tell())
+
+
+def test_a_password_that_is_theirs_no_longer_is_refused_to_all_who_send_it_at_once() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, _), world("sqlite://") as here:
+            user, _ = await there.member()
+            both = Either(here.identity, keystone)
+            assert await both.by_password("mia", PASSWORD) is not None
+            await there.call("PATCH", f"/v3/users/{user}", {"user": {"enabled": False}})
+            there.now += RECHECK_S
+            asked = (both.by_password("mia", PASSWORD) for _ in range(3))
+            assert await asyncio.gather(*asked) == [None, None, None]
 
     asyncio.run(tell())
 

@@ -29,6 +29,8 @@ log = get_logger("keystone")
 RECHECK_S = 10.0
 STALE_S = 60.0
 _TIMEOUT_S = 10.0
+_WHOLE_S = 30.0
+"""How long an answer may take altogether; the other is for each piece of it."""
 _MAX_REMEMBERED = 10_000
 _MAX_PASSWORDS = 1000
 _OK, _CREATED, _UNAUTHORIZED, _NOT_FOUND, _TOO_MANY = 200, 201, 401, 404, 429
@@ -68,7 +70,7 @@ class Keystone:
         self._clock = clock
         self._http = httpx.AsyncClient(timeout=_TIMEOUT_S, transport=transport)
         self._token: str | None = None
-        self._login = asyncio.Lock()
+        self._login: asyncio.Future[str] | None = None
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Future[Who | None]] = {}
         self._secret = secrets.token_bytes(32)
@@ -96,14 +98,23 @@ class Keystone:
             raise Unavailable("The identity service does not check passwords just now; try again.")
         if answer.status_code != _CREATED:
             return None
-        return self._remember(key, answer.json()["token"])
+        return self._remember(key, answer)
 
     async def service_token(self) -> str:
-        """A token of our own account, for calls to other services."""
-        async with self._login:
-            if self._token is None:
-                self._token = await self._log_in()
+        """A token of our own account, for calls to other services. Who asks while we log in hears
+        what came of that: were each to try for itself, one would wait for all before it.
+        """
+        if self._token is not None:
             return self._token
+        if self._login is None:
+            self._login = asyncio.ensure_future(self._log_in())
+            self._login.add_done_callback(self._logged_in)
+        return await asyncio.shield(self._login)
+
+    def _logged_in(self, login: asyncio.Future[str]) -> None:
+        self._login = None
+        if not login.cancelled() and login.exception() is None:
+            self._token = login.result()
 
     def forget_service_token(self, token: str) -> None:
         """It was refused: get another next time."""
@@ -129,26 +140,25 @@ class Keystone:
     async def _ask(self, token: str) -> Who | None:
         try:
             answer = await self._validate(token)
+            if answer is not None:
+                return self._remember(token, answer)
         except Unavailable:
             known = self._known.get(token)
             now = self._clock()
             if known is not None and now < min(known.asked_at + STALE_S, known.expires_at):
                 return known.who
             raise
-        if answer is None:
-            self._known.pop(token, None)
-            return None
-        return self._remember(token, answer)
+        self._known.pop(token, None)
+        return None
 
-    async def _validate(self, token: str) -> dict[str, Any] | None:
+    async def _validate(self, token: str) -> "httpx.Response | None":
         status = _UNAUTHORIZED
         for _ in range(2):
             own = await self.service_token()
             headers = {"X-Auth-Token": own, "X-Subject-Token": token}
             answer = await self._get("/auth/tokens?nocatalog", headers)
             if answer.status_code == _OK:
-                body: dict[str, Any] = answer.json()["token"]
-                return body
+                return answer
             if answer.status_code == _NOT_FOUND:
                 return None
             status = answer.status_code
@@ -158,12 +168,17 @@ class Keystone:
         log.warning("keystone does not validate tokens for us", status=status)
         raise Unavailable("The identity service does not validate tokens just now; try again.")
 
-    def _remember(self, key: str, body: dict[str, Any]) -> Who:
+    def _remember(self, key: str, answer: "httpx.Response") -> Who:
+        try:
+            body = answer.json()["token"]
+            expires_at = datetime.fromisoformat(body["expires_at"]).timestamp()
+            known = _Known(_who(body), self._clock(), expires_at)
+        except (ValueError, KeyError, TypeError, AttributeError) as why:
+            raise _not_keystone() from why
         if key not in self._known and len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
-        expires_at = datetime.fromisoformat(body["expires_at"]).timestamp()
-        self._known[key] = _Known(_who(body), self._clock(), expires_at)
-        return self._known[key].who
+        self._known[key] = known
+        return known.who
 
     async def _log_in(self) -> str:
         account = self._account
@@ -174,7 +189,10 @@ class Keystone:
         if answer.status_code != _CREATED:
             log.warning("cannot log in to keystone", status=answer.status_code)
             raise Unavailable("This service cannot log in to the identity service; try again.")
-        return answer.headers["x-subject-token"]
+        token: str = answer.headers.get("x-subject-token", "")
+        if not token:
+            raise _not_keystone()
+        return token
 
     async def _post(self, body: dict[str, Any]) -> "httpx.Response":
         return await self._send("POST", "/auth/tokens", json=body)
@@ -184,8 +202,9 @@ class Keystone:
 
     async def _send(self, method: str, path: str, **how: Any) -> "httpx.Response":
         try:
-            return await self._http.request(method, self._url + path, **how)
-        except self._gone as why:
+            async with asyncio.timeout(_WHOLE_S):
+                return await self._http.request(method, self._url + path, **how)
+        except (self._gone, TimeoutError) as why:
             log.warning("keystone does not answer", error=repr(why))
             raise Unavailable("The identity service does not answer; try again.") from why
 
@@ -209,7 +228,7 @@ class Either:
             known = await self._other.by_password(user, password)
             if known is not None:
                 return known
-            del self._theirs[key]
+            self._theirs.pop(key, None)  # who asked the same beside us may have done so
         known = await self._own.by_password(user, password)
         if known is not None:
             return known
@@ -219,6 +238,12 @@ class Either:
                 del self._theirs[next(iter(self._theirs))]
             self._theirs[key] = None
         return known
+
+
+def _not_keystone() -> Unavailable:
+    """As that of a proxy before it, which has a page of its own while it is being mended."""
+    log.warning("what answers in place of keystone is none; see to keystone_url")
+    return Unavailable("The identity service does not answer as a Keystone does; try again.")
 
 
 def _keyed(secret: bytes, user: str, password: str) -> str:
