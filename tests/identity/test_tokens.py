@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from siderite.identity.domain import Session
 from tests.identity.world import PASSWORD
 from tests.identity.world import URL
 from tests.identity.world import World
@@ -297,3 +298,22 @@ def test_a_malformed_login_is_told_what_is_wrong(body: Any, status: int, says: s
         assert "12345" not in message
 
     tell("sqlite://")
+
+
+@story
+async def test_a_token_that_ends_while_it_is_exchanged_brings_no_other(here: World) -> None:
+    user, project = await here.member()
+    token = await here.token_of("mia", {"project": {"id": project}})
+    sessions = here.identity.sessions
+    find = sessions.find
+
+    async def find_and_change(text: str) -> Session | None:
+        found = await find(text)
+        sessions.find = find  # type: ignore[method-assign]
+        await here.another_process().users.update(user, {"password": "another one"}, {})
+        return found
+
+    sessions.find = find_and_change  # type: ignore[method-assign]
+    answer = await here.call("POST", "/v3/auth/tokens", by_token(token), "")
+    assert answer.status_code == 401, answer.text
+    assert "try again" in answer.json()["error"]["message"]

@@ -187,6 +187,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     issued_at: float
     expires_at: float
     credential: CredentialRef | None = None
+    epoch: int = 1
+    """The user's, in which it was issued."""
 
 
 class DomainRef(msgspec.Struct, frozen=True):

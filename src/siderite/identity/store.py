@@ -42,7 +42,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SESSION = """
 SELECT t.user_id, u.name, t.kind, t.target_id, p.name, t.methods, t.audit_ids, t.issued_at,
-  t.expires_at, g.role, t.credential, c.name, c.role_text, c.unrestricted, r.name
+  t.expires_at, g.role, t.credential, c.name, c.role_text, c.unrestricted, r.name,
+  t.epoch
 FROM identity_tokens t
 JOIN identity_users u ON u.uuid = t.user_id AND u.epoch = t.epoch AND u.enabled = 1
 LEFT JOIN identity_projects p ON t.kind = 'project' AND p.uuid = t.target_id AND p.enabled = 1
@@ -203,6 +204,7 @@ def _session(rows: Sequence[Line]) -> Session | None:
         issued_at=float(issued_at or 0),
         expires_at=float(expires_at or 0),
         credential=ref,
+        epoch=int(rows[0][15] or 0),
     )
 
 

@@ -6,6 +6,7 @@ What is wrong with the scope is only said to somebody whose proof was good.
 
 from collections.abc import Awaitable
 from collections.abc import Callable
+from dataclasses import replace
 from typing import assert_never
 
 from siderite.core.errors import Unauthorized
@@ -179,11 +180,14 @@ class Logins:
         return await rows.user_named(self._store, proof.name, domain.id)
 
     async def _by_token(self, token: str) -> tuple[Session, User]:
+        """What it stands for, and its user: in the epoch of the token, so that what is got for it
+        is no better than it if that ended a moment ago.
+        """
         session = await self._sessions.find(token)
         user = await rows.USERS.get(self._store, session.user_id) if session else None
         if session is None or user is None:
             raise Unauthorized(_BAD_TOKEN)
-        return session, user
+        return session, replace(user, epoch=session.epoch)
 
     async def _scope(self, user: User, wanted: WantedScope | None) -> Scope:
         if wanted is None:
