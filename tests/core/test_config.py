@@ -91,6 +91,32 @@ def test_no_part_of_a_password_in_a_url_is_shown(url):
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "rabbit://user:SECRET#x@h:5672/", "rabbit://user:SECRET/x@h/", "amqp://user:1/SECRET@h/",
+        "amqp://user:SECRET?x@h/", "amqp://user:SECRET,x@h/", "amqp://user:1,SECRET@h/",
+        "amqps://user:[SECRET@h/", "rabbit://h:SECRET/", "rabbit:///SECRET", "SECRET@h",
+    ],
+)  # fmt: skip
+def test_a_broker_that_is_half_a_password_is_refused_without_it(url):
+    with pytest.raises(BadOption) as refused:
+        load({}, {"SIDERITE_NOTIFICATION_URL": url})
+    assert "SECRET" not in str(refused.value)
+    assert "notification_url must be a URL such as rabbit://" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "rabbit://u:p@h:5672/", "rabbit://u:p@h1:5672,u:p@h2/v?ssl=1", "amqp://u:p@s@h//",
+        "amqps://h", "oslo+kafka://[::1]:9092,h:9092", "rabbit://u:p@h1,h2/a@b",
+    ],
+)  # fmt: skip
+def test_brokers_are_named_as_openstack_names_them(url):
+    assert load({}, {"SIDERITE_NOTIFICATION_URL": url}).config.notification_url == url
+
+
+@pytest.mark.parametrize(
     ("listen", "url"),
     [
         ("10.0.0.1:80", "http://10.0.0.1:80"),

@@ -9,6 +9,7 @@ from datetime import datetime
 import aio_pika
 import msgspec
 import pytest
+from aiormq.exceptions import AMQPConnectionError
 
 from siderite.core import eventlog
 from siderite.core.eventlog import Entry
@@ -311,6 +312,15 @@ def test_a_broker_that_does_not_answer_is_named_without_its_password():
     assert re.match(r"no broker answers at 127\.0\.0\.1:\d+: .*[Rr]efused.*; check ", said), said
     assert "SECRET" not in said
     assert "Error" not in said
+
+
+def test_of_a_broker_whose_name_nobody_knows_that_is_said(monkeypatch):
+    async def connect(_url):
+        raise AMQPConnectionError(-2, "Name or service not known")
+
+    monkeypatch.setattr(aio_pika, "connect", connect)
+    with pytest.raises(BusUnavailable, match="at nowhere: Name or service not known; check"):
+        asyncio.run(Bus("rabbit://u:p@nowhere/", Sorter([NOVA], "info"))._open())
 
 
 def test_the_envelope_is_oslo_messagings():

@@ -76,8 +76,11 @@ def _check_networks(config: "Config") -> None:
 
 
 def _check_notifications(config: "Config") -> None:
-    if config.notification_url and not re.match(r"[a-z0-9+]+://[^/]", config.notification_url):
-        raise BadOption("notification_url must be a URL such as rabbit://user:password@host:5672/.")
+    if config.notification_url and not _are_brokers(config.notification_url):
+        raise BadOption(
+            "notification_url must be a URL such as rabbit://user:password@host:5672/; in a"
+            " password, write : / ? # [ ] , and % as %3A %2F %3F %23 %5B %5D %2C %25."
+        )
     levels = ("debug", "info", "warning", "error", "critical")
     if config.notification_level not in levels:
         raise BadOption(
@@ -89,6 +92,22 @@ def _check_notifications(config: "Config") -> None:
             f"notification_queues = {config.notification_queues!r} must be durable, quorum or"
             " transient."
         )
+
+
+_BROKER = re.compile(r"([^][]*@)?([^][:@]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
+
+
+def _are_brokers(url: str) -> bool:
+    """Whether a URL names brokers, and not half of a password in place of one: what is said of it
+    would be that half.
+    """
+    kind, _, rest = url.partition("://")
+    where, *others = re.split("[/?#]", rest, maxsplit=1)
+    places = [place for place in where.split(",") if place]
+    is_whole = "@" in where or "@" not in "".join(others)
+    is_in_order = "@" not in where or "@" in places[0]
+    can_be = bool(places and re.fullmatch("[a-z0-9+]+", kind)) and "#" not in rest
+    return can_be and is_whole and is_in_order and all(map(_BROKER.fullmatch, places))
 
 
 def _check_numbers(config: "Config") -> None:

@@ -46,7 +46,7 @@ def _said(why: Exception | None) -> str:
     """What an error has to say, without the names of classes if it can."""
     said: tuple[object, ...] = why.args if why else ()
     words = [part for part in said if isinstance(part, str) and part]
-    if len(said) > 1 and isinstance(said[0], int):  # a number of the system's, and its words
+    if len(said) > 1 and isinstance(said[0], int) and said[0] > 0:  # the system's, and its words
         return os.strerror(said[0])
     return words[-1].rstrip(".") if words else type(why).__name__
 
