@@ -10,6 +10,7 @@ import aio_pika
 import msgspec
 import pytest
 from aiormq.exceptions import AMQPConnectionError
+from aiormq.exceptions import AMQPError
 
 from siderite.core import eventlog
 from siderite.core.eventlog import Entry
@@ -312,6 +313,49 @@ def test_a_broker_that_does_not_answer_is_named_without_its_password():
     assert re.match(r"no broker answers at 127\.0\.0\.1:\d+: .*[Rr]efused.*; check ", said), said
     assert "SECRET" not in said
     assert "Error" not in said
+
+
+class Halting:
+    """A connection to a broker that gives no channels."""
+
+    def __init__(self):
+        self.is_open = True
+
+    def channel(self, **_):
+        return self
+
+    async def initialize(self):
+        raise AMQPError("channels are not to be had")
+
+    async def close(self):
+        self.is_open = False
+
+
+def test_brokers_that_let_us_in_and_no_further_are_let_go_of(monkeypatch):
+    made = []
+
+    async def connect(_url):
+        made.append(Halting())
+        return made[-1]
+
+    monkeypatch.setattr(aio_pika, "connect", connect)
+    with pytest.raises(BusUnavailable, match="channels are not to be had"):
+        asyncio.run(Bus("rabbit://u:p@h1,u:p@h2/", Sorter([IRON], "info")).deal([an_entry()]))
+    assert [one.is_open for one in made] == [False, False]
+
+
+def test_a_broker_that_makes_no_queue_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr("siderite.events.bus.CONFIRM_S", 0.05)
+
+    async def story():
+        bus = Bus("rabbit://u:p@h/", Sorter([IRON], "info"))
+        monkeypatch.setattr(bus, "_open", lambda: asyncio.sleep(0))
+        monkeypatch.setattr(bus, "_is_there", lambda **_: asyncio.Event().wait())
+        async with asyncio.timeout(10):
+            with pytest.raises(BusUnavailable):
+                await bus.deal([an_entry()])
+
+    asyncio.run(story())
 
 
 def test_of_a_broker_whose_name_nobody_knows_that_is_said(monkeypatch):

@@ -75,9 +75,9 @@ class Bus:
             return []
         try:
             channel = await self._open()
-            for key, topic in {_key(entry, topic): topic for entry, topic in going}.items():
-                await self._declare(channel, key, topic)
             async with asyncio.timeout(CONFIRM_S):
+                for key, topic in {_key(entry, topic): topic for entry, topic in going}.items():
+                    await self._declare(channel, key, topic)
                 await _publish(channel, going)
         except BaseException as why:
             await self.close()
@@ -110,6 +110,7 @@ class Bus:
                     return self._channel
             except Exception as error:
                 why = error
+                await self.close()  # it may have let us in, and no further
         raise BusUnavailable(
             f"no broker answers at {', '.join(map(_place, self._urls))}: {_said(why)}; check"
             " notification_url, and that the broker runs."
