@@ -238,6 +238,27 @@ def test_doctor_knows_a_database_of_a_newer_version(tmp_path: Path, capsys) -> N
     assert "newer version (it has compute/9999_x.sql)" in found["database"]["found"]
 
 
+def test_doctor_looks_at_the_database_whatever_its_directory_is_called(
+    tmp_path: Path, capsys
+) -> None:
+    data = tmp_path / "50%20 #a?b"
+    data.mkdir()
+    (data / "siderite.db").write_bytes(b"no database " * 100)
+    main(["doctor", "--data", str(data), "--listen", "127.0.0.1:1", "-o", "json"])
+    found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
+    assert "file is not a database" in found["database"]["found"]
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_doctor_repeats_no_password(tmp_path: Path, capsys) -> None:
+    url = "postgresql://user:SECRET/x@127.0.0.1/db"
+    said = ["doctor", "--db", url, "--data", str(tmp_path), "--listen", "127.0.0.1:1"]
+    assert main([*said, "-o", "json"]) == 1
+    out = capsys.readouterr().out
+    assert "SECRET" not in out
+    assert "in a password, write" in out
+
+
 def test_doctor_does_not_fall_over_what_it_may_not_read(
     tmp_path: Path, capsys, monkeypatch
 ) -> None:

@@ -154,14 +154,16 @@ def _database(config: Config) -> tuple[Finding, _Known]:
             )
         elif not os.access(config.database.removeprefix("sqlite:///"), os.R_OK | os.W_OK):
             remedy = "run this as the user that runs the service."
-        return Finding("database", "wrong", f"{type(why).__name__}: {why}", remedy), _Known()
+        said = str(why) if isinstance(why, RuntimeError) else f"{type(why).__name__}: {why}"
+        return Finding("database", "wrong", said, remedy), _Known()
 
 
 def _sqlite(config: Config) -> tuple[Finding, _Known]:
     path = Path(config.database.removeprefix("sqlite:///"))
     if not path.exists():
         return Finding("database", "well", f"{path} will be made at the first start"), _Known()
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)) as file:
+    place = path.resolve().as_uri()  # a name may have characters that mean something in an address
+    with closing(sqlite3.connect(f"{place}?mode=ro", uri=True, timeout=5)) as file:
         (said,) = file.execute("PRAGMA quick_check(1)").fetchone()
         tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master")}
         known, newer = _Known(), list[str]()
@@ -186,6 +188,9 @@ def _sqlite(config: Config) -> tuple[Finding, _Known]:
 async def _postgres(url: str) -> tuple[Finding, _Known]:
     import asyncpg
 
+    from siderite.wiring.keeping import check_address
+
+    check_address(url)  # the library would repeat a part of it, perhaps of the password
     link = await asyncpg.connect(url, timeout=10)
     try:
         theirs = await link.fetchval("SELECT extract(epoch FROM clock_timestamp())::float8")

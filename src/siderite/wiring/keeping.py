@@ -18,6 +18,7 @@ from siderite.core.store.copy import Rewritten
 from siderite.core.store.copy import copy
 from siderite.core.store.migrations import migrate
 from siderite.core.store.migrations import pending
+from siderite.core.store.postgres_connect import check as check_address
 from siderite.core.store.sqlite import sole_owner
 from siderite.events import search
 from siderite.identity import Identity
@@ -27,6 +28,7 @@ __all__ = [
     "CannotCopy",
     "Progress",
     "back_up",
+    "check_address",
     "check_is_embedded",
     "copy_to",
     "new_admin_password",
