@@ -249,6 +249,30 @@ def test_a_reader_that_is_gone_is_behind_in_no_metric(run):
     run(story)
 
 
+def test_past_deliveries_go_a_few_at_a_time(run, monkeypatch):
+    monkeypatch.setattr(retention, "CHUNK", 2)
+
+    async def story(app):
+        store, went = app.program.store, []
+        await tell(app, *(fact(n) for n in range(1, 8)))
+        hook, _ = await dealt(app, *range(1, 8))
+        for moment in (0.0, 0.0, 0.0, 0.0, 0.0, app.program.door.clock()):
+            (first,) = await deliveries.due(store, hook, now=1.0, limit=9)
+            await store.commit([deliveries.delivered(first, status=200, now=moment)])
+        write = store.write
+
+        async def spied(sql, args=()):
+            went.append(len(rows := await write(sql, args)))
+            return rows
+
+        monkeypatch.setattr(store, "write", spied)
+        await later(app, 1).prune()
+        left = await deliveries.page(store, hook, state=None, before=None, limit=9)
+        assert ([one.seq for one in left], went) == ([7, 6], [2, 2, 1, 0])
+
+    run(story)
+
+
 def test_what_a_webhook_has_been_dealt_but_not_delivered_stays(run):
     """It is beyond it in the log, but the receiver has not had it."""
 

@@ -90,7 +90,9 @@ class Retention:
 
     async def prune(self) -> Pruned:
         """Remove what need not be kept."""
-        await self._store.commit([deliveries.old_forgotten(self._clock() - self._history_s)])
+        ended = self._clock() - self._history_s
+        while await deliveries.forget_old(self._store, ended, limit=CHUNK):
+            pass  # others are served while the disk is waited for
         if not self._keep_s:
             return Pruned()
         floor = min((reader.seq for reader in await self.readers()), default=None)

@@ -142,9 +142,17 @@ def forgotten(webhook: str, state: str | None = None) -> Op:
     return Op(sql, (webhook,)) if state is None else Op(sql + " AND state = ?", (webhook, state))
 
 
-def old_forgotten(before: float) -> Op:
-    """What ended long ago is no longer known."""
-    return Op("DELETE FROM webhook_deliveries WHERE state <> 'pending' AND at < ?", (before,))
+_FORGET = """
+DELETE FROM webhook_deliveries WHERE state <> 'pending' AND at < ? AND id IN (
+  SELECT id FROM webhook_deliveries WHERE state <> 'pending' ORDER BY id LIMIT ?) RETURNING 1
+"""
+
+
+async def forget_old(store: Store, before: float, *, limit: int) -> int:
+    """What ended long ago is no longer known: how many of the first so many that ended. The rest
+    is not looked at, as it is younger, but for what took long to be delivered.
+    """
+    return len(await store.write(_FORGET, (before, limit)))
 
 
 _IS_FIRST = """d.webhook = ? AND d.state = 'pending' AND NOT EXISTS (
