@@ -1,6 +1,7 @@
 """Images as compute and its drivers see them."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.core.transition import Cause
+from siderite.image.files import Files
 from siderite.wiring.own_images import SYSTEM
 from siderite.wiring.own_images import OwnImages
 from tests.image.world import World
@@ -47,6 +49,32 @@ def test_an_image_is_shown_to_those_who_may_use_it(tmp_path: Path) -> None:
             assert await images.show(made["id"], token=None, project="other") is None
             assert await images.show("x", token=None, project=project) is None
             assert await images.show(made["id"], token=here.app.token, project=None) == found
+
+    asyncio.run(story())
+
+
+def test_nobody_waits_while_a_large_file_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever deletes it by way of compute, or left it behind."""
+    where: list[threading.Thread] = []
+    remove = Files.remove
+
+    def spied(files: Files, name: str) -> None:
+        where.append(threading.current_thread())
+        remove(files, name)
+
+    async def story() -> None:
+        async with world(tmp_path) as here:
+            made = await here.make()
+            await here.upload(made["id"], b"disk")
+            (here.folder / f"{made['id']}.0123abcd").write_bytes(b"left behind")
+            monkeypatch.setattr(Files, "remove", spied)
+            images = _images(here)
+            await images.remove(made["id"])
+            await images._images.sweep()
+            assert here.files() == []
+            assert len(where) == 2 and threading.current_thread() not in where
 
     asyncio.run(story())
 

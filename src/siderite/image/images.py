@@ -1,5 +1,6 @@
 """The room's face within the program: what the compute service needs of images."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -97,4 +98,4 @@ class Images:
         """Forget an image, and its data."""
         file = await change.remove(self._ctx, uuid, who=who, cause=cause)
         if file is not None:
-            self._transfer.files.remove(file)
+            await asyncio.to_thread(self._transfer.files.remove, file)

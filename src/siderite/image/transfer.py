@@ -94,7 +94,7 @@ class Transfer:
             with self.files.unwritten(name) as is_left:
                 # Its writer may have finished between the listing and the question.
                 if is_left and name not in await rows.with_files(self._ctx.door.store):
-                    self.files.remove(name)
+                    await asyncio.to_thread(self.files.remove, name)
                     log.info("removed a leftover of an upload", file=name)
         for name, (uuid, is_unfinished) in known.items():
             if not is_unfinished:
