@@ -106,3 +106,26 @@ def test_a_request_for_the_head_gets_no_chunk() -> None:
         assert (client.got, client.is_complete, source.made) == ([b""], True, 0)
 
     asyncio.run(story())
+
+
+def test_a_client_that_reads_slowly_gets_large_chunks_whole() -> None:
+    """As who fetches an image over a thin line."""
+
+    class Slow(Client):
+        async def send(self, message: dict[str, object]) -> None:
+            assert isinstance(message["body"], bytes)
+            await asyncio.sleep(len(message["body"]) / 2**22)  # bytes in a second
+            await super().send(message)
+
+    async def large():
+        yield b"x" * 2**20
+        yield b"y"
+
+    async def story() -> None:
+        client = Slow()
+        async with asyncio.timeout(30):
+            await pour(large(), client.receive, client.send, patience_s=0.15)
+        assert b"".join(client.got) == b"x" * 2**20 + b"y"
+        assert client.is_complete
+
+    asyncio.run(story())

@@ -17,7 +17,9 @@ log = get_logger("streaming")
 
 Chunks = AsyncGenerator[bytes, None]
 PATIENCE_S = 20.0
-"""How long a client may take to read a chunk."""
+"""How long a client may take to read a piece of a chunk."""
+PIECE = 64 * 1024
+"""How much of a chunk is sent at a time: a line that carries little carries that much in time."""
 
 
 async def pour(
@@ -56,7 +58,9 @@ class _Slow(Exception):
 async def _send(chunks: Chunks, send: Any, patience_s: float) -> None:
     async with aclosing(chunks):
         async for chunk in chunks:
-            await _within(patience_s, send, {"body": chunk, "more_body": True})
+            for at in range(0, len(chunk), PIECE):
+                piece = chunk[at : at + PIECE]
+                await _within(patience_s, send, {"body": piece, "more_body": True})
     await _within(patience_s, send, {"body": b""})
 
 
