@@ -1,6 +1,7 @@
 """The directory of images' data, when threads and other processes are at it too."""
 
 import asyncio
+import errno
 import fcntl
 import os
 import threading
@@ -54,6 +55,27 @@ def test_a_file_swept_away_before_it_was_locked_is_not_written(
     monkeypatch.setattr(fcntl, "flock", late)
     with pytest.raises(Unavailable, match="try again"):
         files.begin("image")
+
+
+def test_over_nfs_too_it_can_be_told_whether_somebody_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a lock is had by those only who may write to the file (flock(2))."""
+    lock = fcntl.flock
+
+    def flock(fd: int, how: int) -> None:
+        if fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        lock(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    files = Files(tmp_path, max_bytes=2**20)
+    writer = files.begin("image")
+    with files.unwritten("image") as is_left:
+        assert not is_left
+    writer.close()
+    with files.unwritten("image") as is_left:
+        assert is_left
 
 
 def test_a_client_that_leaves_while_a_file_is_opened_leaves_nothing_open(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ class Files:
     def unwritten(self, name: str) -> Iterator[bool]:
         """Whether no writer, of whichever process, is at it; none gets to it while this lasts."""
         try:
-            fd = os.open(self.path(name), os.O_RDONLY)
+            fd = os.open(self.path(name), os.O_RDWR)  # over NFS, who may only read gets no lock
         except FileNotFoundError:
             yield True
             return
