@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,58 @@ def test_a_disk_here_that_fails_is_not_said_to_be_the_image_service(tmp_path: Pa
 
     with running_server(tmp_path) as there:
         asyncio.run(story(there, _image(there, b"disk")))
+
+
+def test_a_start_removes_what_was_left_and_not_what_another_process_is_fetching(
+    tmp_path: Path,
+) -> None:
+    async def story(there: Server, image: str) -> None:
+        async with running(tmp_path / "here", work=True, **_options(there)) as here:
+            images = here.program.app._services["compute"].images
+            left = images._cache / "left.0123abcd.part"
+            left.write_bytes(b"half")
+            started: list[list[str]] = []
+            real = images._http.stream
+
+            def stream(*args: Any, **how: Any) -> Any:
+                return _Watched(real(*args, **how), another_start)
+
+            def another_start() -> None:
+                if started:
+                    return
+                GlanceImages(there.url, images._keystone, images._cache)
+                started.append([file.suffix for file in images._cache.iterdir()])
+
+            images._http.stream = stream
+            path = await _until(lambda: images.local(image))
+            assert (started, path.read_bytes()) == ([[".part"]], b"disk")
+            assert not left.exists()
+
+    with running_server(tmp_path) as there:
+        asyncio.run(story(there, _image(there, b"disk")))
+
+
+class _Watched:
+    """An answer during which something happens."""
+
+    def __init__(self, answer: Any, happens: Any) -> None:
+        self._answer = answer
+        self._happens = happens
+
+    async def __aenter__(self) -> "_Watched":
+        self._found = await self._answer.__aenter__()
+        return self
+
+    async def __aexit__(self, *why: Any) -> None:
+        await self._answer.__aexit__(*why)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._found, name)
+
+    async def aiter_bytes(self, size: int) -> AsyncIterator[bytes]:
+        async for data in self._found.aiter_bytes(size):
+            self._happens()
+            yield data
 
 
 def test_hosts_that_ask_for_an_image_at_the_same_moment_all_get_it(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ complete, on the disk, and its checksum is right. What nobody asked for in a whi
 
 import asyncio
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -65,8 +66,8 @@ class GlanceImages:
         self._http = httpx.AsyncClient(timeout=_TIMEOUT)
         self._under_way: dict[str, asyncio.Task[Any]] = {}
         cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for leftover in cache.glob("*.part"):
-            leftover.unlink()
+        for part in cache.glob("*.part"):
+            _remove_if_left(part)
 
     async def run(self) -> None:
         """Until cancelled; then let go of connections."""
@@ -246,6 +247,7 @@ class GlanceImages:
                 if answer.status_code != _OK:
                     return Failed(f"Image {image} cannot be fetched: {answer.status_code}.")
                 with part.open("wb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX)  # or another would take it for left
                     async for data in answer.aiter_bytes(_PIECE):
                         await asyncio.to_thread(_written, file, data, digest)
             if found.checksum is not None and digest.hexdigest() != found.checksum:
@@ -318,6 +320,13 @@ def _is_there(path: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _remove_if_left(part: Path) -> None:
+    """Remove what a process that died has left; another that has the same cache may be at it."""
+    with contextlib.suppress(OSError), part.open("rb+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        part.unlink()
 
 
 def _used_at(file: Path) -> float:
