@@ -112,6 +112,48 @@ def test_an_image_that_is_kept_elsewhere_by_a_link_is_part_of_the_backup(tmp_pat
     assert (tmp_path / "b" / "images" / "moved").read_bytes() == b"an image's data"
 
 
+def test_a_backup_says_that_it_lacks_images_which_are_kept_elsewhere(tmp_path, capsys, monkeypatch):
+    data, elsewhere = tmp_path / "a", tmp_path / "pool"
+    with standing(data, image_dir=str(elsewhere)) as app:
+        made = {"name": "mine", "container_format": "bare", "disk_format": "raw"}
+        image, *others = [
+            app.ask("POST", "/image/v2/images", made, version=None).json["id"] for _ in range(3)
+        ]
+        octets = {"content-type": "application/octet-stream"}
+        for one in (image, *others):
+            app.ask("PUT", f"/image/v2/images/{one}/file", b"its data", headers=octets)
+
+        assert main(["backup", f"{tmp_path}/half.tar", "--data", str(data)]) == 1
+        said = capsys.readouterr()
+        assert "and 2 more" in said.err and f"not in {data}/images" in said.err
+        assert "SIDERITE_IMAGE_DIR" in said.err and not said.out
+        assert (tmp_path / "half.tar").exists(), "the database is worth something by itself"
+
+        monkeypatch.setenv("SIDERITE_IMAGE_DIR", str(elsewhere))
+        assert main(["backup", f"{tmp_path}/whole.tar", "--data", str(data)]) == 0
+        assert not capsys.readouterr().err
+        for file in elsewhere.glob(f"{image}*"):
+            file.unlink()
+        assert main(["backup", f"{tmp_path}/lost.tar", "--data", str(data)]) == 1
+        assert f"the data of the image {image}: " in capsys.readouterr().err
+
+
+def test_an_image_that_is_deleted_during_a_backup_is_not_missed(tmp_path):
+    data = tmp_path / "a"
+    with standing(data):
+        pass
+    writer = sqlite3.connect(data / "siderite.db", isolation_level=None)
+    writer.execute("CREATE TABLE files (name TEXT)")
+    writer.execute("INSERT INTO files VALUES ('gone'), ('lost')")
+
+    def deleted(what, done, total):
+        writer.execute("DELETE FROM files WHERE name = 'gone'")
+
+    query = "SELECT name FROM files"
+    assert back_up(data, tmp_path / "kept.tar", deleted, spoken_of=query) == {"lost"}
+    writer.close()
+
+
 def test_a_backup_ends_however_often_the_service_commits_meanwhile(tmp_path):
     """In a directory whose name a URL would read otherwise, too."""
     data = tmp_path / "a#50%?"

@@ -15,16 +15,14 @@ from siderite.wiring import keeping
 
 
 def run(said: argparse.Namespace) -> int:
-    """Do what was said; 1 with a sentence if it cannot be done."""
+    """Do what was said; 1 with a sentence if it cannot be done, or not all of it."""
     config = loaded(said).config
     copied: dict[str, int] = {}
-    kept = Path()
+    kept, lacking = Path(), None
     try:
         with _shown() as progress:
             if said.word == "backup":
-                images = Path(config.image_dir) if config.image_dir else None
-                keeping.check_is_embedded(config)
-                keeping.back_up(Path(config.data), Path(said.file), progress, images)
+                lacking = keeping.back_up(config, Path(said.file), progress)
             elif said.word == "restore":
                 keeping.restore(Path(said.file), Path(config.data), progress)
             elif said.word == "admin-password":
@@ -36,6 +34,9 @@ def run(said: argparse.Namespace) -> int:
         return 1
     except (OSError, sqlite3.Error) as why:
         print(f"siderite: {trouble(config, why)}", file=sys.stderr)
+        return 1
+    if lacking is not None:
+        print(f"siderite: {lacking}", file=sys.stderr)
         return 1
     if said.word == "backup":
         print(f"{said.file} has the database and the files of {config.data}.")

@@ -24,6 +24,9 @@ NUMBERS = ("protected", "os_hidden", "min_disk", "min_ram", "size")
 IMAGES: Table[Image] = Table("images", Image, (*TEXTS, *NUMBERS), render, numbers=NUMBERS)
 TASKS: Table[Task] = Table("image_tasks", Task, ("image_id",), render_task)
 
+FILES = "SELECT file FROM images WHERE file IS NOT NULL AND size IS NOT NULL"
+"""The names of all files that images have, and that are not just being written."""
+
 _NUMBER = "SELECT id FROM image_tasks WHERE uuid = ?"
 _MEMBER = "image_id, member_id, status, created_at, updated_at"
 

@@ -9,9 +9,10 @@ from siderite.core.errors import SideriteError
 from siderite.core.ids import new_secret
 from siderite.core.store import open_store
 from siderite.core.store.backup import DATABASE
+from siderite.core.store.backup import IMAGES
 from siderite.core.store.backup import CannotBackUp
 from siderite.core.store.backup import Progress
-from siderite.core.store.backup import back_up
+from siderite.core.store.backup import back_up as write_archive
 from siderite.core.store.backup import restore
 from siderite.core.store.copy import CannotCopy
 from siderite.core.store.copy import Rewritten
@@ -22,6 +23,7 @@ from siderite.core.store.postgres_connect import check as check_address
 from siderite.core.store.sqlite import sole_owner
 from siderite.events import search
 from siderite.identity import Identity
+from siderite.image.store import FILES
 
 __all__ = [
     "CannotBackUp",
@@ -29,12 +31,31 @@ __all__ = [
     "Progress",
     "back_up",
     "check_address",
-    "check_is_embedded",
     "copy_to",
     "new_admin_password",
     "restore",
     "unknown_migrations",
 ]
+
+
+def back_up(config: Config, into: Path, progress: Progress) -> str | None:
+    """Write the embedded installation into a new archive; a sentence on what it lacks, if it does.
+
+    Images may be elsewhere, by a configuration that this command was not given.
+    """
+    check_is_embedded(config)
+    data = Path(config.data)
+    images = Path(config.image_dir) if config.image_dir else data / IMAGES
+    lacking = write_archive(data, into, progress, images, spoken_of=FILES)
+    if not lacking:
+        return None
+    first, *others = sorted(name.partition(".")[0] for name in lacking)
+    more = f" and {len(others)} more" if others else ""
+    return (
+        f"{into} lacks the data of the image {first}{more}: it is not in {images}. If the service"
+        " keeps images elsewhere (image_dir), write another archive with its configuration:"
+        " --config, or SIDERITE_IMAGE_DIR. If the data is lost, delete the image."
+    )
 
 
 def check_is_embedded(config: Config) -> None:

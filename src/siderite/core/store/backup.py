@@ -38,8 +38,18 @@ class CannotBackUp(RuntimeError):
     """The text says why, and what to do."""
 
 
-def back_up(data: Path, into: Path, progress: Progress, images: Path | None = None) -> None:
-    """Write the installation in `data` into a new archive; its images may be elsewhere."""
+def back_up(
+    data: Path,
+    into: Path,
+    progress: Progress,
+    images: Path | None = None,
+    *,
+    spoken_of: str | None = None,
+) -> frozenset[str]:
+    """Write the installation in `data` into a new archive; its images may be elsewhere.
+
+    Those files that the database speaks of, which this query tells, and that were not found.
+    """
     database = data / DATABASE
     if not database.exists():
         raise CannotBackUp(
@@ -58,11 +68,14 @@ def back_up(data: Path, into: Path, progress: Progress, images: Path | None = No
             # What is a link here is a file there: to where it points may be nowhere.
             with tarfile.open(part, "x", dereference=True) as archive:
                 archive.add(copy, DATABASE)
-                _add_files(archive, data, images or data / IMAGES, progress)
+                added = _add_files(archive, data, images or data / IMAGES, progress)
+            lacking = _spoken_of(copy, spoken_of) - added
             part.chmod(0o600)
             sync(part)
             part.rename(into)
             sync(into.parent)
+            # Of what was deleted since, nothing is lost.
+            return lacking & _spoken_of(database, spoken_of) if lacking else lacking
     except sqlite3.Error as why:
         raise CannotBackUp(f"cannot copy {database}: {why}.") from why
     except OSError as why:
@@ -72,6 +85,16 @@ def back_up(data: Path, into: Path, progress: Progress, images: Path | None = No
 def connect_read_only(database: Path) -> sqlite3.Connection:
     """A way into a database that changes nothing in it."""
     return sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def _spoken_of(database: Path, query: str | None) -> frozenset[str]:
+    if query is None:
+        return frozenset()
+    connection = connect_read_only(database)
+    try:
+        return frozenset(name for [name] in connection.execute(query))
+    finally:
+        connection.close()
 
 
 def _copy(database: Path, copy: Path, progress: Progress) -> None:
@@ -92,15 +115,21 @@ def _copy(database: Path, copy: Path, progress: Progress) -> None:
     copy.chmod(0o600)
 
 
-def _add_files(archive: tarfile.TarFile, data: Path, images: Path, progress: Progress) -> None:
+def _add_files(
+    archive: tarfile.TarFile, data: Path, images: Path, progress: Progress
+) -> frozenset[str]:
+    """The names of the images' files that were there."""
     found = [(file, f"{IMAGES}/{file.relative_to(images)}") for file in sorted(images.rglob("*"))]
     found = [(file, name) for file, name in [(data / CLOUDS, CLOUDS), *found] if file.is_file()]
+    added = set()
     for number, (file, name) in enumerate(found, 1):
         try:
             archive.add(file, name)
         except FileNotFoundError:
             continue  # deleted since
+        added.add(name.removeprefix(f"{IMAGES}/"))
         progress("files", number, len(found))
+    return frozenset(added)
 
 
 def restore(archive: Path, data: Path, progress: Progress) -> None:
