@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from siderite.cli import reaper
+from siderite.cli.cloud import Cloud
+from siderite.cli.main import main
+from siderite.reaper import Rules
 from tests.support.server import Server
 from tests.support.server import clean_environment
 from tests.support.server import command
@@ -79,3 +83,24 @@ def test_an_application_credential_does_and_so_does_an_address_without_the_versi
     gone = reap(robots, "--once")
     assert gone.returncode == 1
     assert gone.stderr.endswith("Connection refused; is `siderite up` running?\n"), gone.stderr
+
+
+def test_a_preemptible_project_is_named_by_name_or_id_and_must_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All servers of a project that is meant to make room do, and a slip of the pen is no rule."""
+    told: list[Rules] = []
+
+    async def heard(_cloud: Cloud, rules: Rules, *, once: bool) -> None:
+        told.append(rules)
+
+    with running_server(tmp_path) as server:
+        [mine] = ask(server, "GET", "/projects?name=admin")["projects"]
+        done = reap(server.data, "--once", "--preemptible-project", "amdin")
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.startswith("siderite: there is no project 'amdin'")
+        monkeypatch.setattr(reaper, "_reap", heard)
+        for word in ("admin", mine["id"]):
+            words = ["reaper", "--data", str(server.data), "--preemptible-project", word]
+            assert main(words) == 0
+    assert [rules.projects for rules in told] == [{mine["id"]}] * 2

@@ -149,27 +149,24 @@ class Cloud:
         headers: Mapping[str, str] | None = None,
         *,
         timeout_s: float = 30.0,
+        base: str = "",
     ) -> tuple[Any, Any]:
         """One request; what is refused ends the command with the service's own sentence. A token
         that has expired meanwhile, as one who waits for long has it, is replaced.
         """
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        how = {"method": method, "data": data, "timeout_s": timeout_s, "base": base}
         try:
-            return self._ask(method, path, data, headers, timeout_s)
+            return self._ask(path, headers, how)
         except Expired:
             self.login()
-            return self._ask(method, path, data, headers, timeout_s)
+            return self._ask(path, headers, how)
 
     def _ask(
-        self,
-        method: str,
-        path: str,
-        data: bytes | None,
-        headers: Mapping[str, str] | None,
-        timeout_s: float,
+        self, path: str, headers: Mapping[str, str] | None, how: Mapping[str, Any]
     ) -> tuple[Any, Any]:
         try:
-            with self.open(path, headers, method=method, data=data, timeout_s=timeout_s) as answer:
+            with self.open(path, headers, **how) as answer:
                 text = answer.read()
                 return (json.loads(text) if text else None), answer.headers
         except (OSError, http.client.HTTPException) as why:

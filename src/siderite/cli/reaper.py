@@ -10,6 +10,7 @@ import httpx
 
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Refused as Unusable
+from siderite.cli.projects import project
 from siderite.core import log
 from siderite.reaper import Api
 from siderite.reaper import Reaper
@@ -29,7 +30,7 @@ def run(said: argparse.Namespace) -> int:
         strategy=said.strategy,
         dry_run=said.dry_run,
         per_project_and_hour=said.limit,
-        projects=frozenset(said.preemptible_project),
+        projects=frozenset(project(cloud, word) for word in said.preemptible_project),
     )
     try:
         asyncio.run(_reap(cloud, rules, once=said.once or said.dry_run))

@@ -128,8 +128,8 @@ def _reaper(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     )  # fmt: skip
     reaper.add_argument("--dry-run", action="store_true", help="only say what would be done")
     reaper.add_argument(
-        "--preemptible-project", action="append", default=[], metavar="ID",
-        help="all servers of this project are preemptible; may be given several times",
+        "--preemptible-project", action="append", default=[], metavar="PROJECT",
+        help="all servers of this project (name or id) are preemptible; may be given several times",
     )  # fmt: skip
     reaper.add_argument("--once", action="store_true", help="one round, then end")
     reaper.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error")
