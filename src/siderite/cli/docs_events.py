@@ -52,7 +52,7 @@ def announced() -> Iterator[tuple[Fact, str]]:
         before, after = _sample(provision_state=row.state), _sample(provision_state=row.to)
         yield facts.provision_set(before, after, row.event), f"the machine moved: work {text}"
     for status in ("start", "end", "error"):
-        yield facts.power_set(status, node, "power on"), "a power change that was asked for"
+        yield facts.power_set(status, node, "power on"), "a power change, asked for or by a step"
     for action, when in (
         ("console_set", "a console is switched on or off"),
         ("console_restore", "a console is started anew: the process that carried it is gone"),

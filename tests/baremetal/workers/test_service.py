@@ -54,7 +54,7 @@ async def back(app, uuid, paper):
     assert (paper.is_on, paper.image, paper.starts) == (True, None, [ISO, "disk"])
     assert not {"ramdisk", "bmc_task"} & set(node.driver_internal_info)
     told = [(status, data["to_power"]) for status, data in await facts(app, uuid, "power_set")]
-    assert told == [("start", "rebooting"), ("end", "rebooting")]
+    assert told == [("start", "rebooting"), ("end", "rebooting")] * 2, "into the ramdisk, and back"
 
 
 def test_a_service_that_is_aborted_gives_the_machine_back_to_its_workload(paper, front, tmp_path):

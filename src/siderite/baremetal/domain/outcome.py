@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.domain.hardware import Found
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -24,13 +26,16 @@ class Wait(msgspec.Struct, frozen=True):
 
     `callback` says that the node's ramdisk will call; the node then shows its wait state.
     `remember` goes into the node's `driver_internal_info` before the driver is asked again; None
-    forgets a key.
+    forgets a key. `switches` says that the machine's power is about to be changed so, which is
+    announced before the driver is asked again; `power` what the machine has by now.
     """
 
     reason: str
     again_in: float
     callback: bool = False
     remember: dict[str, Any] = {}
+    switches: PowerTarget | None = None
+    power: PowerState | None = None
 
 
 class Failed(msgspec.Struct, frozen=True):

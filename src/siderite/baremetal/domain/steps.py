@@ -11,6 +11,9 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.secrets import mask
 
 Json = dict[str, Any]
@@ -35,6 +38,13 @@ NOT_ON_CHILDREN = frozenset({"hold", "wait"})
 
 RESERVED = frozenset({"power_on", "power_off", "reboot"}) | NOT_ON_CHILDREN
 """Steps that Siderite itself carries out, whatever the interface."""
+
+POWER_STEPS = {
+    "power_on": PowerTarget.ON,
+    "power_off": PowerTarget.OFF,
+    "reboot": PowerTarget.REBOOT,
+}
+"""What those of them that are about power bring a node to."""
 
 OWN = "parent_step"
 """Where a node remembers the step that it runs for its parent."""
@@ -70,6 +80,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     in_band: bool = False
     children: list[str] | None = None
     """None if it is for the node itself; else for its children, or those that are named."""
+    switches: PowerTarget | None = None
+    """The change of power that it begins with."""
 
     def shown(self) -> Json:
         """As `clean_step` and the like show it: without what is secret in its arguments."""
@@ -81,6 +93,13 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
             shown["execute_on_child_nodes"] = True
             shown["limit_child_node_execution"] = self.children
         return shown
+
+    def switches_first(self, node: Node) -> PowerTarget | None:
+        """The change of power that it begins with on this node."""
+        target = POWER_STEPS.get(self.step, self.switches)
+        if target is None or self.children is not None:
+            return None
+        return None if node.disable_power_off and target.leads_to is PowerState.OFF else target
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +130,8 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     """The current step was begun and has not ended yet."""
     since: float = 0.0
     """When the current step began."""
+    switching: PowerTarget | None = None
+    """What the current step brings the node's power to: that it does so was announced."""
     abort: bool = False
     """Stop when the current step ends; it cannot be interrupted."""
     args: Json = {}

@@ -175,7 +175,12 @@ class Steps(Protocol):
         ...
 
     async def run(self, at: Endpoint, family: Family, step: Step, token: str) -> Outcome:
-        """Begin, or tell of, one run of a step. Repeating it with the token is harmless."""
+        """Begin, or tell of, one run of a step. Repeating it with the token is harmless.
+
+        What it does to the power is announced first: the step itself says so if it begins with that
+        (`Step.switches`), else the last Wait before it does. The machine has it by a Wait's `power`
+        or with Done.
+        """
         ...
 
     async def forget(

@@ -11,6 +11,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Job
@@ -77,7 +78,7 @@ async def finished(ctx: Context, run: Run, last: Done) -> Run | None:
             changes=lambda node: {
                 **changes, **progress.remembered(node, last.remember), **_WIPED, "deploy_step": {},
             },
-            facts=partial(_console_stopped, run), also=partial(_released, ctx),
+            facts=partial(_console_stopped, run), also=partial(_released, ctx), outcome=last,
         )  # fmt: skip
     if run.family is Family.INSPECT:
         await _inspected(ctx, run, last)
@@ -88,8 +89,9 @@ async def finished(ctx: Context, run: Run, last: Done) -> Run | None:
     ):
         event = Event.MANAGE
     await progress.moved(
-        ctx, run, event, run.job, changes=lambda node: _ended_well(ctx, run, last, node)
-    )
+        ctx, run, event, run.job, changes=lambda node: _ended_well(ctx, run, last, node),
+        outcome=last,
+    )  # fmt: skip
     return None
 
 
@@ -119,7 +121,7 @@ async def _inspected(ctx: Context, run: Run, last: Done) -> None:
             await _no_console(ctx, change, node)
 
     await progress.moved(
-        ctx, run, Event.DONE, run.job, changes=fields, also=shut,
+        ctx, run, Event.DONE, run.job, changes=fields, also=shut, outcome=last,
         facts=lambda node: _stop_of_console(node) if is_given and was_on else [],
     )  # fmt: skip
 
@@ -163,11 +165,13 @@ async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
     if run.family is Family.TEARDOWN:
         await progress.moved(
             ctx, run, Event.FAIL, run.job, changes=fields, facts=partial(_console_stopped, run),
-            also=partial(_released, ctx),
+            also=partial(_released, ctx), outcome=Failed(text),
         )  # fmt: skip
         return
     also = partial(_no_ramdisk, ctx, run, None) if run.family in _LEAVE_NOTHING else None
-    await progress.moved(ctx, run, Event.FAIL, run.job, changes=fields, also=also)
+    await progress.moved(
+        ctx, run, Event.FAIL, run.job, changes=fields, also=also, outcome=Failed(text)
+    )
 
 
 async def aborted(ctx: Context, run: Run, reason: str) -> None:
@@ -179,6 +183,7 @@ async def aborted(ctx: Context, run: Run, reason: str) -> None:
     await progress.moved(
         ctx, run, Event.FAIL, run.job, also=partial(_no_ramdisk, ctx, run, then),
         changes=lambda node: {"last_error": text, **progress.cleared_step(run.family, node)},
+        outcome=Failed(text),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.steps import POWER_STEPS
 from siderite.baremetal.domain.steps import RESERVED
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
@@ -39,11 +40,6 @@ from siderite.core.times import iso
 from siderite.core.work import Work
 
 VERIFY_PATIENCE_S = 10.0
-_POWER_STEPS = {
-    "power_on": PowerTarget.ON,
-    "power_off": PowerTarget.OFF,
-    "reboot": PowerTarget.REBOOT,
-}
 
 
 class Steps:
@@ -97,12 +93,15 @@ class Steps:
         step = run.job.current
         if step is None:
             return await self._finish(run)
+        target = step.switches_first(run.node)
+        if target is not None and not run.job.waiting:
+            run = await progress.switches(self._ctx, run, target)
         return await self._outcome(run, await self._do(run, driver, step))
 
     async def _do(self, run: Run, driver: Driver, step: Step) -> Outcome:
         at = Endpoint.of(run.node)
         if step.children is not None:
-            target = _POWER_STEPS.get(step.step)
+            target = POWER_STEPS.get(step.step)
             return await children.on_children(self._ctx, run, step, step.children, target)
         if step.step in RESERVED:
             return await self._reserved(run, driver, step, at)
@@ -115,8 +114,8 @@ class Steps:
         return outcome
 
     async def _reserved(self, run: Run, driver: Driver, step: Step, at: Endpoint) -> Outcome:
-        if step.step in _POWER_STEPS:
-            target = _POWER_STEPS[step.step]
+        if step.step in POWER_STEPS:
+            target = POWER_STEPS[step.step]
             if at.stays_on and target is PowerTarget.OFF:
                 return Failed("power off is disabled for this node (disable_power_off)")
             outcome = await driver.power.set(at, target, run.job.token)
@@ -144,6 +143,7 @@ class Steps:
                     reason=outcome.reason,
                     due_in=patience,
                     changes=lambda node: progress.after_step(run.family, job, node, outcome),
+                    outcome=outcome,
                 )
                 await self._missed_call(parked)
                 return None
@@ -171,6 +171,7 @@ class Steps:
                 job,
                 reason=reason,
                 changes=lambda node: progress.after_step(run.family, job, node, outcome),
+                outcome=outcome,
             )
             return None
         if job.current is None:
@@ -201,6 +202,7 @@ class Steps:
             Event.RESUME,
             job,
             changes=lambda node: progress.after_step(run.family, job, node, done),
+            outcome=done,
         )
 
     async def _missed_call(self, run: Run) -> None:

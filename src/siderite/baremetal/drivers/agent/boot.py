@@ -25,6 +25,7 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.drivers.agent.client import FORGET
 from siderite.baremetal.drivers.agent.ramdisks import Ramdisks
 from siderite.baremetal.drivers.bmc import ASK_AGAIN_S
@@ -88,7 +89,10 @@ class Booter:
         if memory is None:
             fresh = {"token": token, "phase": "off", "secret": new_secret(18)}
             reason = "the machine is to go off before it boots the ramdisk"
-            return Wait(reason, 0.0, remember={**FORGET, TASK: None, MEMORY: fresh})
+            return Wait(
+                reason, 0.0, remember={**FORGET, TASK: None, MEMORY: fresh},
+                switches=PowerTarget.REBOOT,
+            )  # fmt: skip
         try:
             end = await self._end(at, token)
         except Refused as why:
@@ -114,7 +118,9 @@ class Booter:
             if waiting is not None:
                 return _forgetting(at, f"{token}/on", waiting)
             if not iso:
-                return Wait("the ramdisk boots and will call", SILENT_S, callback=True)
+                return Wait(
+                    "the ramdisk boots and will call", SILENT_S, callback=True, power=PowerState.ON
+                )
         return Done({"power_state": "power on"}, _phase(memory, "up"))
 
     async def _prepare(self, at: Endpoint, memory: Json, iso: str, *, inspects: bool) -> Wait:
@@ -239,14 +245,18 @@ class Booter:
         end = await self._end(at, token)
         if isinstance(end, Wait):
             return end
+        starts = Wait(
+            DISK, 0.0, remember={"disk_boot": token, TASK: None},
+            switches=PowerTarget.REBOOT if at.stays_on else PowerTarget.ON,
+        )  # fmt: skip
         if end is TaskEnd.DONE:
-            return Wait(DISK, 0.0, remember={"disk_boot": token, TASK: None})
+            return starts
         if at.driver_internal_info.get("disk_boot") != token:
             await self.empty(at)
             task = await self._from_disk(at)
             if task is not None:
                 return Wait(DISK, SOON_S, remember=_noted(task, token))
-            return Wait(DISK, 0.0, remember={"disk_boot": token, TASK: None})
+            return starts
         waiting = await self._switch.start(at, token)
         return waiting or Done({"power_state": "power on"}, {"disk_boot": None, RESET: None})
 

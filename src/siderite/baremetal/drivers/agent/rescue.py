@@ -15,6 +15,7 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.agent.boot import Booter
@@ -28,7 +29,7 @@ MEMORY = "agent_rescue"
 STEPS = {
     Family.RESCUE: [Step("rescue", "rescue", 100)],
     Family.UNRESCUE: [
-        Step("rescue", "tear_down_agent", 100),
+        Step("rescue", "tear_down_agent", 100, switches=PowerTarget.OFF),
         Step("rescue", "boot_instance", 80),
     ],
 }

@@ -19,6 +19,7 @@ from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import StillThere
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Json
 from siderite.baremetal.domain.steps import Step
@@ -46,7 +47,7 @@ INSPECT = Step("inspect", "inspect", 100)
 """Inspection by the BMC alone, for drivers that can."""
 _LOOK = Step("inspect", "inspect", 100, abortable=True, in_band=True)
 _BOOT = Step("deploy", "boot_ramdisk", abortable=True)
-_LEAVE = Step("deploy", "tear_down_agent")
+_LEAVE = Step("deploy", "tear_down_agent", switches=PowerTarget.OFF)
 _START = Step("deploy", "boot_instance")
 _IN_BAND = [
     Step("deploy", "erase_devices", abortable=True, in_band=True),
@@ -63,7 +64,7 @@ _DIRECT = [
     Step("deploy", "deploy", 100),
     Step("deploy", "write_image", 80, in_band=True),
     Step("deploy", "prepare_instance_boot", 60),
-    Step("deploy", "tear_down_agent", 40),
+    Step("deploy", "tear_down_agent", 40, switches=PowerTarget.OFF),
     Step("deploy", "boot_instance", 20),
 ]
 _STEPS: dict[tuple[str, Family], list[Step]] = {
@@ -73,9 +74,12 @@ _STEPS: dict[tuple[str, Family], list[Step]] = {
     ("ramdisk", Family.DEPLOY): [Step("deploy", "deploy", 100)],
     ("ramdisk", Family.CLEAN): _CLEAN,
     **{
-        (kind, family): [Step("deploy", name, 100)]
+        (kind, family): [Step("deploy", name, 100, switches=switches)]
         for kind in ("direct", "ramdisk")
-        for family, name in ((Family.TEARDOWN, "tear_down"), (Family.ADOPT, "take_over"))
+        for family, name, switches in (
+            (Family.TEARDOWN, "tear_down", PowerTarget.OFF),
+            (Family.ADOPT, "take_over", None),
+        )
     },
 }
 

@@ -24,6 +24,7 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.bmc import ASK_AGAIN_S
@@ -92,7 +93,8 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
     def at(self, phase: Phase, reason: str, **changes: Any) -> Wait:
         """Go on from there, at once, when that is recorded."""
         after = msgspec.structs.replace(self, phase=phase, **changes)
-        return Wait(reason, 0.0, remember={MEMORY: msgspec.to_builtins(after)})
+        switches = PowerTarget.REBOOT if phase is Phase.START else None
+        return Wait(reason, 0.0, remember={MEMORY: msgspec.to_builtins(after)}, switches=switches)
 
 
 class RedfishFirmware:
@@ -263,7 +265,8 @@ class RedfishFirmware:
             phase, f"the machine starts with new firmware for {wish.component}",
             has_started=True, since=self._parts.clock(),
         )  # fmt: skip
-        return msgspec.structs.replace(waiting, remember={**outcome.remember, **waiting.remember})
+        memory = {**outcome.remember, **waiting.remember}
+        return msgspec.structs.replace(waiting, remember=memory, power=PowerState.ON)
 
     async def _settle(self, at: Endpoint, place: Place, wish: Update) -> Outcome:
         """Until the part shows another version, or as long as it was to be given."""

@@ -25,6 +25,8 @@ from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Outcome
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.secrets import without
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.bmc import PowerOrder
@@ -44,7 +46,10 @@ APPLY_S, RESET_S, LOOK_S = 1800.0, 300.0, 5.0
 """How long settings may take to show after a start, how long it may take those of the factory
 (which may be what they were), and how often they are looked at meanwhile.
 """
-STEPS = [Step("bios", "apply_configuration"), Step("bios", "factory_reset")]
+STEPS = [
+    Step("bios", name, switches=PowerTarget.REBOOT)
+    for name in ("apply_configuration", "factory_reset")
+]
 Json = dict[str, Any]
 Wanted = Mapping[str, bios.Value] | None
 
@@ -123,7 +128,7 @@ class RedfishSettings:
             return end.wait
         known = {"token": token, "was": memory.get("was"), "since": self._parts.clock()}
         reason = "the machine starts with its settings"
-        return Wait(reason, 0.0, remember={MEMORY: known, RESET: None})
+        return Wait(reason, 0.0, remember={MEMORY: known, RESET: None}, power=PowerState.ON)
 
     async def _tell(
         self, at: Endpoint, token: str, tell: Callable[[], Awaitable[Task | None]], wanted: Wanted

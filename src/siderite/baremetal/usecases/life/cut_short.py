@@ -66,4 +66,6 @@ def _of(ctx: Context, item: Work, node: Node) -> list[Fact]:
         if job.hold is not None:
             told = hook_facts.hook("error", node, job, job.hold, by=By.ABORT, reason="deleted")
             return [told]
+        if job.switching is not None:
+            return [facts.power_set("error", node, job.switching)]
     return []

@@ -10,11 +10,15 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain import facts as telling
+from siderite.baremetal.domain import switching
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.hook import Hook
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.power_truth import with_power
 from siderite.baremetal.domain.steps import CHILD_STEPS
 from siderite.baremetal.domain.steps import Family
@@ -133,22 +137,40 @@ def remembered(node: Node, remember: Mapping[str, Any]) -> dict[str, Any]:
 def after_step(family: Family, job: Job, node: Node, outcome: Done | Wait) -> dict[str, Any]:
     """All of the node's fields that follow from what a step answered."""
     memory = remembered(node, outcome.remember)
-    changes = outcome.changes if isinstance(outcome, Done) else {}
+    changes = outcome.changes if isinstance(outcome, Done) else _power(outcome)
     known = msgspec.structs.replace(node, **memory) if memory else node
     return {**changes, **memory, **shown_step(family, job, known)}
 
 
-async def step_on(ctx: Context, run: Run, job: Job, outcome: Done) -> Run:
-    """A step ended: the next one begins."""
+def _power(outcome: Wait) -> dict[str, Any]:
+    return {} if outcome.power is None else {"power_state": outcome.power.wire}
+
+
+async def switches(ctx: Context, run: Run, target: PowerTarget) -> Run:
+    """A step is about to change the node's power: that is announced before it does."""
+    job = run.job.with_(waiting=True, switching=target)
 
     async def decide(change: Change, node: Node) -> Node:
-        fields = with_power(after_step(run.family, job, node, outcome))
+        change.tell(telling.power_set("start", node, target))
+        change.put(work.keep(run.held, job=job_text(job)))
+        return node
+
+    return Run(run.held, await reported(ctx, run, decide), job, run.hooks)
+
+
+async def step_on(ctx: Context, run: Run, job: Job, outcome: Done) -> Run:
+    """A step ended: the next one begins."""
+    job = switching.after(job, outcome)
+
+    async def decide(change: Change, node: Node) -> Node:
+        fields = switching.recorded(run.job.switching, after_step(run.family, job, node, outcome))
         after = node
         if fields:
             after = node.changed(change.now, {**fields, "wait_reason": None})
             change.put(NODES.swap(node, after))
             change.tell(*watch_facts.settled(node, after))
             tell_compute.note(ctx, change, node, after)
+        change.tell(*switching.ended(run.job.switching, node, after))
         change.put(work.keep(run.held, job=job_text(job)))
         return after
 
@@ -166,15 +188,19 @@ async def moved(
     also: Callable[[Change, Node], Awaitable[None]] | None = None,
     reason: str | None = None,
     due_in: float = 0.0,
+    outcome: Done | Wait | Failed | None = None,
 ) -> Run:
     """The machine moves: with it the job goes on, is parked, or ends; `also` adds what else
-    becomes true with it.
+    becomes true with it. `outcome` is what its step answered, if that is why.
     """
+    begun, job = run.job.switching, switching.after(job, outcome)
 
     async def decide(change: Change, node: Node) -> Node:
-        fields = with_power(changes(node))
+        fields = switching.recorded(begun if isinstance(outcome, Done) else None, changes(node))
         if reason is not None:
             fields = {"wait_reason": reason, **fields}
+        if outcome is not None:
+            change.tell(*switching.of_move(begun, node, fields, change.now, outcome))
         applied = apply(
             change, ctx.rules, node, event, job=job_text(job), held=run.held, reason=reason,
             due_in=due_in, changes=fields,
@@ -198,14 +224,20 @@ def _deadline(ctx: Context, node: Node) -> float:
 
 async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
     """Nothing moves yet: let go of the lease for a while, and show why."""
-    reason = outcome.reason
+    reason, begun = outcome.reason, job.switching
+    job = switching.after(job, outcome)
 
     async def decide(change: Change, node: Node) -> Node:
         after = node
-        shown = {"wait_reason": reason, **after_step(run.family, job, node, outcome)}
+        shown = {"wait_reason": reason, **with_power(after_step(run.family, job, node, outcome))}
         if any(getattr(node, name) != value for name, value in shown.items()):
             after = node.changed(change.now, shown)
             change.put(NODES.swap(node, after))
+        if begun is None and job.switching is not None:
+            change.tell(telling.power_set("start", after, job.switching))
+        elif outcome.power is not None:
+            change.tell(*switching.ended(begun, node, after), *watch_facts.settled(node, after))
+            tell_compute.note(ctx, change, node, after)
         change.put(
             work.park(run.held, job=job_text(job), due=change.now + outcome.again_in, reason=reason)
         )

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain import switching
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
@@ -175,7 +176,7 @@ async def ended(ctx: Context, held: Work, job: ChildJob, done: Done, error: str 
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
         if done.changes:
-            change.tell(*facts.node_updated(node, after))
+            change.tell(*switching.ended(None, node, after), *facts.node_updated(node, after))
         change.tell(*watch_facts.settled(node, after))
         tell_compute.note(ctx, change, node, after)
 
