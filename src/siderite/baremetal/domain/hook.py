@@ -19,6 +19,10 @@ from siderite.baremetal.domain.steps import Job
 FAMILIES = frozenset({
     Family.CLEAN, Family.DEPLOY, Family.SERVICE, Family.INSPECT, Family.RESCUE,
 })  # fmt: skip
+GIVEN_UP = frozenset({Family.DEPLOY, Family.RESCUE})
+"""Work for whoever has the node: what they gave up fails, and meets its hook when it is asked for
+again. Of other work a hook's answer is all there is: a service that is aborted leads to `active`.
+"""
 BEGINS = (P.CLEANING, P.DEPLOYING, P.SERVICING, P.INSPECTING, P.RESCUING)
 ENDS = (P.MANAGEABLE, P.AVAILABLE, P.ACTIVE, P.RESCUE)
 STATES = tuple(state.value for state in (*BEGINS, *ENDS))

@@ -2,6 +2,8 @@
 releases what is held at one.
 """
 
+from typing import Any
+
 import pytest
 
 from siderite.baremetal.domain.steps import Hold
@@ -103,9 +105,11 @@ def test_where_nothing_can_be_held_the_possible_places_are_told(
     refused(lite.ask("POST", "/v1/hooks", {"name": "h-x", **place}, version=900), 400, words)
 
 
-def held(app: Standing, *, at_hook: bool, **whose: str) -> str:
-    """A node whose deployment is held, at a hook or by a step."""
-    uuid = app.plant("deploy hold", **whose)
+def held(
+    app: Standing, *, at_hook: bool, kind: str = "deploy", state: str = "deploy hold", **whose: Any
+) -> str:
+    """A node whose deployment, or other work, is held, at a hook or by a step."""
+    uuid = app.plant(state, **whose)
     door = app.app.program.door
     change = door.change(Cause())
     stop = Hold(
@@ -113,7 +117,7 @@ def held(app: Standing, *, at_hook: bool, **whose: str) -> str:
         until=change.now + 60, on_deadline="fail",
     )  # fmt: skip
     job = job_text(Job(new_uuid(), hold=stop if at_hook else None))
-    change.work(work.add(uuid, "provision", "deploy", job=job, now=change.now, deadline=work.FAR))
+    change.work(work.add(uuid, "provision", kind, job=job, now=change.now, deadline=work.FAR))
     app.run(door.commit(change))
     return uuid
 
@@ -131,3 +135,53 @@ def test_a_lessee_does_not_release_a_node_from_a_hook(app: Standing) -> None:
     assert footprint(app) == before
     assert unhold(held(app, at_hook=False, lessee=project)).status == 202
     assert unhold(held(app, at_hook=True, owner=project)).status == 202
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [("service", "service hold"), ("clean", "clean hold"), ("inspect", "inspect wait")],
+)
+def test_a_lessee_does_not_give_up_what_a_hook_holds_of_others(
+    app: Standing, kind: str, state: str
+) -> None:
+    """A service that is aborted leads to `active`, as one that its hook lets go on."""
+    _, token, project = app.person("member")
+
+    def abort(**whose: Any) -> Answer:
+        path = f"/v1/nodes/{held(app, kind=kind, state=state, **whose)}/states/provision"
+        return app.ask("PUT", path, {"target": "abort"}, token=token)
+
+    refused(abort(at_hook=True, lessee=project), 403, "hold:answer", "owner")
+    assert abort(at_hook=False, lessee=project).status == 202
+    assert abort(at_hook=True, owner=project).status == 202
+
+
+@pytest.mark.parametrize(("kind", "state"), [("deploy", "deploy hold"), ("rescue", "rescue wait")])
+def test_a_lessee_gives_up_a_deploy_or_a_rescue_that_a_hook_holds(
+    app: Standing, kind: str, state: str
+) -> None:
+    _, token, project = app.person("member")
+    lent = held(app, at_hook=True, kind=kind, state=state, lessee=project)
+    path = f"/v1/nodes/{lent}/states/provision"
+    assert app.ask("PUT", path, {"target": "abort"}, token=token).status == 202
+    assert app.node(lent).provision_state == f"{kind} failed"
+
+
+def test_a_lessee_does_not_replace_a_service_that_a_hook_holds(app: Standing) -> None:
+    """Not by a public runbook either: the hook may be before a step that this one has not."""
+    _, token, project = app.person("member")
+    step = {"interface": "deploy", "step": "burnin_cpu", "args": {}, "order": 1}
+    runbook = {"name": "CUSTOM_BURN", "steps": [step]}
+    assert app.ask("POST", "/v1/runbooks", runbook).status == 201
+    trait = "/v1/runbooks/CUSTOM_BURN/traits/CUSTOM_BURN"
+    assert app.ask("PUT", trait).status == 204
+    public = [{"op": "replace", "path": "/public", "value": True}]
+    assert app.ask("PATCH", "/v1/runbooks/CUSTOM_BURN", public).status == 200
+
+    def service(**whose: Any) -> Answer:
+        uuid = held(app, kind="service", state="service hold", traits=["CUSTOM_BURN"], **whose)
+        path = f"/v1/nodes/{uuid}/states/provision"
+        return app.ask("PUT", path, {"target": "service", "runbook": "CUSTOM_BURN"}, token=token)
+
+    refused(service(at_hook=True, lessee=project), 403, "hold:answer", "owner")
+    assert service(at_hook=False, lessee=project).status == 202

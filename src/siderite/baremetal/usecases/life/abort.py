@@ -10,6 +10,7 @@ import msgspec
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import hook_facts
+from siderite.baremetal.domain.hook import GIVEN_UP
 from siderite.baremetal.domain.hook_facts import By
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
@@ -22,6 +23,7 @@ from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.domain.steps import job_text
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.node.find import Guard
 from siderite.core import work
 from siderite.core.errors import Conflict
 from siderite.core.machine import Kind
@@ -55,8 +57,10 @@ class Cleanup(msgspec.Struct, frozen=True):
         return self.since in (None, node.provision_updated_at)
 
 
-async def abort(ctx: Context, change: Change, node: Node) -> Node:
-    """Give up what the node waits for, now or as soon as its step allows."""
+async def abort(ctx: Context, change: Change, node: Node, guard: Guard) -> Node:
+    """Give up what the node waits for, now or as soon as its step allows. The guard lets those pass
+    who may answer its hook.
+    """
     if node.provision_state == P.SERVICEFAIL:
         if node.maintenance:
             raise Conflict(
@@ -76,6 +80,8 @@ async def abort(ctx: Context, change: Change, node: Node) -> Node:
         None,
     )
     job = job_of(held.job) if held is not None else None
+    if held is not None and job is not None:
+        check_hook(held, job, node, guard)
     step = job.current if job is not None else None
     waits = NODE.states[node.provision_state].kind is Kind.WAIT
     if held is not None and job is not None and step is not None:
@@ -83,6 +89,12 @@ async def abort(ctx: Context, change: Change, node: Node) -> Node:
         if waits and visible and job.waiting and not step.abortable:
             return _later(change, node, held, job)
     return _now(ctx, change, node, job)
+
+
+def check_hook(held: Work, job: Job, node: Node, guard: Guard) -> None:
+    """Refuse to end work that a hook holds to whom the guard does not let, unless it is theirs."""
+    if job.hold is not None and held.kind not in GIVEN_UP:
+        guard(node)
 
 
 def _later(change: Change, node: Node, held: Work, job: Job) -> Node:

@@ -73,7 +73,7 @@ class Ask:
 @dataclass(frozen=True, slots=True)
 class Guards:
     """What the caller may do to the node: ask for the verb at all, choose the steps that are run,
-    release it from a hook.
+    end what a hook holds.
     """
 
     verb: Guard = allow
@@ -94,7 +94,7 @@ async def ask(
         node = await find.node(ctx, ident, who, guards.verb)
         _check(ctx, node, wish)
         if wish.event is Event.ABORT:
-            return await abort.abort(ctx, change, node)
+            return await abort.abort(ctx, change, node, guards.hold)
         if wish.event is Event.UNHOLD:
             return await _unhold(ctx, change, node, guards.hold)
         steps, disable_ramdisk = await _steps(ctx, node, wish, who, guards)
@@ -111,7 +111,7 @@ async def ask(
             changes |= abort.without_steps(node)
         after = apply(change, ctx.rules, node, wish.event, job=job_text(job), changes=changes).value
         if held:
-            await _end_hold(ctx, change, node, after, wish.verb)
+            await _end_hold(ctx, change, node, after, verb=wish.verb, guard=guards.hold)
         return after
 
     patience_s = ctx.settings.power_wait_s
@@ -212,11 +212,14 @@ def _recorded(node: Node, wish: Ask, now: float) -> dict[str, Any]:
     return {}
 
 
-async def _end_hold(ctx: Context, change: Change, before: Node, after: Node, verb: str) -> None:
+async def _end_hold(
+    ctx: Context, change: Change, before: Node, after: Node, *, verb: str, guard: Guard
+) -> None:
     """The verb takes the place of work that may be held at a hook: whoever was asked is told."""
     for item in await work.of_machine(ctx.door.store, before.uuid):
         job = job_of(item.job) if item.lane == ctx.rules.lane else None
         if job is not None and job.hold is not None:
+            abort.check_hook(item, job, before, guard)
             change.tell(hook_facts.hook("error", after, job, job.hold, by=By.ABORT, reason=verb))
 
 
