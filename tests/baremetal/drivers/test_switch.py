@@ -160,6 +160,29 @@ def test_a_machine_that_is_reset_once_more_waits_for_a_new_ramdisk(machine, tmp_
     assert machine.memory["agent_secret_token"] == f"given to the {last}"
 
 
+def test_a_machine_that_is_reset_into_its_own_medium_keeps_the_token_that_is_on_it(
+    machine, tmp_path
+):
+    board = Board()
+    booter = Booter(Switch(board), board, None, Ramdisks(_files(tmp_path)))
+    machine.memory |= {"ramdisk": {"token": "work/0", "phase": "on", "secret": "s"}}
+    machine.memory |= {"agent_secret_token": "t", "agent_secret_token_pregenerated": True}
+    machine.memory |= {"agent_url": "http://of.the.last"}
+    asyncio.run(machine.until_done(lambda at: _booted(booter, at)))
+    assert board.told == [PowerOrder.RESET]
+    assert machine.memory["agent_secret_token"] == "t"
+    assert machine.memory["agent_url"] is None
+
+
+async def _booted(booter, at):
+    outcome = await booter.boot(at, "work/0")
+    return Done() if outcome.callback else outcome
+
+
+def _files(folder):
+    return RamdiskSettings(folder, "http://a", "http://a", kernel=__file__, ramdisk=__file__)
+
+
 FLASH, HOLD = Step("firmware", "update"), Step("deploy", "hold")
 WAIT = Step("power", "wait", args={"seconds": 60})
 FLASH_CHILDREN = Step("firmware", "update", children=[])

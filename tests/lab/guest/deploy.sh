@@ -1,5 +1,5 @@
 # Plays ironic-python-agent: looks its node up, tells every second that it is there, and takes
-# commands over HTTP (agent.sh). Kernel command line: ipa-api-url=… and callback=…
+# commands over HTTP (agent.sh). Kernel command line: ipa-api-url=…, ipa-agent-token=… and callback=…
 api=$(sed -n 's/.*ipa-api-url=\([^ ]*\).*/\1/p' /proc/cmdline)
 version='X-OpenStack-Ironic-API-Version: 1.72'
 mac=$(cat /sys/class/net/eth0/address)
@@ -13,7 +13,9 @@ if [ -n "$look" ]; then # tells what it sees; then goes on as ever
 fi
 until wget -q -O /tmp/lookup --header "$version" "$api/v1/lookup?addresses=$mac"; do sleep 0.3; done
 field() { grep -o "\"$1\": *\"[^\"]*\"" /tmp/lookup | head -n 1 | sed 's/.*"\([^"]*\)"$/\1/'; }
-uuid=$(field uuid); field agent_token >/tmp/token
+own=$(sed -n 's/.*ipa-agent-token=\([^ ]*\).*/\1/p' /proc/cmdline)
+uuid=$(field uuid); token=$(field agent_token); [ "$token" != '******' ] || token=$own
+echo "$token" >/tmp/token
 echo "AGENT found node $uuid"
 nc -ll -p 9999 -e /agent.sh &
 cat >/bin/heartbeat <<END

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from siderite.baremetal.domain import agent
 from siderite.baremetal.domain.hardware import BootDevice
 from siderite.baremetal.domain.hardware import MediaDevice
 from siderite.baremetal.domain.hardware import Refused
@@ -88,9 +89,10 @@ class Booter:
         memory = _memory(at, token)
         if memory is None:
             fresh = {"token": token, "phase": "off", "secret": new_secret(18)}
+            own = self._own_token(at) if not iso else {}
             reason = "the machine is to go off before it boots the ramdisk"
             return Wait(
-                reason, 0.0, remember={**FORGET, TASK: None, MEMORY: fresh},
+                reason, 0.0, remember={**FORGET, **own, TASK: None, MEMORY: fresh},
                 switches=PowerTarget.REBOOT,
             )  # fmt: skip
         try:
@@ -122,6 +124,14 @@ class Booter:
                     "the ramdisk boots and will call", SILENT_S, callback=True, power=PowerState.ON
                 )
         return Done({"power_state": "power on"}, _phase(memory, "up"))
+
+    def _own_token(self, at: Endpoint) -> dict[str, Any]:
+        """A token for the ramdisk that is on a medium made for it: nobody else need be given one.
+        Who boots another, or by network, asks for it.
+        """
+        if not self.uses_media(at) or self.ramdisks.ready_iso(at):
+            return {}
+        return {agent.TOKEN: new_secret(), agent.PREGENERATED: True}
 
     async def _prepare(self, at: Endpoint, memory: Json, iso: str, *, inspects: bool) -> Wait:
         """Have what the machine, which is off, shall boot from."""
@@ -317,7 +327,10 @@ def _forgetting(at: Endpoint, token: str, waiting: Wait) -> Wait:
     was_reset = known.get("token") == token and known.get("half") == RESET_DONE
     if new is None or was_reset or new.get("seen"):
         return waiting
-    return msgspec.structs.replace(waiting, remember={**FORGET, **waiting.remember})
+    kept = (agent.TOKEN, agent.PREGENERATED)
+    own = at.driver_internal_info.get(agent.PREGENERATED)
+    forget = {key: None for key in FORGET if not (own and key in kept)}
+    return msgspec.structs.replace(waiting, remember={**forget, **waiting.remember})
 
 
 def _once_more(memory: Json, why: Refused) -> Wait:

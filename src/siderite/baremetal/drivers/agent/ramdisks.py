@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 from urllib.parse import urlsplit
 
+from siderite.baremetal.domain import agent
 from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.drivers.agent import image
 from siderite.baremetal.drivers.agent import iso
@@ -83,28 +84,39 @@ class Ramdisks:
         either = "deploy_kernel and deploy_ramdisk" + (", or deploy_iso" if media else "")
         return f"there is no ramdisk to boot: set {either} in driver_info or in the configuration"
 
-    def params(self, at: Endpoint, *, inspects: bool = False) -> str:
-        """The kernel's parameters: where the ramdisk finds us, and what the operator adds."""
+    def params(self, at: Endpoint, *, inspects: bool = False, token: str = "") -> str:
+        """The kernel's parameters: where the ramdisk finds us, the token by which we know it if it
+        need not ask for one, and what the operator adds.
+        """
         api = f"{self._settings.api_url}/baremetal"
         words = [
             f"ipa-api-url={api}",
             f"ipa-inspection-callback-url={api}/v1/continue_inspection" if inspects else "",
+            f"ipa-agent-token={token}" if token else "",
             "ipa-insecure=1" if self._settings.api_url.startswith("http://") else "",
             str(at.driver_info.get("kernel_append_params") or self._settings.params),
         ]
         return " ".join(word for word in words if word)
 
-    async def iso(self, at: Endpoint, secret: str, *, inspects: bool = False) -> str:
-        """The address of an ISO image that boots the node's ramdisk, for its BMC."""
+    def ready_iso(self, at: Endpoint) -> str:
+        """The ISO image that is there for the node; empty if one is made for it."""
         given = at.driver_info.get("deploy_iso")
         if not given and not at.driver_info.get("deploy_kernel"):
             given = self._settings.iso
+        return str(given or "")
+
+    async def iso(self, at: Endpoint, secret: str, *, inspects: bool = False) -> str:
+        """The address of an ISO image that boots the node's ramdisk, for its BMC. Only the BMC is
+        told the address, so that what is made for the node has the token of its ramdisk in it.
+        """
+        given = self.ready_iso(at)
         if given:
-            return await self.given_iso(at, str(given), secret)
+            return await self.given_iso(at, given, secret)
         folder = self._folder(at, secret)
         if not (folder / "boot.iso").exists():
             await self._fetch_pair(at, folder)
-            params = self.params(at, inspects=inspects)
+            token = str(at.driver_internal_info.get(agent.TOKEN) or "")
+            params = self.params(at, inspects=inspects, token=token)
             await iso.bootable(folder, params, uefi=at.is_uefi, network=at.network_data)
         return self._address(self._settings.media_url, at, secret, "boot.iso")
 

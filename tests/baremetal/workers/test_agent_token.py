@@ -1,0 +1,65 @@
+"""The token of a ramdisk: on the medium that was made for it, or else for whoever asks first."""
+
+import asyncio
+
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import verb
+from tests.baremetal.workers.test_service import ISO
+from tests.baremetal.workers.test_service import STEPS
+from tests.baremetal.workers.test_service import planted
+from tests.lab.redfish_paper import SYSTEM
+from tests.support.app import running
+
+TOKEN, FLAG = "agent_secret_token", "agent_secret_token_pregenerated"
+
+
+async def serviced(app, front, **info):
+    """A node that waits for the ramdisk of its service."""
+    known = {**front.driver_info, "redfish_system_id": SYSTEM, **info}
+    uuid = await planted(app, front, "active", power_state="power on", driver_info=known)
+    await verb(app, uuid, "service", service_steps=STEPS)
+    return await until(app, uuid, "service wait")
+
+
+async def looked_up(app, node):
+    """The token that whoever asks for the node is given."""
+    found = await app.ask("GET", f"/v1/lookup?node_uuid={node.uuid}", token="")
+    return found.json["config"]["agent_token"]
+
+
+def test_a_medium_that_is_made_for_a_ramdisk_has_its_token_and_nobody_is_given_it(
+    paper, front, tmp_path
+):
+    for name in ("kernel", "ramdisk"):
+        (tmp_path / name).write_bytes(b"x")
+    options = {f"deploy_{name}": str(tmp_path / name) for name in ("kernel", "ramdisk")}
+
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False, **options) as app:
+            node = await serviced(app, front)
+            info = node.driver_internal_info
+            assert info[FLAG] is True
+            [iso] = (tmp_path / "boot" / node.uuid).glob("*/boot.iso")
+            assert f"ipa-agent-token={info[TOKEN]}".encode() in iso.read_bytes()
+            assert await looked_up(app, node) == "******"
+            shown = (await app.show(node.uuid))["driver_internal_info"]
+            assert (shown[TOKEN], shown[FLAG]) == ("******", True)
+            beat = {"callback_url": "http://127.0.0.1:1", "agent_token": info[TOKEN]}
+            answer = await app.ask("POST", f"/v1/heartbeat/{node.uuid}", beat, token="")
+            assert answer.status == 202, answer
+            await verb(app, node.uuid, "abort")
+            left = await until(app, node.uuid, "active")
+            assert not {TOKEN, FLAG} & set(left.driver_internal_info)
+
+    asyncio.run(story())
+
+
+def test_a_ramdisk_on_a_ready_image_asks_for_its_token(paper, front, tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            node = await serviced(app, front, deploy_iso=ISO)
+            assert not {TOKEN, FLAG} & set(node.driver_internal_info)
+            assert len(await looked_up(app, node)) >= 32
+            assert await looked_up(app, node) == "******"
+
+    asyncio.run(story())
