@@ -8,6 +8,7 @@ from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.simulated import driver as simulated
+from siderite.baremetal.workers import steps
 from siderite.core import eventlog
 from siderite.core import work
 from tests.baremetal.workers.lives import lead
@@ -177,6 +178,33 @@ def test_a_node_that_is_torn_down_while_it_waits_shows_no_step(tmp_path, end):
 def _shows_no_step(node):
     assert (node.clean_step, node.deploy_step, node.service_step) == ({}, {}, {})
     assert [key for key in node.driver_internal_info if "_step" in key] == []
+
+
+def test_a_node_whose_power_is_being_changed_does_not_go_on_when_its_ramdisk_calls(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(steps, "STEADY_S", 0.02)
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("available", power_state="power off")
+            latency_s = {"deploy.write_image": 0.2, "power": 0.6}
+            script(app, f"node:{uuid}", ramdisk=True, latency_s=latency_s)
+            await verb(app, uuid, "active")
+            await until(app, uuid, "wait call-back")
+            path = f"/v1/nodes/{uuid}/states/power"
+            assert (await app.ask("PUT", path, {"target": "rebooting"})).status == 202
+
+            async def has_called():
+                return "is let end" in ((await app.node(uuid)).wait_reason or "")
+
+            await until_there(has_called)
+            node = await app.node(uuid)
+            assert (node.provision_state, node.target_power_state) == ("wait call-back", "power on")
+            node = await until(app, uuid, "active")
+            assert node.target_power_state is None
+
+    asyncio.run(story())
 
 
 def test_a_power_change_does_not_hide_what_a_node_waits_for(tmp_path):

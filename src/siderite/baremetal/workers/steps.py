@@ -40,6 +40,8 @@ from siderite.core.times import iso
 from siderite.core.work import Work
 
 VERIFY_PATIENCE_S = 10.0
+STEADY_S = 0.5
+"""How soon a node is looked at again whose power is being changed."""
 
 
 class Steps:
@@ -181,7 +183,13 @@ class Steps:
         return await progress.step_on(self._ctx, run, job, outcome)
 
     async def _called_back(self, run: Run, driver: Driver) -> Run | None:
-        """A node in a wait state was woken: its ramdisk called, or a hold was released."""
+        """A node in a wait state was woken: its ramdisk called, or a hold was released. It stays
+        there while a client has its power changed, which is refused once it goes on.
+        """
+        if run.node.target_power_state is not None:
+            reason = "its ramdisk has called; its power is being changed, and that is let end"
+            await progress.still_silent(self._ctx, run, Wait(reason, STEADY_S))
+            return None
         step = run.job.current
         done = Done()
         job = run.job
