@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Route
 
 from tests.console.conftest import Eyes
+from tests.console.test_pages import indexed
 from tests.console.test_pages import make_image
 from tests.console.test_stories import iron
 from tests.console.test_stories import make_node
@@ -164,3 +165,18 @@ def test_who_may_not_see_the_workers_is_not_told_that_there_are_none(eyes: Eyes)
     assert "no hosts yet" not in told
     assert "ask an administrator" in told
     assert "it needs the role admin" in told
+
+
+def test_a_search_goes_on_page_after_page(eyes: Eyes) -> None:
+    for n in range(MANY):
+        make_node(eyes.server, f"sought-{n:03}", resource_class="last" if n == MANY - 1 else "wide")
+    indexed(eyes.server, f"sought-{MANY - 1}")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node?q=sought")
+    eyes.page.wait_for_selector("a:text-is('sought-000')")
+    to_the_end(eyes)
+    assert eyes.page.inner_text("p.count").strip() == f"{MANY} nodes"
+    eyes.at("fleet/node?q=sought&resource_class=last")
+    eyes.page.wait_for_selector(f"a:text-is('sought-{MANY - 1}')")
+    assert eyes.page.inner_text("p.count").strip() == "1 node", "all pages were looked through"

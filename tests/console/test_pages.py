@@ -113,6 +113,19 @@ def test_a_filter_that_is_refused_is_still_there_to_be_mended(
     eyes.page.wait_for_selector("td a:text-is('findable')")
 
 
+def test_nodes_are_chosen_by_their_owners_name_as_it_is_shown(eyes: Eyes) -> None:
+    found = eyes.server.api.get("/identity/v3/projects?name=admin", headers=eyes.server.headers())
+    make_node(eyes.server, "ours", owner=found.json()["projects"][0]["id"])
+    make_node(eyes.server, "theirs", owner="somebody")
+    eyes.log_in()
+    eyes.sees("Attention")
+    for owner, name in (("admin", "ours"), ("somebody", "theirs")):
+        eyes.at(f"fleet/node?owner={owner}")
+        eyes.page.wait_for_selector(f"td a:text-is('{name}')")
+        assert eyes.page.inner_text("p.count").strip() == "1 node"
+        assert eyes.page.input_value("input[name=owner]") == owner
+
+
 def test_machines_are_chosen_by_any_state_that_they_may_have(eyes: Eyes) -> None:
     eyes.log_in()
     eyes.sees("Attention")

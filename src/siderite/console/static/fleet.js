@@ -16,7 +16,7 @@ export const runs = (one) => RUNNING[one["OS-EXT-STS:power_state"]] || "–";
 
 const KINDS = {
   node: {
-    title: "Nodes", noun: "nodes", none: "There are no nodes yet. Enrol one: openstack baremetal node create --driver redfish --name NAME …",
+    title: "Nodes", noun: "nodes", none: "There are no nodes yet. Enrol one: siderite node create NAME --driver redfish --driver-info redfish_address=…",
     columns: ["Node", "State", "Power", "In state for", "Owner", "Class", "Why"],
     facets: (asked, states) => [choice("provision_state", "state", states, asked), choice("maintenance", "maintenance", ["true", "false"], asked),
       choice("fault", "fault", ["power failure", "clean failure", "rescue abort failure", "service failure"], asked), words("resource_class", "resource class", asked), words("owner", "owner", asked)],
@@ -50,6 +50,13 @@ const with_ = (asked, more) => new URLSearchParams([...asked, ...Object.entries(
 const brief = (text) => (text ? h("span", { class: "name", title: text }, text) : "–");
 let owners = new Map();
 const owner = (id) => (owners.has(id) ? h("span", { class: "name", title: id }, owners.get(id)) : short(id));
+// Who is shown by a name may be asked for by it, too.
+function wanted(asked) {
+  const found = [...owners].find(([, name]) => name === asked.get("owner"));
+  const made = new URLSearchParams(asked);
+  if (found) made.set("owner", found[0]);
+  return made;
+}
 const link = (kind, id, name) => h("a", { class: "name", href: `#/${kind}/${id}`, title: name || id }, name || id);
 
 function choice(name, label, known, asked) {
@@ -112,7 +119,8 @@ export async function fleet(kind = "node", query = "") {
     parts.forEach(({ items, rows }) => (rows() || []).forEach((one, at) => { one.querySelector("input").checked = chosen.has(way.id(items[at])); }));
     counted();
   };
-  const fetchPage = sought ? () => searched(way, kind, sought, asked) : () => paged(way, kind, asked, parts.flatMap(({ items }) => items.map(way.id)));
+  const search = sought && searched(way, kind, sought);
+  const fetchPage = () => (search ? search(wanted(asked)) : paged(way, kind, wanted(asked), parts.flatMap(({ items }) => items.map(way.id))));
   async function next() {
     more.disabled = true;
     mine.isFetching = true;
@@ -156,7 +164,7 @@ export async function fleet(kind = "node", query = "") {
   if (refused) return [h("h1", {}, way.title), filters, h("div", { class: "trouble", role: "alert" }, refused)];
   return [
     way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), filters, can("member") ? bulk({ way, chosen, go, choose }, many) : null, h("p", { class: "count" }, count, " ", news),
-    total ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : empty(kind, way)), more,
+    total || !ended ? h("div", { class: "scroll" }, table) : h("p", { class: "empty" }, [...asked].length || sought ? `No ${way.noun} match.` : empty(kind, way)), more,
   ];
 }
 
@@ -289,13 +297,19 @@ async function lastOf(kind, known) {
   return null;
 }
 
-async function searched(way, kind, sought, asked) {
-  const { results } = await get(`/events/v1/search?${new URLSearchParams({ q: sought, type: kind, limit: FIRST })}`);
-  const found = await Promise.all(results.map((one) => whole(kind, one.id)));
-  // As the API's own filters: a name is a regular expression, all else must be the same.
-  const matches = (name, has, value) => (name === "name" ? new RegExp(value).test(has) : has === value);
-  const fits = (one) => [...asked].every(([name, value]) => matches(name, String(way.value(one, name) ?? ""), value));
-  return { items: found.filter((one) => one && one !== GONE && fits(one)), end: true };
+// Page after page of what the index finds. Of a page, none may fit the filters; the next may have some.
+function searched(way, kind, sought) {
+  let after = 0;
+  return async (asked) => {
+    const { results, next } = await get(`/events/v1/search?${new URLSearchParams({ q: sought, type: kind, limit: FIRST, after })}`);
+    const found = await Promise.all(results.map((one) => whole(kind, one.id)));
+    // As the API's own filters: a name is a regular expression, all else must be the same.
+    const matches = (name, has, value) => (name === "name" ? new RegExp(value).test(has) : has === value);
+    const fits = (one) => [...asked].every(([name, value]) => matches(name, String(way.value(one, name) ?? ""), value));
+    const items = found.filter((one) => one && one !== GONE && fits(one));
+    after = next;
+    return { items, end: next === null };
+  };
 }
 
 function bulk({ way, chosen, go, choose }, many) {
