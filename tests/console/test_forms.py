@@ -148,3 +148,36 @@ def test_a_node_that_is_addressed_by_its_name_is_live_too(eyes: Eyes) -> None:
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
     eyes.page.wait_for_selector("h1 .tag:text-is('manageable')")
     assert eyes.page.url.endswith(f"#/node/{uuid}")
+
+
+def test_each_command_is_copied_by_itself(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "by-hand")
+    eyes.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at(f"node/{uuid}")
+    eyes.page.click("summary:text-is('As commands')")
+    eyes.page.click(".command:has-text('node provision manage') button")
+    eyes.page.wait_for_selector("#toast :text('Copied.')")
+    copied = eyes.page.evaluate("navigator.clipboard.readText()")
+    assert copied == "siderite node provision manage by-hand --wait"
+
+
+CONTRAST = """one => {
+    const light = (text) => text.match(/[0-9.]+/g).slice(0, 3).map((part) => part / 255)
+        .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+    const both = [getComputedStyle(one, '::placeholder').color,
+        getComputedStyle(one).backgroundColor].map(light);
+    return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_a_field_is_for_can_be_read(eyes: Eyes, scheme: str) -> None:
+    eyes.page.emulate_media(color_scheme=scheme)
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node")
+    eyes.page.wait_for_selector("input[name=owner]")
+    assert eyes.page.eval_on_selector("input[name=owner]", CONTRAST) >= 4.5

@@ -72,3 +72,27 @@ def test_the_head_of_the_page_leaves_the_page_its_room(eyes: Eyes) -> None:
     cards = "[...document.querySelectorAll('.card')].filter((one) => one.offsetHeight)"
     told = eyes.page.evaluate(f"{cards}.map((one) => one.innerText.split('\\n')[0])")
     assert told == ["2"], "on a telephone what needs nobody takes no room"
+
+
+def test_a_question_fits_into_its_dialog(eyes: Eyes) -> None:
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.page.set_viewport_size({"width": 390, "height": 850})
+    eyes.at("fleet/server")
+    eyes.page.click("button:text-is('New server')")
+    eyes.page.wait_for_selector("dialog select[aria-label=Image]")
+    eyes.photograph("long-new-server-390")
+    wide = "one => [one.scrollWidth, one.clientWidth]"
+    needs, has = eyes.page.eval_on_selector("dialog", wide)
+    assert needs <= has
+
+
+def test_on_a_telephone_nothing_is_named_where_nothing_is_said(eyes: Eyes) -> None:
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.page.set_viewport_size({"width": 390, "height": 850})
+    bare = "all => all.filter((one) => !one.childNodes.length && one.offsetHeight).length"
+    for name in ("capacity", "health"):
+        eyes.at(name)
+        eyes.page.wait_for_selector("main td[data-label=State] .tag")
+        assert eyes.page.eval_on_selector_all("td[data-label]", bare) == 0, name

@@ -117,9 +117,9 @@ function facts(one, names) {
 // By its name, where that is known; its id is what other tools want.
 const called = (name, id) => (name ? `${name} (${id})` : id);
 
+// Each by itself: one says to deploy, the next to undo it, and nobody wants both in a terminal.
 function cli(lines) {
-  const text = lines.join("\n");
-  return h("details", {}, h("summary", {}, "As commands"), h("pre", {}, text), copy(text, "Copy the commands"));
+  return h("details", {}, h("summary", {}, "As commands"), lines.map((line) => h("div", { class: "command" }, h("code", {}, line), copy(line))));
 }
 
 const SAID = { reboot_hard: "reboot --hard", resize: "resize --flavor FLAVOR", confirm_resize: "confirm", revert_resize: "revert" };

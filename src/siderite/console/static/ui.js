@@ -142,9 +142,9 @@ export function meter(used, limit) {
   return canvas;
 }
 
-export function copy(text, label) {
-  return h("button", { type: "button", onclick: async () => {
+export function copy(text) {
+  return h("button", { type: "button", "aria-label": `Copy ${text}`, onclick: async () => {
     // Browsers lend the clipboard to pages over HTTPS and on this machine only.
     try { await navigator.clipboard.writeText(text); toast("Copied."); } catch { window.prompt("Copy this:", text); }
-  } }, label || "Copy");
+  } }, "Copy");
 }
