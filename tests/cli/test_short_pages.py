@@ -76,4 +76,4 @@ def test_doctor_looks_at_every_bmc(server: Server, capsys: pytest.CaptureFixture
     listen = server.url.removeprefix("http://")
     main(["doctor", "--data", str(server.data), "--listen", listen, "-o", "json"])
     found = {each["what"]: each for each in json.loads(capsys.readouterr().out)}
-    assert f"{MANY} do not answer" in found["BMCs"]["found"]
+    assert f"{MANY} cannot be read" in found["BMCs"]["found"]

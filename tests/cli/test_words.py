@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,8 @@ from siderite.cli import show
 from siderite.cli import wait
 from siderite.cli.cloud import Away
 from siderite.cli.cloud import Missing
+from siderite.cli.doctor import bmcs
+from siderite.cli.doctor import unread
 from siderite.cli.doctor import workers_of
 from siderite.cli.main import main
 from siderite.cli.wait import Sight
@@ -205,7 +208,7 @@ def test_doctor_finds_lost_bmcs_by_itself(tmp_path: Path, capsys) -> None:
     found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
     assert found["database"]["state"] == "well"
     assert found["port"]["state"] == "caution"
-    assert found["BMCs"]["found"].startswith("1 do not answer: gone (Redfish 127.0.0.1:")
+    assert found["BMCs"]["found"].startswith("1 cannot be read: gone (Redfish 127.0.0.1:")
     assert "check their power" in found["BMCs"]["remedy"]
 
 
@@ -219,6 +222,24 @@ def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path, capsys) -> Non
     assert "choose another with --listen" in said
     assert "wrong    database" in said
     assert "siderite restore" in said
+
+
+def test_doctor_finds_bmcs_that_can_be_reached_and_not_read() -> None:
+    well: dict[str, Any] = {"fault": None, "power_state": "power on", "power_state_reason": None}
+    refused = {"power_state": "unknown", "power_state_reason": "it refuses the password"}
+    nodes = [
+        {"uuid": "1", "name": "well", **well},
+        {"uuid": "2", "name": None, **well, **refused},
+        {"uuid": "3", "name": "n3", **well, **refused},
+        {"uuid": "4", "name": "new", **well, "power_state": "unknown"},
+        {"uuid": "5", "name": "differs", **well, "power_state_reason": "the machine says off"},
+        {"uuid": "6", "name": "given-up", **well, **refused, "fault": "power failure"},
+    ]
+    found = bmcs([], unread(nodes))
+    assert found.state == "wrong"
+    assert found.found == "3 cannot be read: 2, n3, given-up (it refuses the password)"
+    assert "node list --attention" in found.remedy
+    assert bmcs([], unread(nodes[:1])).state == "well"
 
 
 def test_doctor_says_who_carries_out_work() -> None:

@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import time
 import urllib.request
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -41,6 +42,10 @@ _SKEW_S = 5.0
 _TIGHT_BYTES = 1 << 30
 _NOT_SYNCHRONISED = 5
 _SHOWN = 5
+_REAL = ("redfish", "ipmi")
+_FIELDS = (
+    "name", "uuid", "driver", "driver_info", "fault", "power_state", "power_state_reason",
+)  # fmt: skip
 _OLDEST_POSTGRES = 13
 
 
@@ -270,7 +275,7 @@ def _from_here(known: _Known) -> Iterator[Finding]:
     else:
         problems = {name: reach.libvirt_problem(uri) for name, uri in uris.items()}
         yield from _hosts(problems, none="there are none of libvirt")
-    yield _bmcs(known.nodes, [])
+    yield bmcs(known.nodes, {})
 
 
 def _hosts(problems: Mapping[str, str], none: str = "there are none") -> Iterator[Finding]:
@@ -285,21 +290,37 @@ def _hosts(problems: Mapping[str, str], none: str = "there are none") -> Iterato
     yield Finding("hosts", "wrong" if down else "well", answer if problems else none)
 
 
-def _bmcs(nodes: Sequence[dict[str, Any]], faulty: Sequence[str]) -> Finding:
-    """BMCs by address, and those that the service has given up."""
-    bmcs = reach.bmcs_of(nodes)
-    lost = {bmc.node: f"{bmc.kind} {bmc.host}:{bmc.port}: {why}" for bmc, why in reach.lost(bmcs)}
-    for name in faulty:
-        lost.setdefault(name, "its power could not be read for long")
+def bmcs(nodes: Sequence[dict[str, Any]], known: Mapping[str, str]) -> Finding:
+    """BMCs by address, and what is known of others that cannot be read."""
+    asked = reach.bmcs_of(nodes)
+    lost = {bmc.node: f"{bmc.kind} {bmc.host}:{bmc.port}: {why}" for bmc, why in reach.lost(asked)}
+    lost = {**known, **lost}
     if not lost:
-        return Finding("BMCs", "well", f"{len(bmcs)} can be reached" if bmcs else "none is lost")
-    told = [f"{name} ({why})" for name, why in list(lost.items())[:_SHOWN]]
+        return Finding("BMCs", "well", f"{len(asked)} can be reached" if asked else "none is lost")
+    alike: dict[str, list[str]] = {}
+    for name, why in lost.items():
+        alike.setdefault(why, []).append(name)
+    told = [f"{_some(names)} ({why})" for why, names in alike.items()]
     return Finding(
-        "BMCs", "wrong", f"{len(lost)} do not answer: {', '.join(told)}"
-        + (" …" if len(lost) > _SHOWN else ""),
+        "BMCs", "wrong", f"{len(lost)} cannot be read: {_some(told)}",
         "check their power, network and credentials: `siderite node show NAME` has the address and"
-        " the last error; `siderite node list --fault 'power failure'` has all.",
+        " the last error; `siderite node list --attention` has all that the service found.",
     )  # fmt: skip
+
+
+def _some(words: Sequence[str]) -> str:
+    return ", ".join(words[:_SHOWN]) + (" …" if len(words) > _SHOWN else "")
+
+
+def unread(nodes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Nodes whose power the service cannot read, and why: it may reach a BMC that refuses it."""
+    return {
+        node["name"] or node["uuid"]: node["power_state_reason"]
+        or "its power could not be read for long"
+        for node in nodes
+        if node["fault"] == "power failure"
+        or (node["power_state"] == "unknown" and node["power_state_reason"])
+    }
 
 
 def _service(data: str) -> Iterator[Finding]:
@@ -308,18 +329,13 @@ def _service(data: str) -> Iterator[Finding]:
         cloud = Cloud(data)
         workers = cloud.baremetal("GET", "/conductors?detail=true")["conductors"]
         hosts = [host["name"] for host in cloud.compute("GET", "/hosts")["hosts"]]
-        lost = every(cloud, {"fault": "power failure", "fields": "name,uuid"})
-        nodes = [
-            node
-            for driver in ("redfish", "ipmi")
-            for node in every(cloud, {"driver": driver, "fields": "name,uuid,driver_info"})
-        ]
+        nodes = every(cloud, {"fields": ",".join(_FIELDS)})
     except Refused as why:
         yield Finding("service", "wrong", str(why), "check clouds.yaml in the data directory.")
         return
     yield workers_of(workers)
     yield from _hosts({name: _asked(cloud, name) for name in hosts})
-    yield _bmcs(nodes, [node["name"] or node["uuid"] for node in lost])
+    yield bmcs([node for node in nodes if node["driver"] in _REAL], unread(nodes))
 
 
 def workers_of(found: Sequence[Mapping[str, Any]]) -> Finding:
@@ -333,9 +349,8 @@ def workers_of(found: Sequence[Mapping[str, Any]]) -> Finding:
         )  # fmt: skip
     if not down:
         return Finding("workers", "well", f"{up} of {up} are up" if up > 1 else "the one is up")
-    told = ", ".join(down[:_SHOWN]) + (" …" if len(down) > _SHOWN else "")
     return Finding(
-        "workers", "caution", f"{up} of {len(found)} are up; not heard of lately: {told}",
+        "workers", "caution", f"{up} of {len(found)} are up; not heard of lately: {_some(down)}",
         "start those again that are still wanted; the others are forgotten after a week.",
     )  # fmt: skip
 
