@@ -190,6 +190,16 @@ def test_bash_completes_from_the_parser(words: str, wanted: set[str]) -> None:
     assert set(done.stdout.split()) == wanted, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("verb", "explained"),
+    [("provision", "active: deploy it"), ("power-policy", "record: the machine is put back")],
+)
+def test_help_says_what_words_of_a_node_mean(verb: str, explained: str, capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["node", verb, "--help"])
+    assert explained in " ".join(capsys.readouterr().out.split())
+
+
 def test_doctor_finds_lost_bmcs_by_itself(tmp_path: Path, capsys) -> None:
     """While the service is down: one BMC takes connections, one is not there."""
     with closing(sqlite3.connect(tmp_path / "siderite.db")) as db, db:

@@ -1,6 +1,7 @@
 """Words for nodes and servers: nouns, then verbs."""
 
 import argparse
+from collections.abc import Mapping
 
 from siderite.cli.words import count
 from siderite.cli.words import data
@@ -25,12 +26,28 @@ _COMPLETION = """\
 Print completion for a shell: bash reads it with `eval "$(siderite completion bash)"`, zsh with the
 same and `zsh`, fish with `siderite completion fish | source`.
 """
-PROVISION_VERBS = (
-    "manage", "provide", "inspect", "adopt", "active", "rebuild", "deleted", "rescue", "unrescue",
-    "abort", "clean", "service", "unhold",
-)  # fmt: skip
+PROVISION_VERBS = {
+    "manage": "try its BMC and bring it under control",
+    "provide": "clean it and offer it",
+    "inspect": "find out what it is made of",
+    "adopt": "take it over as it runs",
+    "active": "deploy it",
+    "rebuild": "deploy it again",
+    "deleted": "undeploy it, then clean it",
+    "rescue": "boot a rescue system",
+    "unrescue": "boot its own system again",
+    "abort": "stop what is under way",
+    "clean": "run cleaning steps",
+    "service": "run steps while it is in use",
+    "unhold": "go on with what is held",
+}
 POWER_TARGETS = ("on", "off", "reboot", "soft-off", "soft-reboot")
-POWER_POLICIES = ("hardware", "record", "observe", "default")
+POWER_POLICIES = {
+    "hardware": "the record follows the machine",
+    "record": "the machine is put back",
+    "observe": "neither is touched",
+    "default": "what the configuration says",
+}
 SERVER_VERBS = {
     "start": "switch on",
     "stop": "shut down and switch off",
@@ -93,7 +110,7 @@ def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     _comes_and_goes(verbs)
     provision = verbs.add_parser("provision", help="move them through their states")
     provision.add_argument(
-        "target", metavar="VERB", choices=PROVISION_VERBS, help=", ".join(PROVISION_VERBS)
+        "target", metavar="VERB", choices=PROVISION_VERBS, help=_explained(PROVISION_VERBS)
     )
     _names(provision, "NODE")
     provision.add_argument("--steps", metavar="JSON", help="for clean and service: the steps")
@@ -115,7 +132,7 @@ def _node(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     policy = verbs.add_parser("power-policy", help="who is right about their power")
     policy.add_argument(
         "target", metavar="POLICY", choices=POWER_POLICIES,
-        help="hardware, record, observe, or default: what the configuration says",
+        help=_explained(POWER_POLICIES),
     )  # fmt: skip
     _names(policy, "NODE")
     for one in (every, show, provision, power, maintenance, policy):
@@ -206,6 +223,10 @@ def _server_verb(command: argparse.ArgumentParser, verb: str) -> None:
     waiting(command)
     data(command)
     command.set_defaults(run="siderite.cli.server")
+
+
+def _explained(words: Mapping[str, str]) -> str:
+    return "; ".join(f"{word}: {what}" for word, what in words.items())
 
 
 def _names(command: argparse.ArgumentParser, what: str) -> None:
