@@ -1,5 +1,7 @@
 """Options by flag, environment and file, as the command takes them."""
 
+import json
+
 import pytest
 
 from siderite.cli.main import main
@@ -13,6 +15,15 @@ def test_an_option_is_shown_on_one_line_where_programs_read(
     [line] = [one for one in capsys.readouterr().out.splitlines() if one.startswith("listen ")]
     assert line.split()[:3] == ["listen", "[fe80::1]:8770", "flag"]
     assert line.endswith("Address and port of the one listener.")
+
+
+def test_options_are_shown_as_json_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["config", "show", "--listen", "[fe80::1]:8770", "-o", "json"]
+    assert main(words) == 0
+    found = {one["option"]: one for one in json.loads(capsys.readouterr().out)}
+    assert (found["listen"]["value"], found["listen"]["from"]) == ("[fe80::1]:8770", "flag")
+    assert main([*words[:2], "-o", "name"]) == 0
+    assert capsys.readouterr().out.split() == list(found)
 
 
 def test_brackets_of_a_value_are_shown_on_a_terminal_too(

@@ -15,9 +15,9 @@ _COLUMNS: tuple[show.Column, ...] = tuple((head, itemgetter(head)) for head in _
 def run(said: argparse.Namespace) -> int:
     """Print the table: for eyes broken to the terminal's width, else a line for each option."""
     options = list(config.show(loaded(said)))
-    if not sys.stdout.isatty():
+    if said.output != "table" or not sys.stdout.isatty():
         rows = [dict(zip(_HEADS, row, strict=True)) for row in options]
-        show.rows(rows, _COLUMNS, "table", name="option")
+        show.rows(rows, _COLUMNS, said.output, name="option")
         return 0
     from rich.console import Console
     from rich.table import Table

@@ -68,6 +68,7 @@ def add(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     verbs = config.add_subparsers(dest="verb", required=True, metavar="VERB")
     show = verbs.add_parser("show", help="every option, its value and where that came from")
     _options(show)
+    table(show)
     show.set_defaults(run="siderite.cli.config")
     doctor = words.add_parser("doctor", help="what is wrong, and what to do", description=_DOCTOR)
     _options(doctor)
