@@ -361,6 +361,40 @@ def test_servers_are_listed_by_what_they_are(say: Say) -> None:
     assert "there is no project" in err
 
 
+def _member(server: Server, folder: Path) -> None:
+    """Somebody who is no administrator, with a clouds.yaml of their own."""
+
+    def ask(method: str, path: str, body: object = None) -> dict:
+        where = f"/identity/v3{path}"
+        answer = server.api.request(method, where, json=body, headers=server.headers())
+        return answer.raise_for_status().json() if answer.content else {}
+
+    shop = ask("POST", "/projects", {"project": {"name": "shop"}})["project"]["id"]
+    ana = ask("POST", "/users", {"user": {"name": "ana", "password": "s3cret"}})["user"]["id"]
+    [role] = ask("GET", "/roles?name=member")["roles"]
+    ask("PUT", f"/projects/{shop}/users/{ana}/roles/{role['id']}")
+    clouds = yaml.safe_load((server.data / "clouds.yaml").read_text())
+    clouds["clouds"]["siderite"]["auth"] |= {
+        "username": "ana", "password": "s3cret", "project_name": "shop",
+    }  # fmt: skip
+    (folder / "clouds.yaml").write_text(yaml.safe_dump(clouds))
+
+
+def test_a_member_is_shown_no_servers_of_other_hosts_and_those_that_wait(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _member(server, tmp_path)
+    mine = ("--data", str(tmp_path))
+    words = ("server", "create", "anas", "--flavor", "m1.tiny", "--image", "tiny", "--wait")
+    assert main([*words, *mine]) == 0
+    capsys.readouterr()
+    assert main(["server", "list", "--host", "nowhere", "-o", "name", *mine]) == 1
+    out, err = capsys.readouterr()
+    assert (out, "only administrators see which host" in err) == ("", True)
+    assert main(["pending", "list", *mine]) == 0
+    assert main(["server", "delete", "anas", "--wait", *mine]) == 0
+
+
 def test_who_is_right_about_power_is_said_of_many_at_once(server: Server, say: Say) -> None:
     _new_nodes(server, "right-1", "right-2")
     assert say("node", "power-policy", "observe", "right-1", "right-2")[0] == 0

@@ -300,6 +300,7 @@ def test_a_reader_sees_and_cannot_act(eyes: Eyes) -> None:
     assert "may look" in (eyes.page.get_attribute("button:text-is('manage')", "title") or "")
     eyes.at("fleet/server")
     eyes.page.wait_for_selector(".empty:text-is('There are no servers yet.')")
+    assert not eyes.page.locator("input[name=host]").count(), "the API would leave it out"
 
 
 def test_text_from_outside_is_never_taken_for_markup(eyes: Eyes) -> None:

@@ -33,6 +33,10 @@ class Missing(Refused):
     exit_code = 3
 
 
+class Forbidden(Refused):
+    """Whoever asks may not."""
+
+
 class Clash(Refused):
     """It cannot be done now, for what is under way or for the state things are in."""
 
@@ -53,7 +57,9 @@ class Expired(Refused):
     """The token is not good any more."""
 
 
-_KINDS: dict[int, type[Refused]] = {HTTPStatus.NOT_FOUND: Missing, HTTPStatus.CONFLICT: Clash}
+_KINDS: dict[int, type[Refused]] = {
+    HTTPStatus.FORBIDDEN: Forbidden, HTTPStatus.NOT_FOUND: Missing, HTTPStatus.CONFLICT: Clash,
+}  # fmt: skip
 
 
 def clouds_file(data: str | None) -> Path:

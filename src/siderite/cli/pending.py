@@ -4,6 +4,7 @@ import argparse
 
 from siderite.cli import show
 from siderite.cli.cloud import Cloud
+from siderite.cli.cloud import Forbidden
 from siderite.cli.server import every
 
 _COLUMNS: tuple[show.Column, ...] = (
@@ -17,7 +18,12 @@ _COLUMNS: tuple[show.Column, ...] = (
 
 
 def run(said: argparse.Namespace) -> int:
-    """Print them, oldest first."""
-    query = {"status": "PENDING", "all_tenants": "1", "sort_key": "created_at", "sort_dir": "asc"}
-    show.rows(every(Cloud(said.data), query), _COLUMNS, said.output, name="id")
+    """Print them, oldest first: those of all projects, or for who may not see these, the own."""
+    cloud = Cloud(said.data)
+    query = {"status": "PENDING", "sort_key": "created_at", "sort_dir": "asc"}
+    try:
+        servers = every(cloud, {**query, "all_tenants": "1"})
+    except Forbidden:
+        servers = every(cloud, query)
+    show.rows(servers, _COLUMNS, said.output, name="id")
     return 0

@@ -20,6 +20,7 @@ from siderite.cli.wait import each
 from siderite.cli.wait import until_over
 
 _TASK = "OS-EXT-STS:task_state"
+_HOST = "OS-EXT-SRV-ATTR:host"
 UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z", re.I)
 _COLUMNS: tuple[show.Column, ...] = (
     ("name", lambda server: server["name"]),
@@ -27,7 +28,7 @@ _COLUMNS: tuple[show.Column, ...] = (
     ("status", lambda server: server["status"]),
     ("task", lambda server: server[_TASK]),
     ("flavor", lambda server: server["flavor"]["original_name"]),
-    ("host", lambda server: server.get("OS-EXT-SRV-ATTR:host")),
+    ("host", lambda server: server.get(_HOST)),
     ("why", lambda server: server.get("wait_reason") or (server.get("fault") or {}).get("message")),
 )
 _LONG: tuple[show.Column, ...] = (
@@ -142,7 +143,11 @@ def _list(cloud: Cloud, said: argparse.Namespace) -> int:
     }  # fmt: skip
     query = {name: value for name, value in wanted.items() if value}
     columns = (*_COLUMNS[:-1], *_LONG, _COLUMNS[-1]) if said.long else _COLUMNS
-    show.rows(every(cloud, {**query, "limit": 1000}), columns, said.output, name="id")
+    servers = every(cloud, {**query, "limit": 1000})
+    if said.host and any(_HOST not in server for server in servers):
+        # As in Nova, the filter was left out: these are servers of any host.
+        raise Refused("only administrators see which host a server is on; leave out --host.")
+    show.rows(servers, columns, said.output, name="id")
     return 0
 
 

@@ -32,7 +32,9 @@ const KINDS = {
   server: {
     title: "Servers", noun: "servers", none: "There are no servers yet. Make one here, or by: siderite server create NAME --flavor FLAVOR --image IMAGE",
     columns: ["Server", "Status", "Power", "In state for", "Owner", "Host", "Flavor", "Why"],
-    facets: (asked) => [choice("status", "status", STATUSES, asked), words("name", "name", asked), words("host", "host", asked)],
+    facets: (asked) => [choice("status", "status", STATUSES, asked), words("name", "name", asked),
+      // Hosts are for administrators to see: the API leaves out what others say of them.
+      can("admin") ? words("host", "host", asked) : null],
     address: (asked, marker, limit) => `/compute/v2.1/servers/detail?${with_(asked, { limit, ...(can("admin") ? { all_tenants: 1 } : {}), ...(marker ? { marker } : {}) })}`,
     items: (found) => found.servers,
     value: (one, name) => one[name === "host" ? "OS-EXT-SRV-ATTR:host" : name],
