@@ -72,6 +72,24 @@ def test_what_was_half_said_when_a_session_ended_waits_for_its_user(eyes: Eyes) 
     eyes.page.wait_for_selector("#toast :text('clean: taken.')")
 
 
+def test_steps_that_are_not_json_are_still_there_to_be_mended(eyes: Eyes) -> None:
+    eyes.log_in()
+    eyes.sees("Attention")
+    half_said(eyes, "mistyped")
+    eyes.page.fill("dialog textarea", STEPS[:-1])
+    eyes.page.click("dialog button:text-is('Go on')")
+    eyes.page.wait_for_selector("dialog .trouble:has-text('not JSON')")
+    assert eyes.page.input_value("dialog textarea") == STEPS[:-1]
+    eyes.page.fill("dialog textarea", '[{"step": "erase_devices"}]')
+    eyes.page.click("dialog button:text-is('Go on')")
+    eyes.page.wait_for_selector("#toast .bad:has-text('clean: ')")
+    eyes.page.click("button:text-is('clean')")
+    assert eyes.page.input_value("dialog textarea") == '[{"step": "erase_devices"}]'
+    eyes.page.fill("dialog textarea", STEPS)
+    eyes.page.click("dialog button:text-is('Go on')")
+    eyes.page.wait_for_selector("#toast :text('clean: taken.')")
+
+
 def test_what_was_half_said_is_not_for_another_user(eyes: Eyes) -> None:
     add_user(eyes.server, "another")
     eyes.log_in()

@@ -202,3 +202,23 @@ def test_in_a_list_the_deleted_go_and_new_ones_are_offered(
     eyes.page.click("button:text-is('Show 1 new server')")
     eyes.page.wait_for_selector("tr:has(a:text-is('comes'))")
     assert not eyes.page.is_visible("p.count button")
+
+
+def test_what_was_refused_is_still_there_to_be_mended(eyes: Eyes, server: Server) -> None:
+    for name, vcpus in (("fitting", 1), ("huge", 999)):
+        size = {"name": name, "vcpus": vcpus, "ram": 64, "disk": 1}
+        nova(server, "flavors", {"flavor": size})
+    bootable(server, "for-the-refused")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/server")
+    eyes.page.click("button:text-is('New server')")
+    eyes.page.fill("dialog input", "wanted")
+    menu = eyes.page.locator("dialog select[aria-label=Flavor]")
+    menu.select_option(label="huge: 999 vCPUs, 64 MiB, 1 GiB")
+    eyes.page.click("dialog button:text-is('Go on')")
+    eyes.page.wait_for_selector("dialog .trouble:has-text('Quota exceeded for cores')")
+    assert eyes.page.input_value("dialog input") == "wanted"
+    menu.select_option(label="fitting: 1 vCPU, 64 MiB, 1 GiB")
+    eyes.page.click("dialog button:text-is('Go on')")
+    eyes.page.wait_for_selector("h1:has-text('wanted')")

@@ -184,6 +184,11 @@ def test_an_outage_appears_on_attention_and_goes(eyes: Eyes) -> None:
     eyes.page.click("summary:text-is('6 nodes')", timeout=120_000)  # one outage is one line
     eyes.page.wait_for_selector("td a:text-is('dark')")
     eyes.photograph("outage")
+    eyes.page.click("td a:text-is('dark')")
+    eyes.page.wait_for_selector(".note:has-text('ends by itself when the BMC answers')")
+    assert eyes.page.locator(".note").count() == 1, "an outage is told once"
+    eyes.at("attention")
+    eyes.page.click("summary:text-is('6 nodes')")
     eyes.server.unscript("rack:r9")
     eyes.page.wait_for_selector("td a:text-is('dark')", state="detached", timeout=120_000)
 

@@ -29,12 +29,22 @@ async function create() {
   const keys = keypairs.map(({ keypair }) => ({ id: keypair.name, name: keypair.name }));
   const fields = [["Name", h("input", { required: true, maxlength: 255, autocomplete: "off" })], ["Flavor", menu("Flavor", flavors.map(sized))], ["Image", menu("Image", images)]];
   if (keys.length) fields.push(["Key pair", menu("Key pair", [...keys, { id: "", name: "none" }], false)]);
-  const said = await questions("New server", fields);
-  if (said === null) return;
-  const [name, flavorRef, imageRef, key] = said;
-  const { server } = await ask("POST", "/compute/v2.1/servers", { server: { name, flavorRef, imageRef, networks: "auto", ...(key ? { key_name: key } : {}) } });
-  toast(`${name}: asked for.`);
-  location.hash = `#/server/${server.id}`;
+  const here = location.hash;
+  let problem = null;
+  for (;;) {
+    const said = await questions("New server", fields, problem);
+    if (said === null) return;
+    const [name, flavorRef, imageRef, key] = said;
+    try {
+      const { server } = await ask("POST", "/compute/v2.1/servers", { server: { name, flavorRef, imageRef, networks: "auto", ...(key ? { key_name: key } : {}) } });
+      toast(`${name}: asked for.`);
+      location.hash = `#/server/${server.id}`;
+      return;
+    } catch (why) {
+      if (why.status === 401 || location.hash !== here) throw why;
+      problem = why.message;
+    }
+  }
 }
 
 // What was read last stays on the page while it is read again.

@@ -59,12 +59,14 @@ export async function oneNode(ident) {
   const failure = entries.find((entry) => entry.status === "error" && entry.to === one.provision_state);
   const owner = await nameOf("project", one.owner);
   const act = async (word) => { const more = await needed(word); return more && nodeVerb(one.uuid, word, more).then(() => true); };
+  // An outage is the reason of the maintenance, too: told once.
+  const isOut = one.fault === "power failure" && one.maintenance;
   const trouble = one.last_error || (isFailed && failure && failure.reason);
   return [
     title(one.name || one.uuid, tag(one.provision_state), power(one), h("span", { class: "soft" }, "in this state for ", ago(one.provision_updated_at || one.created_at))),
     trouble || isFailed ? h("div", { class: "trouble" }, h("strong", {}, "Last error: "), trouble || "it is no longer known", remedy(one, legal)) : null,
-    one.power_state_reason ? h("div", { class: "note" }, "Power: ", one.power_state_reason) : null,
-    one.maintenance && one.maintenance_reason !== one.last_error ? h("div", { class: "note" }, "In maintenance: ", one.maintenance_reason || "no reason was given") : null,
+    one.power_state_reason && !isOut ? h("div", { class: "note" }, "Power: ", one.power_state_reason) : null,
+    one.maintenance && one.maintenance_reason !== one.last_error ? h("div", { class: "note" }, "In maintenance: ", one.maintenance_reason || "no reason was given", isOut ? " It ends by itself when the BMC answers again." : null) : null,
     one.wait_reason ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
     verbs("What can be done", all, legal, act, { sure: (word) => sureOfNode(one, word), means: MEANS }),
     verbs("Power", POWER_VERBS, powerVerbs(one), act, { sure: (word) => sureOfNode(one, word) }),

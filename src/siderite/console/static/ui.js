@@ -104,13 +104,14 @@ export function toast(text, bad) {
   setTimeout(() => shown.remove(), bad ? 20000 : 4000);
 }
 
-// Asks for some things in a dialog; null if nobody wants it after all.
+// Asks for some things in a dialog; null if nobody wants it after all. Asked with the same fields again, they have what was said,
+// and `problem` says what was wrong with it.
 const ASIDE = "aside";
-export function questions(title, fields) {
+export function questions(title, fields, problem) {
   return new Promise((answer) => {
     const dialog = h("dialog", { "aria-label": title, "data-at": location.hash });
     const form = h("form", {}, h("h2", {}, title), fields.map(([about, field]) => h("label", {}, about, field)),
-      h("div", { class: "bar" }, h("button", { class: "main" }, "Go on"), h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
+      problem ? h("div", { class: "trouble", role: "alert" }, problem) : null, h("div", { class: "bar" }, h("button", { class: "main" }, "Go on"), h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")));
     form.addEventListener("submit", (event) => { event.preventDefault(); dialog.close("said"); });
     dialog.addEventListener("close", () => { if (dialog.returnValue === ASIDE) return; answer(dialog.returnValue === "said" ? fields.map(([, field]) => field.value) : null); dialog.remove(); });
     dialog.append(form);
@@ -129,7 +130,7 @@ export function onlyQuestionsOf(place, isWaiting) {
   });
 }
 
-export const question = (title, about, field) => questions(title, [[about, field]]).then((said) => said && said[0]);
+export const question = (title, about, field, problem) => questions(title, [[about, field]], problem).then((said) => said && said[0]);
 
 // Little is left from here on.
 const NEARLY = 0.9;

@@ -9,6 +9,9 @@ export const words_ = (verb) => verb.replaceAll("_", " ");
 
 // What a verb needs beside the machine: asked for in a dialog. Null: it was called off.
 const STEP = '[{"interface": "deploy", "step": "erase_devices_metadata"}]';
+const STEPS = { clean: STEP, service: '[{"interface": "deploy", "step": "burnin_cpu"}]' };
+// What somebody said last is there again for them: it may have been refused, or be wanted for another machine.
+const lastSaid = new Map();
 export const MORE = { clean: ` --steps '${STEP}'`, service: ` --steps '[…]'`, rescue: " --rescue-password -" };
 export async function needed(word) {
   if (word === "maintenance on") {
@@ -21,10 +24,15 @@ export async function needed(word) {
   }
   if (word !== "clean" && word !== "service") return {};
   const field = h("textarea", { required: true, spellcheck: "false" });
-  field.value = word === "clean" ? STEP : '[{"interface": "deploy", "step": "burnin_cpu"}]';
-  const said = await question(`${word === "clean" ? "Clean" : "Service"} by steps`, "The steps, as JSON", field);
-  if (said === null) return null;
-  try { return { [`${word}_steps`]: JSON.parse(said) }; } catch (problem) { throw new Error(`the steps are not JSON: ${problem.message}`); }
+  const mine = `${word} ${session.project} ${session.name}`;
+  field.value = lastSaid.get(mine) || STEPS[word];
+  let problem = null;
+  for (;;) {
+    const said = await question(`${word === "clean" ? "Clean" : "Service"} by steps`, "The steps, as JSON", field, problem);
+    if (said === null) return null;
+    lastSaid.set(mine, said);
+    try { return { [`${word}_steps`]: JSON.parse(said) }; } catch (why) { problem = `The steps are not JSON: ${why.message}`; }
+  }
 }
 
 export function nodeVerb(uuid, verb, more = {}) {
