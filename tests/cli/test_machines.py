@@ -85,6 +85,17 @@ def test_many_nodes_go_through_their_states_and_are_waited_for(server: Server, s
     assert "power on" in row
 
 
+def test_a_node_that_could_not_be_verified_needs_somebody(server: Server, say: Say) -> None:
+    _new_nodes(server, "afar", "only-enrolled")
+    uuid = say("node", "show", "afar", "-o", "name")[1].strip()
+    server.script(f"node:{uuid}", unreachable=True)
+    assert say("node", "provision", "manage", "afar", "--wait")[0] == 1
+    _, out, _ = say("node", "list", "--attention")
+    [row] = [line for line in out.splitlines() if line.startswith("afar ")]
+    assert "verifying failed" in row
+    assert "only-enrolled" not in out
+
+
 def test_what_fails_on_the_way_is_told_with_its_reason(server: Server, say: Say) -> None:
     _new_nodes(server, "broken")
     uuid = say("node", "show", "broken", "-o", "name")[1].strip()

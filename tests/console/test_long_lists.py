@@ -115,6 +115,21 @@ def test_why_many_are_in_maintenance_is_said_once(eyes: Eyes) -> None:
         assert node["maintenance_reason"] == "rack is moved"
 
 
+def test_a_node_that_could_not_be_verified_needs_somebody(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "unverified", driver_info={"rack": "afar"})
+    make_node(eyes.server, "only-enrolled")
+    eyes.server.script("rack:afar", unreachable=True)
+    eyes.log_in()
+    eyes.sees("Attention")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    eyes.page.wait_for_selector("tr:has(a:text-is('unverified')):has-text('verifying failed')")
+    assert "not verified 1" in eyes.page.inner_text(".card.bad")
+    assert not eyes.page.is_visible("a:text-is('only-enrolled')")
+    eyes.server.unscript("rack:afar")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
+    eyes.page.wait_for_selector("a:text-is('unverified')", state="detached")
+
+
 def test_what_no_event_tells_of_is_asked_for_again_by_itself(eyes: Eyes) -> None:
     eyes.page.clock.install()
     eyes.log_in()

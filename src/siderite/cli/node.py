@@ -145,6 +145,7 @@ def _needs_somebody(node: show.Record) -> bool:
     """As on the console's first page: failed, held back, or of unknown power."""
     return bool(
         _has_failed(node["provision_state"])
+        or (node["provision_state"] == "enroll" and node["last_error"])  # it was not verified
         or node["maintenance"]
         or node["fault"]
         or node["power_state_reason"]

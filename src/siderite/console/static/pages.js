@@ -17,11 +17,12 @@ export async function attention() {
   const add = (found) => found.nodes.forEach((one) => nodes.set(one.uuid, one));
   const detail = (query) => get(`/baremetal/v1/nodes/detail?${query}`);
   const open = (query) => (can("admin") ? quietly(get(`/events/v1/monitor/open?${query}`), { open: [] }) : { open: [] });
-  const [maintained, failing, late, unknown, conflicts, errors, pendings, ...found] = await Promise.all([
-    detail(`maintenance=true&limit=${MOST}`), detail(`fault=power%20failure&limit=${MOST}`), open(`overdue=true&limit=${MOST}`), ...LOST.map((name) => open(`operation=${name}&limit=${MOST}`)),
+  const [maintained, failing, enrolled, late, unknown, conflicts, errors, pendings, ...found] = await Promise.all([
+    detail(`maintenance=true&limit=${MOST}`), detail(`fault=power%20failure&limit=${MOST}`), detail(`provision_state=enroll&sort_key=provision_updated_at&sort_dir=desc&limit=${MOST}`), open(`overdue=true&limit=${MOST}`), ...LOST.map((name) => open(`operation=${name}&limit=${MOST}`)),
     ...["ERROR", "PENDING"].map((word) => quietly(get(`/compute/v2.1/servers/detail?${everybody()}status=${word}&limit=${MOST}`), { servers: [] })),
     ...FAILED.map((word) => detail(`provision_state=${encodeURIComponent(word)}&limit=${MOST}`))]);
-  [maintained, failing, ...found].forEach(add);
+  const unverified = { nodes: enrolled.nodes.filter(wasRefused) };
+  [maintained, failing, unverified, ...found].forEach(add);
   const watched = [...late.open, ...unknown.open, ...conflicts.open].filter(({ resource }) => resource.type === "node" && !nodes.has(resource.id));
   const others = await Promise.all([...new Set(watched.map(({ resource }) => resource.id))].slice(0, 200).map((id) => quietly(get(`/baremetal/v1/nodes/${id}`), null)));
   // What is open in the log may be over by now: the node itself has the last word.
@@ -31,7 +32,7 @@ export async function attention() {
   const disputed = new Set(conflicts.open.map(({ resource }) => resource.id).filter((id) => nodes.has(id) && nodes.get(id).power_state_reason));
   const all = [...nodes.values()];
   const lost = (one) => one.fault === "power failure" || (one.power_state === "unknown" && one.provision_state !== "enroll");
-  const rank = (one) => (/failed|error/.test(one.provision_state) ? 0 : lost(one) ? 1 : overdue.has(one.uuid) ? 2 : disputed.has(one.uuid) ? 3 : 4);
+  const rank = (one) => (/failed|error/.test(one.provision_state) || wasRefused(one) ? 0 : lost(one) ? 1 : overdue.has(one.uuid) ? 2 : disputed.has(one.uuid) ? 3 : 4);
   const began = new Map();
   for (const { resource, since: at } of [...late.open, ...unknown.open, ...conflicts.open]) if (!began.has(resource.id) || began.get(resource.id) > at) began.set(resource.id, at);
   const waits = all.filter((one) => rank(one) > 0 && !began.has(one.uuid));
@@ -46,7 +47,7 @@ export async function attention() {
   return [
     h("h1", {}, "Attention"),
     h("div", { class: "grid" },
-      failures(found),
+      failures(found, unverified.nodes),
       // The list behind it knows only those that were given up: a link that shows fewer would lie.
       card(atLeast(all.filter(lost).length, failing.nodes), "BMCs that cannot be read", "bad", all.filter(lost).length === failing.nodes.length ? "#/fleet/node?fault=power+failure" : null),
       card(disputed.size, "power conflicts", "bad"),
@@ -107,10 +108,15 @@ function card(count, words, kind, href) {
 const MOST = 200;
 const atLeast = (count, asked) => (asked.length < MOST ? count : `${number(count)}+`);
 
-function failures(found) {
-  const each = FAILED.map((word, at) => [word, found[at].nodes]).filter(([, nodes]) => nodes.length);
+// Whose BMC could not be verified is in the state it began in.
+const wasRefused = (one) => one.provision_state === "enroll" && one.last_error;
+
+function failures(found, unverified) {
+  const each = [...FAILED.map((word, at) => [word, found[at].nodes]), ["not verified", unverified]].filter(([, nodes]) => nodes.length);
   const all = each.reduce((sum, [, nodes]) => sum + nodes.length, 0);
-  const links = each.map(([word, nodes]) => h("a", { href: `#/fleet/node?${new URLSearchParams({ provision_state: word })}` }, `${word} ${atLeast(nodes.length, nodes)}`));
+  // No list is of those alone that were not verified.
+  const links = each.map(([word, nodes]) => h(nodes === unverified ? "span" : "a", { href: nodes === unverified ? null : `#/fleet/node?${new URLSearchParams({ provision_state: word })}` },
+    `${word} ${atLeast(nodes.length, nodes)}`));
   return h("div", { class: `card ${all ? "bad" : "zero"}` }, h("b", {}, each.some(([, nodes]) => nodes.length >= MOST) ? `${number(all)}+` : number(all)), "nodes failed", h("div", { class: "parts" }, links));
 }
 
