@@ -372,6 +372,14 @@ def test_servers_are_listed_by_what_they_are(say: Say) -> None:
     assert "there is no project" in err
 
 
+def test_servers_that_go_are_waited_for_though_another_is_not_there(say: Say) -> None:
+    words = ("--flavor", "m1.tiny", "--image", "tiny", "--wait")
+    assert say("server", "create", "goes", *words)[0] == 0
+    code, _, err = say("server", "delete", "nobody", "goes", "--wait")
+    assert code == 3
+    assert "goes: gone" in err
+
+
 def _member(server: Server, folder: Path) -> None:
     """Somebody who is no administrator, with a clouds.yaml of their own."""
 

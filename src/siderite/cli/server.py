@@ -264,7 +264,8 @@ def _delete(cloud: Cloud, said: argparse.Namespace) -> int:
     asked, code = each(said.names, ask)
     if not said.wait or not asked:
         return code
-    return code or until_over(asked, lambda ident: gone(cloud, ident), said.timeout)
+    late = until_over(asked, lambda ident: gone(cloud, ident), said.timeout)
+    return code or late
 
 
 def gone(cloud: Cloud, ident: str) -> Sight:
