@@ -50,6 +50,41 @@ def test_an_answer_that_breaks_off_is_said_in_a_sentence(
     assert said.count("\n") == 1
 
 
+class Proxy(Breaking):
+    """Stands in front of a service that is away, or elsewhere."""
+
+    answer = 502, b"<html><head><title>502 Bad Gateway</title></head></html>"
+
+    def do_POST(self) -> None:
+        status, body = self.answer
+        self._answer(status, body, len(body))
+
+
+class Astray(Proxy):
+    """Siderite itself, asked at an address where it has no identity service."""
+
+    answer = 404, b'{"error": {"code": 404, "message": "There is nothing at /v3/auth/tokens."}}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (Proxy, "answers 502 Bad Gateway, and not as Siderite does"),
+        (Astray, "auth_url in clouds.yaml ends with /identity/v3."),
+    ],
+)
+def test_an_answer_that_is_not_the_services_own_says_where_to_look(
+    kind: type[Proxy], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(kind) as url:
+        cloud = {"auth": {"auth_url": f"{url}/"}}
+        (tmp_path / "clouds.yaml").write_text(json.dumps({"clouds": {"x": cloud}}))
+        assert main(["node", "list", "--data", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert told in said
+    assert "<html>" not in said
+
+
 class Empty(Breaking):
     """Has no nodes and no pending servers."""
 

@@ -332,7 +332,7 @@ def test_what_keeps_one_from_the_service_is_said_in_plain_words(
         (b"SSH-2.0-sshd\r\n", "cannot reach"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "gave no token"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", "gave no token"),
-        (b"HTTP/1.1 499 No\r\nContent-Length: 6\r\n\r\n<html>", "<html>"),
+        (b"HTTP/1.1 499 No\r\nContent-Length: 6\r\n\r\n<html>", "answers 499 No"),
     ],
 )
 def test_what_answers_and_is_not_siderite_is_said_in_a_sentence(

@@ -1,6 +1,5 @@
 """The running service, as a clouds.yaml names it: a small HTTP client."""
 
-import contextlib
 import http.client
 import json
 import os
@@ -57,6 +56,7 @@ class Expired(Refused):
     """The token is not good any more."""
 
 
+_ITS_ADDRESS = "Siderite's auth_url in clouds.yaml ends with /identity/v3."
 _KINDS: dict[int, type[Refused]] = {
     HTTPStatus.FORBIDDEN: Forbidden, HTTPStatus.NOT_FOUND: Missing, HTTPStatus.CONFLICT: Clash,
 }  # fmt: skip
@@ -132,8 +132,10 @@ class Cloud:
             with self.open("/auth/tokens", method="POST", data=body, base=self.identity) as answer:
                 token = json.loads(answer.read())["token"]
                 self._token = answer.headers["X-Subject-Token"]
+        except Missing as why:
+            raise Refused(f"{self.identity} gave no token: {why} {_ITS_ADDRESS}") from why
         except (OSError, ValueError, KeyError, http.client.HTTPException) as why:
-            raise Away(f"{self.identity} gave no token: {why!r}") from why
+            raise Away(f"{self.identity} gave no token: {why!r}. {_ITS_ADDRESS}") from why
         if not self.identity.endswith("/identity/v3"):
             self.base = _base_of(token.get("catalog", ()))
 
@@ -198,18 +200,24 @@ class Cloud:
         try:
             return urllib.request.urlopen(request, timeout=timeout_s, context=self.trust)  # noqa: S310
         except urllib.error.HTTPError as why:
-            with why:
-                text = why.read().decode(errors="replace")
-            with contextlib.suppress(
-                ValueError, KeyError, TypeError, AttributeError, StopIteration
-            ):
-                text = _sentence(json.loads(text))
-            if why.code == HTTPStatus.UNAUTHORIZED and self._token:
-                raise Expired(text) from why
-            is_away = why.code >= _SERVER_ERRORS and why.code != _NEVER
-            raise (Away if is_away else _KINDS.get(why.code, Refused))(text) from why
+            raise self._refusal(why) from why
         except (OSError, http.client.HTTPException) as why:
             raise self._away(why) from why
+
+    def _refusal(self, why: urllib.error.HTTPError) -> Refused:
+        """The service's own sentence; or that somebody else answered in its place."""
+        is_away = why.code >= _SERVER_ERRORS and why.code != _NEVER
+        try:
+            with why:
+                text = _sentence(json.loads(why.read()))
+        except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+            return (Away if is_away else Refused)(
+                f"{self.base} answers {why.code} {why.reason}, and not as Siderite does: does a"
+                " proxy answer in its place, and is `siderite up` running?"
+            )
+        if why.code == HTTPStatus.UNAUTHORIZED and self._token:
+            return Expired(text)
+        return (Away if is_away else _KINDS.get(why.code, Refused))(text)
 
     def _away(self, why: Exception) -> Away:
         reason = getattr(why, "reason", why)  # urllib wraps it
