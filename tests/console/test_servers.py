@@ -222,3 +222,16 @@ def test_what_was_refused_is_still_there_to_be_mended(eyes: Eyes, server: Server
     menu.select_option(label="fitting: 1 vCPU, 64 MiB, 1 GiB")
     eyes.page.click("dialog button:text-is('Go on')")
     eyes.page.wait_for_selector("h1:has-text('wanted')")
+
+
+def test_images_of_one_name_are_told_apart(eyes: Eyes, server: Server) -> None:
+    nova(server, "flavors", {"flavor": {"name": "for-twins", "vcpus": 1, "ram": 64, "disk": 1}})
+    twins = [bootable(server, "twin") for _ in range(2)]
+    bootable(server, "only-child")
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/server")
+    eyes.page.click("button:text-is('New server')")
+    eyes.page.wait_for_selector("dialog select[aria-label=Image]")
+    shown = eyes.page.inner_text("dialog select[aria-label=Image]").splitlines()
+    assert {f"twin ({image[:8]}, shared)" for image in twins} | {"only-child"} <= set(shown)

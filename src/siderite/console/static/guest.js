@@ -8,6 +8,13 @@ const menu = (label, all, required = true) => h("select", { required, "aria-labe
 
 const sized = ({ id, name, vcpus, ram, disk }) => ({ id, name: `${name}: ${vcpus} ${vcpus === 1 ? "vCPU" : "vCPUs"}, ${number(ram)} MiB, ${number(disk)} GiB` });
 
+// Several projects may have an image of one name.
+function apart(images) {
+  const count = new Map();
+  images.forEach(({ name }) => count.set(name, (count.get(name) || 0) + 1));
+  return images.map((one) => (count.get(one.name) > 1 ? { id: one.id, name: `${one.name} (${one.id.slice(0, 8)}, ${one.visibility})` } : one));
+}
+
 export function newServer() {
   if (!can("member")) return null;
   return h("button", { type: "button", onclick: async () => { try { await create(); } catch (problem) { toast(`new server: ${problem.message}`, true); } } }, "New server");
@@ -27,7 +34,7 @@ async function create() {
   if (!flavors.length) throw new Error("there are no flavors yet. Make one: openstack flavor create NAME --ram MIB --vcpus N --disk GIB");
   if (!images.length) throw new Error("there are no images yet. Bring one in: siderite image import PATH --public");
   const keys = keypairs.map(({ keypair }) => ({ id: keypair.name, name: keypair.name }));
-  const fields = [["Name", h("input", { required: true, maxlength: 255, autocomplete: "off" })], ["Flavor", menu("Flavor", flavors.map(sized))], ["Image", menu("Image", images)]];
+  const fields = [["Name", h("input", { required: true, maxlength: 255, autocomplete: "off" })], ["Flavor", menu("Flavor", flavors.map(sized))], ["Image", menu("Image", apart(images))]];
   if (keys.length) fields.push(["Key pair", menu("Key pair", [...keys, { id: "", name: "none" }], false)]);
   const here = location.hash;
   let problem = null;
