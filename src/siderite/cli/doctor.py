@@ -257,9 +257,9 @@ def _port(config: Config) -> tuple[Finding, bool]:
             " choose another with --listen.",
         ), False  # fmt: skip
     return Finding(
-        "port", "caution", f"{config.listen} is free: the service does not run",
-        "start it with `siderite up`; if it runs elsewhere, name its data directory with --data."
-        " Meanwhile hosts and BMCs are asked from here.",
+        "port", "caution", f"{config.listen} is free: the service does not run here",
+        "start it with `siderite up`; if it runs, name its data directory with --data, or on"
+        " another machine, ask the doctor there. Meanwhile hosts and BMCs are asked from here.",
     ), False  # fmt: skip
 
 
