@@ -458,6 +458,14 @@ def test_a_server_gets_a_key_networks_and_what_its_first_start_is_to_do(
     assert say("server", "delete", "whole", "alone", "--wait")[0] == 0
 
 
+def test_a_host_that_does_not_answer_says_so(say: Say) -> None:
+    assert say("host", "add", "away", "http://127.0.0.1:1")[0] == 1
+    _, out, _ = say("host", "list", "--long")
+    [row] = [line for line in out.splitlines() if line.startswith("away ")]
+    assert "it has not answered lately" in row
+    assert say("host", "remove", "away")[0] == 0
+
+
 def test_a_host_is_closed_to_new_servers_for_a_while(say: Say) -> None:
     assert say("host", "disable", "sim-4", "--reason", "a new disk") == (
         0, "sim-4: no new servers go there.\n", "",

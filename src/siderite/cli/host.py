@@ -62,8 +62,11 @@ def _list(cloud: Cloud, said: argparse.Namespace) -> int:
     hosts = _ask(cloud, "GET", _HOSTS)["hosts"]
     columns = _COLUMNS
     if said.long:
-        room = _room(cloud)
-        hosts = [{**host, "room": room.get(host["name"])} for host in hosts]
+        room, down = _room(cloud), _down(cloud)
+        hosts = [
+            {**host, "room": room.get(host["name"]), "down_reason": down.get(host["name"])}
+            for host in hosts
+        ]
         columns = (*_COLUMNS[:-1], *_LONG, _COLUMNS[-1])
     show.rows(hosts, columns, said.output, name="name")
     return 0
@@ -74,6 +77,12 @@ def _room(cloud: Cloud) -> dict[str, Any]:
     found = pages(cloud, "hypervisors", "/os-hypervisors/detail?limit=1000")
     virtual = [one for one in found if one["hypervisor_type"] != "ironic"]
     return {one["service"]["host"]: one["room"] for one in virtual}
+
+
+def _down(cloud: Cloud) -> dict[str, str | None]:
+    """Why hosts do not answer."""
+    found = cloud.compute("GET", "/os-services")["services"]
+    return {one["host"]: one["down_reason"] for one in found}
 
 
 def _switch(cloud: Cloud, said: argparse.Namespace) -> int:
@@ -111,11 +120,12 @@ def _used(what: str) -> Callable[[show.Record], str | None]:
     return of
 
 
+_WHY = ("down_reason", "disabled_reason")
 _LONG: tuple[show.Column, ...] = (
     ("vcpus", _used("vcpus")),
     ("memory, mib", _used("ram_mib")),
     ("disk, gib", _used("disk_gib")),
-    ("why", lambda host: host["disabled_reason"]),
+    ("why", lambda host: "; ".join(filter(None, map(host.get, _WHY))) or None),
 )
 _VERBS = {
     "add": _add, "check": _check, "list": _list, "remove": _remove, "set": _set,
