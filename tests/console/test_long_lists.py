@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Dialog
 from playwright.sync_api import Route
 
 from tests.console.conftest import Eyes
@@ -94,6 +95,24 @@ def test_of_many_that_were_asked_those_that_refused_stay_chosen(eyes: Eyes) -> N
     eyes.sees("1 chosen")
     assert eyes.page.is_checked("input[aria-label='Choose not']")
     assert not eyes.page.is_checked("input[aria-label='Choose rdy']")
+
+
+def test_what_a_verb_does_to_many_nodes_is_said_before_it_is_done(eyes: Eyes) -> None:
+    asked: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    make_node(eyes.server, "kept", resource_class="kept")
+    eyes.page.on("dialog", refuse)
+    eyes.log_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node?resource_class=kept")
+    eyes.page.check("thead input")
+    eyes.page.select_option("select[aria-label='What to do with the chosen nodes']", "deleted")
+    eyes.page.click("text=Do it to the chosen")
+    assert asked == ["deleted (undeploy it, then clean it): 1 node?"]
 
 
 def test_why_many_are_in_maintenance_is_said_once(eyes: Eyes) -> None:

@@ -3,7 +3,7 @@
 import { can, get, machines, projects } from "./api.js";
 import { newServer } from "./guest.js";
 import { ago, h, number, power, provision, short, tag, toast, why } from "./ui.js";
-import { DISTURBS, needed, nodeVerb, serverVerb, words_ } from "./verbs.js";
+import { DISTURBS, MEANS, needed, nodeVerb, serverVerb, words_ } from "./verbs.js";
 
 const FIRST = 100;
 const PAGE = 500;
@@ -314,10 +314,13 @@ function searched(way, kind, sought) {
   };
 }
 
+// What `deleted` does to a node is not what the word says.
+const explained = (way, word) => (way === KINDS.node && MEANS[word] ? `${word} (${MEANS[word]})` : words_(word));
+
 function bulk({ way, chosen, go, choose }, many) {
-  const verb = h("select", { "aria-label": `What to do with the chosen ${way.noun}` }, way.verbs.map((word) => h("option", { value: word }, words_(word))));
+  const verb = h("select", { "aria-label": `What to do with the chosen ${way.noun}` }, way.verbs.map((word) => h("option", { value: word }, explained(way, word))));
   go.addEventListener("click", async () => {
-    if (go.hasAttribute("aria-busy") || (DISTURBS.test(verb.value) && !window.confirm(`${words_(verb.value)}: ${howMany(way, chosen.size)}?`))) return;
+    if (go.hasAttribute("aria-busy") || (DISTURBS.test(verb.value) && !window.confirm(`${explained(way, verb.value)}: ${howMany(way, chosen.size)}?`))) return;
     const more = await needed(verb.value);
     if (more === null) return;
     go.setAttribute("aria-busy", "true");

@@ -4,7 +4,7 @@ import { can, get, machines, nameOf } from "./api.js";
 import { consoleOf, wish } from "./guest.js";
 import { runs } from "./fleet.js";
 import { ago, copy, h, moment, power, quietly, raw, table, tag, toast } from "./ui.js";
-import { DISTURBS, MORE, SERVER_VERBS, needed, nodeVerb, serverVerb, words_ } from "./verbs.js";
+import { DISTURBS, MEANS, MORE, SERVER_VERBS, needed, nodeVerb, serverVerb, words_ } from "./verbs.js";
 
 // What was pressed and is not answered yet: pressed once more, it is not asked for twice, though the page be drawn anew.
 const busy = new Set();
@@ -23,10 +23,6 @@ function verbs(label, words, legal, act, { sure = () => null, means = {} } = {})
       } }, words_(word));
   }));
 }
-
-const MEANS = { manage: "try its BMC and bring it under control", provide: "clean it and offer it", active: "deploy it", deleted: "undeploy it, then clean it", rebuild: "deploy it again",
-  inspect: "find out what it is made of", clean: "run cleaning steps", service: "run steps on it while it is in use", adopt: "take it over as it runs", abort: "stop what is under way",
-  rescue: "boot a rescue system", unrescue: "boot its own system again", unhold: "go on with what is held" };
 
 function sureOfNode(one, word) {
   const name = one.name || one.uuid;

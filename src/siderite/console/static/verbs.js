@@ -5,6 +5,10 @@ import { h, question } from "./ui.js";
 
 // What takes something away from whoever uses the machine, and is asked about first.
 export const DISTURBS = /^(delete|rebuild|power off|rebooting|soft|stop|reboot|pause|suspend|shelve|rescue|revert)/;
+// What Ironic's words for nodes mean.
+export const MEANS = { manage: "try its BMC and bring it under control", provide: "clean it and offer it", active: "deploy it", deleted: "undeploy it, then clean it", rebuild: "deploy it again",
+  inspect: "find out what it is made of", clean: "run cleaning steps", service: "run steps on it while it is in use", adopt: "take it over as it runs", abort: "stop what is under way",
+  rescue: "boot a rescue system", unrescue: "boot its own system again", unhold: "go on with what is held" };
 export const words_ = (verb) => verb.replaceAll("_", " ");
 
 // What a verb needs beside the machine: asked for in a dialog. Null: it was called off.
