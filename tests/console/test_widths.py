@@ -15,7 +15,8 @@ from tests.support.server import running_server
 NAMES = ("web", "x" * 200, "a-server-with-a-name-of-many-words", "雪の降る町", "خادم الويب")
 LINK = f"see https://tickets.example/{'0' * 200}"
 PAGES = (
-    "attention", "fleet/node", "fleet/server", "pending", "events", "images", "capacity", "health",
+    "attention", "fleet/node", "fleet/server", "pending", "events", "webhooks", "images",
+    "capacity", "health",
 )  # fmt: skip
 HOSTS = 14
 WIDTHS = (390, 701, 768, 800, 900, 1024, 1280)
@@ -43,6 +44,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         for name in ("n1", "n" * 200):
             uuid = make_node(made, name, resource_class="baremetal-gold-with-a-long-name")
             iron(made, "PUT", f"/nodes/{uuid}/maintenance", {"reason": LINK})
+        hook = {"name": "pager", "url": "https://hooks.example/in", "type": "baremetal.node.*"}
+        made.api.post("/events/v1/webhooks", json=hook, headers=made.headers()).raise_for_status()
         yield made
 
 

@@ -240,9 +240,9 @@ export async function webhooks() {
   const state = (one) => (one.dead ? tag(`${one.dead} given up`, "dead letters") : tag(one.enabled === false ? "off" : "active"));
   return [
     h("h1", {}, "Webhooks"), make,
-    table(["Address", "Wants", "State", "At number", "Waiting", "Lost", ""], found.map((one) => h("tr", {}, h("td", {}, one.name ? h("div", {}, one.name) : null, h("span", { class: one.name ? "long soft" : "long" }, one.url)), h("td", {}, one.type || "everything"),
+    table(["Address", "Wants", "State", "At number", "Waiting", "Lost", ""], found.map((one) => h("tr", {}, h("td", { class: "address" }, one.name ? h("div", { class: "long" }, one.name) : null, h("span", { class: one.name ? "long soft" : "long" }, one.url)), h("td", { class: "long" }, one.type || "everything"),
       h("td", {}, state(one)), h("td", { class: "num" }, number(one.at)), h("td", { class: "num" }, number(one.pending)), h("td", { class: "num" }, number(one.lost)),
-      h("td", { class: "fit" }, act("Test", () => ask("POST", at(one, "/test"), {}), (told) => { if (!told.delivered) throw new Error(`It did not take the event: ${told.error}`); return `It took the event (${told.status}, ${told.ms} ms).`; }), " ",
+      h("td", { class: "acts" }, act("Test", () => ask("POST", at(one, "/test"), {}), (told) => { if (!told.delivered) throw new Error(`It did not take the event: ${told.error}`); return `It took the event (${told.status}, ${told.ms} ms).`; }), " ",
         act(one.enabled === false ? "Turn on" : "Turn off", () => ask("PATCH", at(one), { enabled: one.enabled === false }), again), " ",
         act("Delete", () => (window.confirm(`Delete the webhook ${one.name || one.url}, and what it has not had yet?`) ? ask("DELETE", at(one)) : Promise.reject(new Error("It stays."))), again)))),
     "Nobody has subscribed yet. An address that is added here gets each event as it happens, signed with a secret that is shown once."),
