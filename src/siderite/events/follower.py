@@ -51,6 +51,10 @@ POLL_S = {"sqlite": 5.0, "postgresql": 0.5}
 READ_AT_ONCE = 500
 BREATH_S = 0.002
 """Between two batches while there is more: requests are answered meanwhile."""
+MANY, BUSY = 100, 5
+"""So many facts at once are a sign of a busy time: then it is worth waiting so many times as long
+for more, as what is said of one machine again and again costs once.
+"""
 UNFOLLOWED_S = 3600.0
 UNFOLLOWED_LOOK_S = 20.0
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0)
@@ -124,10 +128,16 @@ class Follower(Generic[N]):
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(POLL_S[self._store.dialect]):
                         await self._woken.wait()
-            # Many facts at a time cost little more than one, but no more than fit into a batch.
-            is_behind = reached - seq >= self._batch
-            await asyncio.sleep(BREATH_S if is_behind else self._gather_s)
+            await asyncio.sleep(self._pause(reached - seq))
             seq = reached
+
+    def _pause(self, count: int) -> float:
+        """After so many facts: many at a time cost little more than one, but no more than fit into
+        a batch.
+        """
+        if count >= self._batch:
+            return BREATH_S
+        return self._gather_s * (BUSY if count >= MANY else 1)
 
     async def _step(self, seq: int) -> int:
         entries = list[N]()

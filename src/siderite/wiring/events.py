@@ -37,12 +37,14 @@ log = get_logger("wiring")
 FACTS = "siderite_facts"
 """The signal to other processes that the log has grown."""
 GATHER_S = 0.4
-"""How long the index and the monitor wait for more facts: they can be a little late."""
+"""How long the index and the monitor wait for more facts, and a few times as long when there are
+many: they can be a little late.
+"""
 PLACE_S, SHARED_PLACE_S = 0.05, 0.2
 """How long facts gather before they get their places, and the same while other processes give out
 places too.
 """
-BATCH = 2000
+BATCH = 6000
 """Facts that the index and the monitor deal with at a time: what is said of a machine several times
 costs once.
 """
