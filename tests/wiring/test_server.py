@@ -234,3 +234,27 @@ def test_a_header_cannot_make_another_one():
     answer = told(b"GET /split HTTP/1.1\r\nconnection: close\r\n\r\n", app=at_once)
     assert answer.startswith(b"HTTP/1.1 500 ")
     assert b"set-cookie" not in answer
+
+
+@pytest.mark.parametrize(
+    ("address", "path", "query"),
+    [
+        ("/plain/path", "/plain/path", ""),
+        ("/a?b=c%2Cd&e=f/g?h", "/a", "b=c%2Cd&e=f/g?h"),
+        ("/?", "/", ""),
+        ("/enc%6fded%20path?q", "/encoded path", "q"),
+        ("http://there:80/absolute?q", "/absolute", "q"),
+        ("/a#b", "/a", ""),
+    ],
+)
+def test_an_address_is_understood_however_it_is_written(address, path, query):
+    asked = f"GET {address} HTTP/1.1\r\nconnection: close\r\n\r\n"
+    head, _, body = told(asked.encode(), app=at_once).partition(b"\r\n\r\n")
+    assert body == path.encode()
+    assert b"x: %b\r\n" % query.encode() in head
+
+
+@pytest.mark.parametrize("address", ["/\xff", "nothing", "/a b"])
+def test_an_address_that_cannot_be_understood_is_refused(address):
+    asked = f"GET {address} HTTP/1.1\r\nconnection: close\r\n\r\n"
+    assert told(asked.encode("latin-1"), app=at_once).startswith(b"HTTP/1.1 400 ")
