@@ -2,7 +2,11 @@
 
 import asyncio
 
+import pytest
+
+from siderite.baremetal.drivers.switch import Switch
 from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import until_power
 from tests.baremetal.workers.lives import verb
 from tests.baremetal.workers.test_service import ISO
 from tests.baremetal.workers.test_service import STEPS
@@ -11,6 +15,13 @@ from tests.lab.redfish_paper import SYSTEM
 from tests.support.app import running
 
 TOKEN, FLAG = "agent_secret_token", "agent_secret_token_pregenerated"
+
+
+def configured(tmp_path):
+    """The options by which there is a kernel and a ramdisk to make media of."""
+    for name in ("kernel", "ramdisk"):
+        (tmp_path / name).write_bytes(b"x")
+    return {f"deploy_{name}": str(tmp_path / name) for name in ("kernel", "ramdisk")}
 
 
 async def serviced(app, front, **info):
@@ -30,12 +41,10 @@ async def looked_up(app, node):
 def test_a_medium_that_is_made_for_a_ramdisk_has_its_token_and_nobody_is_given_it(
     paper, front, tmp_path
 ):
-    for name in ("kernel", "ramdisk"):
-        (tmp_path / name).write_bytes(b"x")
-    options = {f"deploy_{name}": str(tmp_path / name) for name in ("kernel", "ramdisk")}
-
     async def story():
-        async with running(tmp_path, work=True, agent_require_tls=False, **options) as app:
+        async with running(
+            tmp_path, work=True, agent_require_tls=False, **configured(tmp_path)
+        ) as app:
             node = await serviced(app, front)
             info = node.driver_internal_info
             assert info[FLAG] is True
@@ -50,6 +59,39 @@ def test_a_medium_that_is_made_for_a_ramdisk_has_its_token_and_nobody_is_given_i
             await verb(app, node.uuid, "abort")
             left = await until(app, node.uuid, "active")
             assert not {TOKEN, FLAG} & set(left.driver_internal_info)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("target", ["power off", "rebooting"])
+def test_the_token_on_a_medium_stays_when_somebody_switches_the_machine_meanwhile(
+    paper, front, tmp_path, monkeypatch, target
+):
+    """Else whoever asks before the ramdisk does gets one, and the ramdisk's is not known."""
+    real, is_held = Switch.set, asyncio.Event()
+
+    async def held(self, at, to, token):
+        await is_held.wait()
+        return await real(self, at, to, token)
+
+    async def story():
+        async with running(
+            tmp_path, work=True, agent_require_tls=False, **configured(tmp_path)
+        ) as app:
+            node = await serviced(app, front)
+            info = node.driver_internal_info
+            monkeypatch.setattr(Switch, "set", held)
+            path = f"/v1/nodes/{node.uuid}/states/power"
+            assert (await app.ask("PUT", path, {"target": target})).status == 202
+            beat = {"callback_url": "http://127.0.0.1:1", "agent_token": info[TOKEN]}
+            early = await app.ask("POST", f"/v1/heartbeat/{node.uuid}", beat, token="")
+            assert early.status == 409, "it may be the ramdisk that goes"
+            is_held.set()
+            left = (await until_power(app, node.uuid)).driver_internal_info
+            assert (left[TOKEN], left[FLAG], "agent_url" in left) == (info[TOKEN], True, False)
+            assert await looked_up(app, node) == "******"
+            again = await app.ask("POST", f"/v1/heartbeat/{node.uuid}", beat, token="")
+            assert again.status == 202, again
 
     asyncio.run(story())
 

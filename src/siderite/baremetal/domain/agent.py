@@ -42,6 +42,15 @@ def without_session(info: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: value for key, value in info.items() if key not in _SESSION}
 
 
+def without_ramdisk(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same when the machine starts anew: the token on a medium made for it is on it still."""
+    left = without_session(info)
+    if left is info or not info.get(PREGENERATED):
+        return left
+    kept = {key: info[key] for key in (TOKEN, PREGENERATED) if key in info}
+    return {**left, **kept}
+
+
 def is_right(token: str, info: Mapping[str, Any]) -> bool:
     """Whether this is the token that the ramdisk was given."""
     known = info.get(TOKEN)

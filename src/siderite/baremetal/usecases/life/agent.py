@@ -109,6 +109,8 @@ async def heartbeat(ctx: Context, ident: str, beat: Heartbeat) -> None:
     async def decide(change: Change) -> tuple[Node, bool]:
         node = await _calling(ctx, ident)
         _check(ctx, node, beat)
+        if node.target_power_state is not None:  # it may be the ramdisk that goes just now
+            raise Busy(f"Node {node.uuid} is being switched; call again in a moment.")
         info = {**node.driver_internal_info, **_told(beat)}
         news = info != node.driver_internal_info
         last = str(info.get(agent.LAST, ""))

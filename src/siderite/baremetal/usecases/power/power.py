@@ -7,7 +7,7 @@ import msgspec
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import watch_facts
-from siderite.baremetal.domain.agent import without_session
+from siderite.baremetal.domain.agent import without_ramdisk
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import P
@@ -100,8 +100,8 @@ def begin(
     _check(node, target)
     info = node.driver_internal_info
     if target is not PowerTarget.ON:
-        # Whatever ramdisk ran is gone then, and its token with it.
-        info = without_session(info)
+        # Whatever ramdisk ran is gone then, and its token with it, unless its medium has that.
+        info = without_ramdisk(info)
     changes: dict[str, Any] = {
         "target_power_state": target.leads_to.value,
         "last_error": None,
