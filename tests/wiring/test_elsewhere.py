@@ -13,6 +13,7 @@ import pytest
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
+from siderite.wiring import glance_images
 from siderite.wiring.glance_images import GlanceImages
 from tests.support.app import running
 from tests.support.server import Server
@@ -249,7 +250,7 @@ def test_a_disk_here_that_fails_is_not_said_to_be_the_image_service(tmp_path: Pa
 
 
 def test_a_start_removes_what_was_left_and_not_what_another_process_is_fetching(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(there: Server, image: str) -> None:
         async with running(tmp_path / "here", work=True, **_options(there)) as here:
@@ -263,14 +264,19 @@ def test_a_start_removes_what_was_left_and_not_what_another_process_is_fetching(
                 return _Watched(real(*args, **how), another_start)
 
             def another_start() -> None:
-                if started:
-                    return
                 GlanceImages(there.url, images._keystone, images._cache)
                 started.append([file.suffix for file in images._cache.iterdir()])
 
+            def syncing(part: Path, path: Path) -> None:
+                another_start()
+                keep(part, path)
+
             images._http.stream = stream
-            path = await _until(lambda: images.local(image))
-            assert (started, path.read_bytes()) == ([[".part"]], b"disk")
+            keep = glance_images._keep
+            monkeypatch.setattr(glance_images, "_keep", syncing)
+            async with asyncio.timeout(30):
+                path = await _until(lambda: images.local(image))
+            assert (started, path.read_bytes()) == ([[".part"], [".part"]], b"disk")
             assert not left.exists()
 
     with running_server(tmp_path) as there:

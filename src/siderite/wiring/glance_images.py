@@ -247,12 +247,16 @@ class GlanceImages:
                 if answer.status_code != _OK:
                     return Failed(f"Image {image} cannot be fetched: {answer.status_code}.")
                 with part.open("wb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX)  # or another would take it for left
+                    # Until it has its name: another process would take it for left, and remove it.
+                    fcntl.flock(file, fcntl.LOCK_EX)
                     async for data in answer.aiter_bytes(_PIECE):
                         await asyncio.to_thread(_written, file, data, digest)
-            if found.checksum is not None and digest.hexdigest() != found.checksum:
-                return Failed(f"Image {image} came with another checksum than it should have.")
-            await asyncio.to_thread(_keep, part, path)
+                    if found.checksum is not None and digest.hexdigest() != found.checksum:
+                        return Failed(
+                            f"Image {image} came with another checksum than it should have."
+                        )
+                    await asyncio.to_thread(file.flush)
+                    await asyncio.to_thread(_keep, part, path)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 part.unlink()
