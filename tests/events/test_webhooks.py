@@ -306,6 +306,31 @@ def test_only_so_much_waits_in_rows_the_log_itself_is_the_queue(app, monkeypatch
     assert (shown["at"], shown["pending"]) == (3, 3)
 
 
+def test_what_is_due_is_found_at_once_however_much_waits_behind_it(app):
+    """Also where PostgreSQL has not counted yet how much that is."""
+    store = app.app.program.store
+    row = "'h', n, 'm', 'e', 'r' || (n % 5), 'pending', 0, 1.0, 1.0"
+    numbers = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000)"
+
+    async def story():
+        await store.commit([Op(f"{deliveries._ADD}{numbers} SELECT {row} FROM c")])
+        async with asyncio.timeout(1.5):
+            found = await deliveries.due(store, "h", now=2.0, limit=9)
+            return [one.seq for one in found], await deliveries.next_due(store, "h")
+
+    assert app.run(story()) == ([1, 2, 3, 4, 5], 1.0)
+
+
+def test_of_a_few_resources_more_waits_in_rows_but_not_without_end(app, monkeypatch):
+    monkeypatch.setattr(sender_module, "MOST_WAITING", 3)
+    monkeypatch.setattr(sender_module, "MOST_OF_FEW", 5)
+    monkeypatch.setattr(sender_module, "PAGE", 1)
+    _, rounds = refused(app)
+    app.run(tell(app.app, *(fact(n) for n in range(1, 9))))
+    shown = rounds(8)
+    assert (shown["at"], shown["pending"]) == (5, 5)
+
+
 def test_a_resource_that_the_receiver_never_takes_holds_up_no_other_however_much_waits(
     run, monkeypatch
 ):

@@ -155,19 +155,21 @@ async def forget_old(store: Store, before: float, *, limit: int) -> int:
     return len(await store.write(_FORGET, (before, limit)))
 
 
-_IS_FIRST = """d.webhook = ? AND d.state = 'pending' AND NOT EXISTS (
-  SELECT 1 FROM webhook_deliveries e WHERE e.webhook = d.webhook AND e.resource = d.resource
-  AND e.state = 'pending' AND e.id < d.id)"""
-"""Of its resource: what waits behind it cannot be sent, whenever it is due."""
+_IS_FIRST = """d.id IN (
+  SELECT min(e.id) FROM webhook_deliveries e WHERE e.webhook = ? AND e.state = 'pending'
+  GROUP BY e.resource)"""
+"""Of its resource: what waits behind it cannot be sent, whenever it is due. Nothing else is said of
+it: PostgreSQL, before it knows how much there is, would look for the first ones anew for each row.
+"""
 _DUE = f"""
 SELECT {_COLUMNS} FROM webhook_deliveries d
-WHERE {_IS_FIRST} AND d.due <= ? ORDER BY d.id LIMIT ?
+WHERE {_IS_FIRST} AND d.due <= ? ORDER BY d.due, d.id LIMIT ?
 """
 _NEXT_DUE = f"SELECT min(d.due) FROM webhook_deliveries d WHERE {_IS_FIRST}"
 
 
 async def due(store: Store, webhook: str, *, now: float, limit: int) -> list[Delivery]:
-    """What can be sent now: of each resource its first."""
+    """What can be sent now: of each resource its first, and of those what is due for longest."""
     return [_delivery(row) for row in await store.fetch(_DUE, (webhook, now, limit))]
 
 

@@ -36,9 +36,9 @@ LOOK_S = 1.0
 AT_ONCE = 16
 PAGE = 200
 MOST_WAITING = 1000
-"""How many deliveries a webhook may have waiting; beyond, the log itself is the queue. Those of a
-few resources may be more: what is refused of them holds up no others.
-"""
+"""How many deliveries a webhook may have waiting; beyond, the log itself is the queue."""
+MOST_OF_FEW = 10_000
+"""How many where they are of a few resources: what is refused of them holds up no others."""
 LONGEST_PAUSE_S = 3600.0
 
 
@@ -135,7 +135,7 @@ class Sender:
         anything got through.
         """
         count, resources = await deliveries.waiting(self._store, webhook.uuid)
-        has_room = count < MOST_WAITING or resources < AT_ONCE
+        has_room = count < (MOST_OF_FEW if resources < AT_ONCE else MOST_WAITING)
         found = has_room and await self._look_through(webhook)
         now = self._clock()
         some = await deliveries.due(self._store, webhook.uuid, now=now, limit=AT_ONCE)
