@@ -20,6 +20,8 @@ from tests.support.serving import serving
 class Breaking(BaseHTTPRequestHandler):
     """Gives tokens, and of all else only the beginning."""
 
+    media_type = "application/json"
+
     def do_POST(self) -> None:
         self._answer(201, b'{"token": {}}', 13)
 
@@ -29,6 +31,7 @@ class Breaking(BaseHTTPRequestHandler):
     def _answer(self, status: int, body: bytes, length: int) -> None:
         self.send_response(status)
         self.send_header("X-Subject-Token", "t")
+        self.send_header("Content-Type", self.media_type)
         self.send_header("Content-Length", str(length))
         self.end_headers()
         self.wfile.write(body)
@@ -53,11 +56,19 @@ def test_an_answer_that_breaks_off_is_said_in_a_sentence(
 class Proxy(Breaking):
     """Stands in front of a service that is away, or elsewhere."""
 
+    media_type = "text/html"
     answer = 502, b"<html><head><title>502 Bad Gateway</title></head></html>"
 
     def do_POST(self) -> None:
         status, body = self.answer
         self._answer(status, body, len(body))
+
+
+class Full(Proxy):
+    """Siderite itself, which has as many connections as it may have."""
+
+    media_type = "text/plain"
+    answer = 503, b"This server has as many connections\nas it may have; try again later."
 
 
 class Astray(Proxy):
@@ -70,6 +81,7 @@ class Astray(Proxy):
     ("kind", "told"),
     [
         (Proxy, "answers 502 Bad Gateway, and not as Siderite does"),
+        (Full, "siderite: This server has as many connections as it may have; try again later."),
         (Astray, "auth_url in clouds.yaml ends with /identity/v3."),
     ],
 )

@@ -207,9 +207,10 @@ class Cloud:
     def _refusal(self, why: urllib.error.HTTPError) -> Refused:
         """The service's own sentence; or that somebody else answered in its place."""
         is_away = why.code >= _SERVER_ERRORS and why.code != _NEVER
+        is_plain = why.headers.get("Content-Type", "").startswith("text/plain")
         try:
             with why:
-                text = _sentence(json.loads(why.read()))
+                text = _plain(why.read()) if is_plain else _sentence(json.loads(why.read()))
         except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
             return (Away if is_away else Refused)(
                 f"{self.base} answers {why.code} {why.reason}, and not as Siderite does: does a"
@@ -289,3 +290,11 @@ def _sentence(body: Any) -> str:
         inner = json.loads(body["error_message"])
         return str(inner.get("faultstring") or inner["description"])
     return str(next(iter(body.values()))["message"])
+
+
+def _plain(body: bytes) -> str:
+    """What is said before any API is asked, as where there are too many connections."""
+    text = " ".join(body.decode().split())
+    if not text:
+        raise ValueError("it says nothing")
+    return text[:300]
