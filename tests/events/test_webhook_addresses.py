@@ -161,7 +161,7 @@ def test_where_nobody_is_at_one_address_of_a_name_the_next_is_called_in_time(run
             answer = (await app.ask("POST", f"{ADDRESS}/{hook['id']}/test")).json
             assert answer["delivered"] is True, answer
 
-    run(story, webhook_timeout_s=1.0)
+    run(story, webhook_timeout_s=6.0)
 
 
 _SELF_SIGNED = (
