@@ -153,7 +153,7 @@ def test_a_keystone_that_is_away_is_neither_a_yes_nor_a_no() -> None:
 def test_a_keystone_that_is_broken_does_not_make_a_password_wrong() -> None:
     async def tell() -> None:
         async with elsewhere() as (_, keystone, line):
-            for status in (429, 500, 502, 503):
+            for status in (200, 302, 404, 429, 500, 502, 503):
                 line.status = status
                 with pytest.raises(Unavailable, match="try again"):
                     await keystone.by_password("admin", PASSWORD)
@@ -188,6 +188,23 @@ def test_a_page_of_a_proxy_is_no_answer_of_a_keystone(body: str) -> None:
     asyncio.run(tell())
 
 
+def test_a_404_that_is_not_the_keystones_own_ends_no_token() -> None:
+    async def tell() -> None:
+        async with elsewhere() as (there, keystone, line):
+            token = await there.token_of("admin")
+            who = await keystone.by_token(token)
+            there.now += RECHECK_S
+            for text in ("default backend - 404", '"error"', "[]", "{}"):
+                line.status, line.text = 404, text
+                assert await keystone.by_token(token) == who, "what was known is good for a minute"
+                with pytest.raises(Unavailable):
+                    await keystone.by_token("another")
+            line.text = '{"error": {"code": 404, "message": "Could not find token."}}'
+            assert await keystone.by_token(token) is None
+
+    asyncio.run(tell())
+
+
 def test_those_who_wait_for_our_login_wait_for_one_attempt_and_not_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -201,6 +218,7 @@ def test_those_who_wait_for_our_login_wait_for_one_attempt_and_not_for_ever(
                 assert isinstance(why, Unavailable)
             assert line.requests == ["POST /identity/v3/auth/tokens"]
             line.is_mute = False
+            monkeypatch.setattr(keystone_module, "_WHOLE_S", 30.0)  # it hashes a password
             assert await keystone.service_token()
 
     asyncio.run(tell())

@@ -93,12 +93,12 @@ class Keystone:
         if known is not None and known.asked_at <= now < known.asked_at + RECHECK_S:
             return known.who
         answer = await self._post(_password(user, password, "Default"))
-        if answer.is_server_error or answer.status_code == _TOO_MANY:
+        if answer.status_code == _CREATED:
+            return self._remember(key, answer)
+        if not _is_no(answer):
             log.warning("keystone does not check passwords for us", status=answer.status_code)
             raise Unavailable("The identity service does not check passwords just now; try again.")
-        if answer.status_code != _CREATED:
-            return None
-        return self._remember(key, answer)
+        return None
 
     async def service_token(self) -> str:
         """A token of our own account, for calls to other services. Who asks while we log in hears
@@ -159,7 +159,7 @@ class Keystone:
             answer = await self._get("/auth/tokens?nocatalog", headers)
             if answer.status_code == _OK:
                 return answer
-            if answer.status_code == _NOT_FOUND:
+            if answer.status_code == _NOT_FOUND and _is_own(answer):
                 return None
             status = answer.status_code
             if status != _UNAUTHORIZED:
@@ -244,6 +244,22 @@ def _not_keystone() -> Unavailable:
     """As that of a proxy before it, which has a page of its own while it is being mended."""
     log.warning("what answers in place of keystone is none; see to keystone_url")
     return Unavailable("The identity service does not answer as a Keystone does; try again.")
+
+
+def _is_no(answer: "httpx.Response") -> bool:
+    """Whether a password is refused: not a page of what stands before it, or a moment's trouble."""
+    if answer.status_code == _NOT_FOUND:
+        return _is_own(answer)
+    return answer.is_client_error and answer.status_code != _TOO_MANY
+
+
+def _is_own(answer: "httpx.Response") -> bool:
+    """Whether a refusal is in a Keystone's words: what has no way to it answers 404, too."""
+    try:
+        body = answer.json()
+    except ValueError:
+        return False
+    return isinstance(body, dict) and "error" in body
 
 
 def _keyed(secret: bytes, user: str, password: str) -> str:
