@@ -1,5 +1,6 @@
 """Lists that are longer than what is in sight, and pages that nothing tells of."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -214,3 +215,18 @@ def test_a_search_goes_on_page_after_page(eyes: Eyes) -> None:
     eyes.at("fleet/node?q=sought&resource_class=last")
     eyes.page.wait_for_selector(f"a:text-is('sought-{MANY - 1}')")
     assert eyes.page.inner_text("p.count").strip() == "1 node", "all pages were looked through"
+
+
+def test_a_later_page_that_fails_can_be_asked_for_again_though_nothing_fits_yet(eyes: Eyes) -> None:
+    for n in range(MANY):
+        make_node(eyes.server, f"unfit-{n:03}", resource_class="wide")
+    indexed(eyes.server, f"unfit-{MANY - 1}")
+    eyes.log_in()
+    eyes.sees("Attention")
+    later = re.compile(r"/events/v1/search\?.*after=[1-9]")
+    eyes.page.route(later, lambda route: route.abort())
+    eyes.at("fleet/node?q=unfit&resource_class=none")
+    eyes.page.wait_for_selector("button:text-is('Try again')", timeout=20_000)
+    eyes.page.unroute(later)
+    eyes.page.click("button:text-is('Try again')")
+    eyes.page.wait_for_selector("p.count span:text-is('0 nodes')")

@@ -84,6 +84,7 @@ export async function fleet(kind = "node", query = "") {
   const count = h("span", { class: "soft", role: "status" });
   const more = h("button", { type: "button" }, "More");
   let total = 0;
+  let begun = false;
   let ended = false;
   const fresh = new Set();
   const recount = () => {
@@ -129,7 +130,7 @@ export async function fleet(kind = "node", query = "") {
     let page;
     try { page = await fetchPage(); } catch (problem) {
       mine.isFetching = false;
-      if (!parts.length) throw problem;
+      if (!begun) throw problem;
       toast(problem.message, true);
       more.textContent = "Try again";
       watcher.unobserve(more);
@@ -137,6 +138,7 @@ export async function fleet(kind = "node", query = "") {
       return;
     }
     mine.isFetching = false;
+    begun = true;
     more.textContent = "More";
     const { items, end } = page;
     const before = parts.length;
