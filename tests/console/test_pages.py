@@ -39,7 +39,7 @@ def shut(server: Server, service: str, change: object) -> None:
     server.api.put(path, json=change, headers=headers).raise_for_status()
 
 
-def make_image(server: Server, name: str) -> str:
+def make_image(server: Server, name: str | None) -> str:
     record = {"name": name, "disk_format": "raw", "container_format": "bare"}
     made = server.api.post("/image/v2/images", json=record, headers=server.headers())
     return str(made.raise_for_status().json()["id"])

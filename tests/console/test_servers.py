@@ -22,7 +22,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield made
 
 
-def bootable(server: Server, name: str) -> str:
+def bootable(server: Server, name: str | None) -> str:
     """An image with data."""
     image = make_image(server, name)
     octets = {**server.headers(), "Content-Type": "application/octet-stream"}
@@ -228,6 +228,7 @@ def test_images_of_one_name_are_told_apart(eyes: Eyes, server: Server) -> None:
     nova(server, "flavors", {"flavor": {"name": "for-twins", "vcpus": 1, "ram": 64, "disk": 1}})
     twins = [bootable(server, "twin") for _ in range(2)]
     bootable(server, "only-child")
+    nameless = [bootable(server, None) for _ in range(2)]
     eyes.log_in()
     eyes.sees("Attention")
     eyes.at("fleet/server")
@@ -235,3 +236,4 @@ def test_images_of_one_name_are_told_apart(eyes: Eyes, server: Server) -> None:
     eyes.page.wait_for_selector("dialog select[aria-label=Image]")
     shown = eyes.page.inner_text("dialog select[aria-label=Image]").splitlines()
     assert {f"twin ({image[:8]}, shared)" for image in twins} | {"only-child"} <= set(shown)
+    assert set(nameless) <= set(shown)

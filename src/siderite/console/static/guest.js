@@ -12,7 +12,7 @@ const sized = ({ id, name, vcpus, ram, disk }) => ({ id, name: `${name}: ${vcpus
 function apart(images) {
   const count = new Map();
   images.forEach(({ name }) => count.set(name, (count.get(name) || 0) + 1));
-  return images.map((one) => (count.get(one.name) > 1 ? { id: one.id, name: `${one.name} (${one.id.slice(0, 8)}, ${one.visibility})` } : one));
+  return images.map((one) => (one.name && count.get(one.name) > 1 ? { id: one.id, name: `${one.name} (${one.id.slice(0, 8)}, ${one.visibility})` } : one));
 }
 
 export function newServer() {
