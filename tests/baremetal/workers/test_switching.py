@@ -4,11 +4,17 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.domain.power import PowerTarget
+from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.drivers.redfish import firmware
 from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.simulated import driver as simulated
 from siderite.core import eventlog
+from siderite.core import work
+from siderite.core.transition import Cause
 from tests.baremetal.workers.lives import data
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
@@ -16,6 +22,7 @@ from tests.baremetal.workers.lives import script
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import verb
 from tests.baremetal.workers.test_cut_short import left_open
+from tests.baremetal.workers.test_cut_short import until_there
 from tests.baremetal.workers.test_rescue import call
 from tests.baremetal.workers.test_rescue import planted
 from tests.baremetal.workers.test_rescue import ramdisk
@@ -215,5 +222,123 @@ def test_a_machine_that_is_torn_down_goes_off_and_says_so_unless_it_must_stay_on
             node = await until(app, uuid, "available")
             assert await told(app, uuid) == ([] if stays_on else pairs("power off"))
             assert node.power_state == ("power on" if stays_on else "power off")
+
+    asyncio.run(story())
+
+
+SILENT = Wait("the ramdisk boots and will call", 30.0, callback=True)
+BOOTS_ANEW = Wait("it is to boot once more", 0.02, switches=PowerTarget.REBOOT)
+
+
+async def waiting_with(app, monkeypatch, *outcomes):
+    """A node that waits for its ramdisk, and what its driver then answers, the last again and
+    again; its work is looked at.
+    """
+    answers = list(outcomes)
+
+    async def run(self, at, family, step, token):
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    async def silent(self, at, family, step, token):
+        return SILENT
+
+    monkeypatch.setattr(simulated._Simulated, "run", silent)
+    uuid = await app.plant("available", power_state="power on")
+    await verb(app, uuid, "active")
+    await until(app, uuid, "wait call-back")
+    monkeypatch.setattr(simulated._Simulated, "run", run)
+    change = app.program.door.change(Cause())
+    change.work(work.wake(uuid, "provision", change.now))
+    await app.program.door.commit(change)
+    return uuid
+
+
+def test_a_boot_that_begins_anew_in_a_wait_state_is_told(tmp_path, monkeypatch):
+    is_up = Wait("the ramdisk boots", 0.02, power=PowerState.ON)
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await waiting_with(app, monkeypatch, BOOTS_ANEW, is_up, Done())
+            await until(app, uuid, "active")
+            assert (await told(app, uuid))[:2] == pairs("rebooting")
+            assert await left_open(app, uuid) == []
+
+    asyncio.run(story())
+
+
+def test_a_boot_that_is_given_up_in_a_wait_state_ends_in_the_log(tmp_path, monkeypatch):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await waiting_with(app, monkeypatch, BOOTS_ANEW, SILENT)
+
+            async def has_begun():
+                return bool(await told(app, uuid))
+
+            await until_there(has_begun)
+            await verb(app, uuid, "deleted")
+
+            async def has_ended():
+                return ("error", "rebooting") in await told(app, uuid)
+
+            await until_there(has_ended)
+
+    asyncio.run(story())
+
+
+def test_a_change_of_power_that_is_asked_for_while_the_ramdisk_is_asked_ends_first(
+    tmp_path, monkeypatch
+):
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(self, at, family, step, token):
+        asked.set()
+        await go_on.wait()
+        return Done()
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await waiting_with(app, monkeypatch, SILENT)
+            script(app, f"node:{uuid}", latency_s={"power": 0.3})
+            monkeypatch.setattr(simulated._Simulated, "run", slow)
+            change = app.program.door.change(Cause())
+            change.work(work.wake(uuid, "provision", change.now))
+            await app.program.door.commit(change)
+            await asked.wait()
+            path = f"/v1/nodes/{uuid}/states/power"
+            assert (await app.ask("PUT", path, {"target": "rebooting"})).status == 202
+            go_on.set()
+            await until(app, uuid, "active")
+            log = [
+                (one.event_type.removeprefix("baremetal.node."), data(one).get("event"))
+                for one in await eventlog.read(app.program.store, limit=1000)
+            ]
+            assert log.index(("power_set.end", None)) < log.index(
+                ("provision_set.success", "resume")
+            )
+
+    asyncio.run(story())
+
+
+def test_an_inspection_that_its_rules_fail_has_still_switched_the_machine_off(
+    tmp_path, monkeypatch
+):
+    real = simulated._Simulated.run
+
+    async def run(self, at, family, step, token):
+        if family is Family.INSPECT:
+            return Done({"power_state": "power off"})
+        return await real(self, at, family, step, token)
+
+    async def story():
+        monkeypatch.setattr(simulated._Simulated, "run", run)
+        async with running(tmp_path, work=True) as app:
+            rule = {"actions": [{"op": "fail", "args": {"msg": "too small"}}]}
+            made = await app.ask("POST", "/v1/inspection_rules", rule)
+            assert made.status == 201, made
+            uuid = await app.plant("manageable", power_state="power on")
+            await verb(app, uuid, "inspect")
+            node = await until(app, uuid, "inspect failed")
+            assert node.power_state == "power off"
+            assert await told(app, uuid) == pairs("power off")
 
     asyncio.run(story())

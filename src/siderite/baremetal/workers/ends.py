@@ -103,7 +103,7 @@ async def _inspected(ctx: Context, run: Run, last: Done) -> None:
     verdict = court.judge(msgspec.structs.replace(run.node, **last.changes))
     inspection_rules.say(run.node, verdict)
     if verdict.failure is not None:
-        await failed(ctx, run, verdict.failure, in_step=False)
+        await failed(ctx, run, verdict.failure, in_step=False, last=last)
         return
     is_given = was_on = False
 
@@ -149,12 +149,18 @@ def _memories(family: Family, now: float) -> dict[str, Any]:
     return {}
 
 
-async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
-    """It cannot be done. A step that failed half-way leaves the machine in an unknown state."""
+async def failed(
+    ctx: Context, run: Run, reason: str, *, in_step: bool, last: Done | None = None
+) -> None:
+    """It cannot be done. A step that failed half-way leaves the machine in an unknown state; with
+    `last` all went well, and what came of it will not do.
+    """
     text = f"{_WORDS[run.family]} failed: {reason}"
 
     def fields(node: Node) -> dict[str, Any]:
         changes: dict[str, Any] = {"last_error": text, **progress.cleared_step(run.family, node)}
+        if last is not None and "power_state" in last.changes:
+            changes["power_state"] = last.changes["power_state"]
         fault = _FAULTS.get(run.family)
         if in_step and fault is not None and not run.job.abort:
             changes |= {"maintenance": True, "maintenance_reason": text, "fault": fault}
@@ -170,7 +176,7 @@ async def failed(ctx: Context, run: Run, reason: str, *, in_step: bool) -> None:
         return
     also = partial(_no_ramdisk, ctx, run, None) if run.family in _LEAVE_NOTHING else None
     await progress.moved(
-        ctx, run, Event.FAIL, run.job, changes=fields, also=also, outcome=Failed(text)
+        ctx, run, Event.FAIL, run.job, changes=fields, also=also, outcome=last or Failed(text)
     )
 
 

@@ -74,7 +74,9 @@ async def bootable(
         await _add_grub(root, params)
         words += _UEFI_WORDS if bios_loader else _UEFI_WORDS[1:]
     part = folder / "boot.iso.part"
-    await _genisoimage(*words, "-o", part, root)
+    # By relative names: everybody on this computer can read a command's words, and the folder's
+    # name is all that one needs to fetch what is in it.
+    await _genisoimage(*words, "-o", part.name, root.name, cwd=folder)
     part.rename(folder / "boot.iso")
     await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)
 
@@ -100,11 +102,11 @@ def _add_isolinux(root: Path, params: str) -> None:
 
 async def _add_grub(root: Path, params: str) -> None:
     """UEFI starts a program from a FAT image; this one finds its medium by a file on it."""
-    image = root / "efi.img"
+    image = "efi.img"
     sectors = await asyncio.to_thread(_write_menu, root, params)
-    await _tool("mformat", "-C", "-i", image, "-T", str(sectors), "::")
-    await _tool("mmd", "-i", image, "::/EFI", "::/EFI/BOOT")
-    await _tool("mcopy", "-i", image, _GRUB, "::/EFI/BOOT/BOOTX64.EFI")
+    await _tool("mformat", "-C", "-i", image, "-T", str(sectors), "::", cwd=root)
+    await _tool("mmd", "-i", image, "::/EFI", "::/EFI/BOOT", cwd=root)
+    await _tool("mcopy", "-i", image, _GRUB, "::/EFI/BOOT/BOOTX64.EFI", cwd=root)
 
 
 def _write_menu(root: Path, params: str) -> int:
@@ -152,14 +154,14 @@ def _write_config(root: Path, parts: Mapping[str, Any]) -> None:
         path.write_text(part if isinstance(part, str) else json.dumps(part))
 
 
-async def _genisoimage(*words: str | Path) -> None:
-    await _tool("genisoimage", "-quiet", "-f", "-J", "-r", *words)
+async def _genisoimage(*words: str | Path, cwd: Path | None = None) -> None:
+    await _tool("genisoimage", "-quiet", "-f", "-J", "-r", *words, cwd=cwd)
 
 
-async def _tool(name: str, *words: str | Path) -> None:
+async def _tool(name: str, *words: str | Path, cwd: Path | None = None) -> None:
     try:
         process = await asyncio.create_subprocess_exec(
-            name, *words,
+            name, *words, cwd=cwd,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip

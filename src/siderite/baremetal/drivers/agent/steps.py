@@ -231,7 +231,7 @@ class AgentSteps:
             return Failed(str(why))
         except OSError as why:
             reason = why.strerror or type(why).__name__
-            log.warning("a file for a boot cannot be made", node=at.node, error=repr(why))
+            log.warning("a file for a boot cannot be made", node=at.node, error=reason)
             return Wait(
                 f"a file that the machine needs cannot be made ({reason}): look at the disk of"
                 " the data directory, whose folder boot it goes to",

@@ -144,6 +144,8 @@ def _now(ctx: Context, change: Change, node: Node, job: Job | None) -> Node:
     servicing = node.provision_state in (P.SERVICEWAIT, P.SERVICEHOLD)
     then = Event.ABORT if servicing else None
     tidy_up(ctx, change, node, job.token if job is not None else "", then, back=servicing)
+    if job is not None and job.switching is not None:
+        change.tell(facts.power_set("error", applied.value, job.switching))
     if job is not None and job.hold is not None:
         change.tell(
             hook_facts.hook("error", applied.value, job, job.hold, by=By.ABORT, reason="aborted")

@@ -15,6 +15,7 @@ from siderite.baremetal.domain import switching
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.hook import Hook
 from siderite.baremetal.domain.node import Node
+from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Wait
@@ -32,6 +33,7 @@ from siderite.baremetal.usecases.power import tell_compute
 from siderite.core import work
 from siderite.core.fact import Fact
 from siderite.core.report import report
+from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.times import iso
 from siderite.core.times import seconds
@@ -196,6 +198,8 @@ async def moved(
     begun, job = run.job.switching, switching.after(job, outcome)
 
     async def decide(change: Change, node: Node) -> Node:
+        if event == Event.RESUME and node.target_power_state is not None:
+            raise Lost(f"the power of {node.uuid} is being changed since it was looked at")
         fields = switching.recorded(begun if isinstance(outcome, Done) else None, changes(node))
         if reason is not None:
             fields = {"wait_reason": reason, **fields}
@@ -250,10 +254,12 @@ async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
     """Still waiting for a call back. If the ramdisk is there, the time that it may be silent begins
     anew; one that calls and does not answer has only what is left.
     """
+    begun, job = run.job.switching, switching.after(run.job, outcome)
 
     async def decide(change: Change, node: Node) -> Node:
         after = node
         shown = {"wait_reason": outcome.reason, **remembered(node, outcome.remember)}
+        shown |= with_power(_power(outcome))
         deadline, due = run.held.deadline, change.now + outcome.again_in
         if outcome.callback:
             patience_s = ctx.settings.callback_timeout_s
@@ -263,9 +269,14 @@ async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
         if any(getattr(node, name) != value for name, value in shown.items()):
             after = node.changed(change.now, shown)
             change.put(NODES.swap(node, after))
+        if begun is None and job.switching is not None:
+            change.tell(telling.power_set("start", after, job.switching))
+        elif outcome.power is not None:
+            change.tell(*switching.ended(begun, node, after), *watch_facts.settled(node, after))
+            tell_compute.note(ctx, change, node, after)
         change.put(
             work.park(
-                run.held, job=job_text(run.job), due=due, deadline=deadline, reason=outcome.reason
+                run.held, job=job_text(job), due=due, deadline=deadline, reason=outcome.reason
             )
         )
         return after

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
 
+from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import hook_facts
 from siderite.baremetal.domain.hook_facts import By
 from siderite.baremetal.domain.node import Json
@@ -218,6 +219,8 @@ async def _end_hold(
     """The verb takes the place of work that may be held at a hook: whoever was asked is told."""
     for item in await work.of_machine(ctx.door.store, before.uuid):
         job = job_of(item.job) if item.lane == ctx.rules.lane else None
+        if job is not None and job.switching is not None:
+            change.tell(facts.power_set("error", after, job.switching))
         if job is not None and job.hold is not None:
             abort.check_hook(item, job, before, guard)
             change.tell(hook_facts.hook("error", after, job, job.hold, by=By.ABORT, reason=verb))
