@@ -18,10 +18,11 @@ TOKEN, FLAG = "agent_secret_token", "agent_secret_token_pregenerated"
 
 
 def configured(tmp_path):
-    """The options by which there is a kernel and a ramdisk to make media of."""
+    """A service with a kernel and a ramdisk to make media of."""
     for name in ("kernel", "ramdisk"):
         (tmp_path / name).write_bytes(b"x")
-    return {f"deploy_{name}": str(tmp_path / name) for name in ("kernel", "ramdisk")}
+    options = {f"deploy_{name}": str(tmp_path / name) for name in ("kernel", "ramdisk")}
+    return running(tmp_path, work=True, agent_require_tls=False, **options)
 
 
 async def serviced(app, front, **info):
@@ -42,9 +43,7 @@ def test_a_medium_that_is_made_for_a_ramdisk_has_its_token_and_nobody_is_given_i
     paper, front, tmp_path
 ):
     async def story():
-        async with running(
-            tmp_path, work=True, agent_require_tls=False, **configured(tmp_path)
-        ) as app:
+        async with configured(tmp_path) as app:
             node = await serviced(app, front)
             info = node.driver_internal_info
             assert info[FLAG] is True
@@ -75,9 +74,7 @@ def test_the_token_on_a_medium_stays_when_somebody_switches_the_machine_meanwhil
         return await real(self, at, to, token)
 
     async def story():
-        async with running(
-            tmp_path, work=True, agent_require_tls=False, **configured(tmp_path)
-        ) as app:
+        async with configured(tmp_path) as app:
             node = await serviced(app, front)
             info = node.driver_internal_info
             monkeypatch.setattr(Switch, "set", held)

@@ -228,20 +228,12 @@ def _deadline(ctx: Context, node: Node) -> float:
 
 async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
     """Nothing moves yet: let go of the lease for a while, and show why."""
-    reason, begun = outcome.reason, job.switching
-    job = switching.after(job, outcome)
+    reason, before = outcome.reason, job
+    job = switching.after(before, outcome)
 
     async def decide(change: Change, node: Node) -> Node:
-        after = node
         shown = {"wait_reason": reason, **with_power(after_step(run.family, job, node, outcome))}
-        if any(getattr(node, name) != value for name, value in shown.items()):
-            after = node.changed(change.now, shown)
-            change.put(NODES.swap(node, after))
-        if begun is None and job.switching is not None:
-            change.tell(telling.power_set("start", after, job.switching))
-        elif outcome.power is not None:
-            change.tell(*switching.ended(begun, node, after), *watch_facts.settled(node, after))
-            tell_compute.note(ctx, change, node, after)
+        after = _shown_waiting(ctx, change, node, shown, before=before, outcome=outcome)
         change.put(
             work.park(run.held, job=job_text(job), due=change.now + outcome.again_in, reason=reason)
         )
@@ -250,14 +242,30 @@ async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
     await reported(ctx, run, decide)
 
 
+def _shown_waiting(
+    ctx: Context, change: Change, node: Node, shown: dict[str, Any], *, before: Job, outcome: Wait
+) -> Node:
+    """The node with what it shows while its step waits, and what that step says of its power."""
+    after, begun = node, switching.after(before, outcome).switching
+    if any(getattr(node, name) != value for name, value in shown.items()):
+        after = node.changed(change.now, shown)
+        change.put(NODES.swap(node, after))
+    if before.switching is None and begun is not None:
+        change.tell(telling.power_set("start", after, begun))
+    elif outcome.power is not None:
+        ended = switching.ended(before.switching, node, after)
+        change.tell(*ended, *watch_facts.settled(node, after))
+        tell_compute.note(ctx, change, node, after)
+    return after
+
+
 async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
     """Still waiting for a call back. If the ramdisk is there, the time that it may be silent begins
     anew; one that calls and does not answer has only what is left.
     """
-    begun, job = run.job.switching, switching.after(run.job, outcome)
+    job = switching.after(run.job, outcome)
 
     async def decide(change: Change, node: Node) -> Node:
-        after = node
         shown = {"wait_reason": outcome.reason, **remembered(node, outcome.remember)}
         shown |= with_power(_power(outcome))
         deadline, due = run.held.deadline, change.now + outcome.again_in
@@ -266,14 +274,7 @@ async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
             deadline = due = change.now + patience_s
             if _is_off(node.deadline, deadline, min(SHOWN_LATE_S, patience_s / 10)):
                 shown["deadline"] = iso(deadline)
-        if any(getattr(node, name) != value for name, value in shown.items()):
-            after = node.changed(change.now, shown)
-            change.put(NODES.swap(node, after))
-        if begun is None and job.switching is not None:
-            change.tell(telling.power_set("start", after, job.switching))
-        elif outcome.power is not None:
-            change.tell(*switching.ended(begun, node, after), *watch_facts.settled(node, after))
-            tell_compute.note(ctx, change, node, after)
+        after = _shown_waiting(ctx, change, node, shown, before=run.job, outcome=outcome)
         change.put(
             work.park(
                 run.held, job=job_text(job), due=due, deadline=deadline, reason=outcome.reason
