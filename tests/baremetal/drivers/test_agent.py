@@ -29,7 +29,9 @@ from siderite.baremetal.drivers.agent.iso import NoRamdisk
 from siderite.baremetal.drivers.agent.iso import config_drive
 from siderite.baremetal.drivers.agent.ramdisks import guard
 from siderite.baremetal.drivers.contract import Endpoint
+from siderite.core.clock import now
 from siderite.core.guard import networks
+from siderite.core.times import iso
 from tests.lab.bmc import files_served
 from tests.support.certificates import self_signed
 from tests.support.serving import serving
@@ -288,6 +290,15 @@ def test_a_config_drive_without_meta_data_gets_what_a_system_knows_it_by(parts):
     assert b'{"uuid": "n1"}' in drive(parts)
 
 
+@pytest.mark.parametrize(("ago_s", "is_awaited"), [(10, False), (600, True)])
+def test_a_silent_ramdisk_is_asked_again_and_one_that_no_longer_calls_is_waited_for(
+    ago_s, is_awaited
+):
+    last = {"agent_last_heartbeat": iso(now() - ago_s)}
+    outcome = ask("http://127.0.0.1:1", memory=last)
+    assert (outcome.callback, outcome.again_in > 0) == (is_awaited, True)
+
+
 @pytest.mark.parametrize("value", [7, ["a"], True, {"meta_data": "a"}])
 def test_a_config_drive_that_is_none_fails_in_words(value):
     with pytest.raises(NoRamdisk, match="neither text nor an object"):
@@ -324,6 +335,52 @@ def test_an_iso_image_is_made_of_kernel_ramdisk_and_parameters(tmp_path):
     assert iso[catalogue + 64 : catalogue + 66] == b"\x91\xef", "and so do UEFI ones"
     asyncio.run(made.remove(node()))
     assert not any((tmp_path / "boot").iterdir())
+
+
+@pytest.mark.parametrize("network", [None, {"links": []}])
+def test_no_command_that_makes_a_medium_names_what_opens_it(tmp_path, monkeypatch, network):
+    """Everybody on the computer can read the words of a command that runs."""
+    for name in ("kernel", "ramdisk"):
+        (tmp_path / name).touch()
+    real, commands = asyncio.create_subprocess_exec, []
+
+    async def noted(*words, **options):
+        commands.append([str(word) for word in words])
+        return await real(*words, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
+    made = ramdisks(tmp_path, kernel=str(tmp_path / "kernel"), ramdisk=str(tmp_path / "ramdisk"))
+    at = Endpoint("n1", {}, {}, {}, network_data=network or {})
+    asyncio.run(made.iso(at, "s3cret", token="t0ken"))
+    assert b"t0ken" in (tmp_path / "boot" / "n1" / "s3cret" / "boot.iso").read_bytes()
+    assert {words[0] for words in commands} == {"genisoimage", "mformat", "mmd", "mcopy"}
+    said = " ".join(word for words in commands for word in words)
+    assert "s3cret" not in said
+    assert "t0ken" not in said
+
+
+API = "ipa-api-url={0}/baremetal"
+CALLBACK = "ipa-inspection-callback-url={0}/baremetal/v1/continue_inspection"
+
+
+@pytest.mark.parametrize(
+    ("api", "options", "own", "words"),
+    [
+        ("https://api", {}, {}, [API]),
+        ("http://api", {}, {}, [API, "ipa-insecure=1"]),
+        ("https://api", {"token": "t"}, {}, [API, "ipa-agent-token=t"]),
+        ("https://api", {"inspects": True}, {}, [API, CALLBACK]),
+        ("https://api", {}, {"kernel_append_params": "a b"}, [API, "a", "b"]),
+        ("https://api", {}, {"kernel_append_params": " a\nb\n"}, [API, "a", "b"]),
+    ],
+)
+def test_a_ramdisk_is_told_by_its_kernels_parameters_where_we_are(
+    tmp_path, api, options, own, words
+):
+    settings = RamdiskSettings(tmp_path, api, "http://media", params="" if own else "nofb")
+    told = Ramdisks(settings).params(node(**own), **options)
+    expected = [word.format(api) for word in words]
+    assert told == " ".join(expected if own else [*expected, "nofb"])
 
 
 def test_a_node_without_dhcp_finds_its_network_on_the_medium_it_boots_from(tmp_path):

@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.drivers.agent import boot
+from siderite.baremetal.drivers.agent.ramdisks import Ramdisks
 from siderite.baremetal.drivers.switch import Switch
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import until_power
@@ -100,5 +102,56 @@ def test_a_ramdisk_on_a_ready_image_asks_for_its_token(paper, front, tmp_path):
             assert not {TOKEN, FLAG} & set(node.driver_internal_info)
             assert len(await looked_up(app, node)) >= 32
             assert await looked_up(app, node) == "******"
+
+    asyncio.run(story())
+
+
+def test_a_medium_that_an_older_worker_made_leaves_its_ramdisk_to_ask_for_the_token(
+    paper, front, tmp_path, monkeypatch
+):
+    """As in a rolling upgrade: a newer worker began the boot, and it was to put a token there."""
+    real = Ramdisks.iso
+
+    async def older(self, at, secret, *, inspects=False, token=""):
+        return await real(self, at, secret, inspects=inspects)
+
+    async def story():
+        async with configured(tmp_path) as app:
+            node = await serviced(app, front)
+            assert not {TOKEN, FLAG} & set(node.driver_internal_info)
+            assert len(await looked_up(app, node)) >= 32
+
+    monkeypatch.setattr(Ramdisks, "iso", older)
+    monkeypatch.setattr(boot, "_known_by", lambda at, token, waiting: waiting)
+    asyncio.run(story())
+
+
+def test_who_asks_for_the_token_before_the_medium_is_made_is_not_taken_for_its_ramdisk(
+    paper, front, tmp_path, monkeypatch
+):
+    real = Ramdisks.iso
+    given = []
+
+    async def story():
+        async with configured(tmp_path) as app:
+
+            async def slow(self, at, secret, **more):
+                if not given:
+                    path = f"/v1/lookup?node_uuid={at.node}"
+                    found = await app.ask("GET", path, token="")
+                    given.append(found.json["config"]["agent_token"])
+                    beat = {"callback_url": "http://127.0.0.1:1", "agent_token": given[0]}
+                    await app.ask("POST", f"/v1/heartbeat/{at.node}", beat, token="")
+                return await real(self, at, secret, **more)
+
+            monkeypatch.setattr(Ramdisks, "iso", slow)
+            node = await serviced(app, front)
+            info = node.driver_internal_info
+            assert "agent_url" not in info
+            assert info[TOKEN] not in ("******", *given)
+            [iso] = (tmp_path / "boot" / node.uuid).glob("*/boot.iso")
+            assert f"ipa-agent-token={info[TOKEN]}".encode() in iso.read_bytes()
+            shown = (await app.show(node.uuid))["driver_internal_info"]
+            assert info[TOKEN] not in str(shown)
 
     asyncio.run(story())

@@ -97,6 +97,19 @@ def test_a_child_that_cannot_follow_fails_the_step_and_is_named(tmp_path):
     asyncio.run(story())
 
 
+def test_a_child_that_is_on_and_could_not_be_rebooted_fails_the_step(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, (child,) = await family(app, 1)
+            script(app, f"node:{child}", fail={"power": "the board is dead"})
+            await verb(app, parent, "clean", clean_steps=[on_children("reboot")])
+            node = await until(app, parent, "clean failed", "manageable")
+            assert "the board is dead" in (node.last_error or "")
+            assert await powers(app, child) == ["power on"]
+
+    asyncio.run(story())
+
+
 def test_what_cannot_be_done_on_children_is_refused(tmp_path):
     alone = {"interface": "power", "step": "power_on", "limit_child_node_execution": ["x"]}
 

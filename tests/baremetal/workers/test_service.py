@@ -17,6 +17,7 @@ from tests.baremetal.drivers.test_agent import listening
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import last_word
 from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import until_power
 from tests.baremetal.workers.lives import verb
 from tests.baremetal.workers.test_rescue import call
 from tests.baremetal.workers.test_rescue import over
@@ -121,6 +122,58 @@ def test_so_does_a_service_that_failed_and_is_aborted_then(paper, front, tmp_pat
         end = {"command_status": "FAILED", "command_error": {"message": "too hot"}}
         take = agent.given
         agent.given = lambda body, query: {**take(body, query), **end}
+        asyncio.run(story(agent, url))
+
+
+def test_so_does_a_service_without_a_ramdisk_after_one_that_failed_in_its_own(
+    paper, front, tmp_path
+):
+    async def story(url):
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await served(app, front, paper)
+            await call(app, uuid, url)
+            await until(app, uuid, "service failed")
+            assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
+            pause = {"interface": "power", "step": "wait", "args": {"seconds": 0}}
+            await verb(app, uuid, "service", service_steps=[pause])
+            node = await until(app, uuid, "active")
+            assert (paper.is_on, paper.image, paper.starts) == (True, None, [ISO, "disk"])
+            assert "ramdisk" not in node.driver_internal_info
+
+    with listening() as (agent, url):
+        end = {"command_status": "FAILED", "command_error": {"message": "too hot"}}
+        take = agent.given
+        agent.given = lambda body, query: {**take(body, query), **end}
+        asyncio.run(story(url))
+
+
+def test_a_ramdisk_that_went_while_its_node_was_held_is_waited_for_and_can_be_given_up(
+    paper, front, tmp_path
+):
+    hold = {"interface": "power", "step": "hold"}
+
+    async def story(agent, url):
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            paper.is_on = True
+            uuid = await planted(app, front, "manageable", power_state="power on")
+            await verb(app, uuid, "clean", clean_steps=[*STEPS, hold, *STEPS])
+            await until(app, uuid, "clean wait")
+            await call(app, uuid, url)
+            await until(app, uuid, "clean hold")
+            path = f"/v1/nodes/{uuid}/states/power"
+            assert (await app.ask("PUT", path, {"target": "power off"})).status == 202
+            await until_power(app, uuid)
+            await verb(app, uuid, "unhold")
+            async with asyncio.timeout(30):
+                while "where it is" not in ((await app.node(uuid)).wait_reason or ""):
+                    await asyncio.sleep(0.01)
+            assert (await app.node(uuid)).provision_state == "clean wait"
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "clean failed")
+
+    with listening() as (agent, url):
+        take = agent.given
+        agent.given = lambda body, query: {**take(body, query), "command_status": "SUCCEEDED"}
         asyncio.run(story(agent, url))
 
 

@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.domain.hardware import Refused
+from siderite.baremetal.domain.hardware import Unreachable
 from siderite.baremetal.domain.outcome import Done
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
@@ -203,6 +205,80 @@ def test_the_start_by_which_firmware_becomes_so_is_told(paper, front, tmp_path, 
 
     asyncio.run(story())
     assert {one[-1][0] for one in seen} == {"start"}
+
+
+async def redfish_child(app, front):
+    """A node that is manageable, and its child behind a Redfish BMC."""
+    parent = await app.plant("manageable")
+    info = {**front.driver_info, "redfish_system_id": SYSTEM}
+    child = await app.make_node(driver="redfish", driver_info=info, parent_node=parent)
+    await lead(app, child, "manage")
+    return parent, child
+
+
+@pytest.mark.parametrize("step", [BIOS, FLASH])
+def test_what_a_parents_step_does_to_a_childs_power_is_told_before_it_does(
+    paper, front, tmp_path, monkeypatch, step
+):
+    monkeypatch.setattr(firmware, "LOOK_S", 0.01)
+    seen = []
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, child = await redfish_child(app, front)
+            noting(monkeypatch, RedfishButton, "press", app, seen)
+            await verb(app, parent, "clean", clean_steps=[{**step, "execute_on_child_nodes": True}])
+            node = await until(app, parent, "manageable", "clean failed")
+            assert node.last_error is None
+            assert await told(app, child) == pairs("rebooting")
+            assert (await app.node(child)).power_state == "power on"
+
+    asyncio.run(story())
+    assert {one[-1] for one in seen} == {("start", "rebooting")}
+
+
+def test_a_parents_step_that_fails_while_it_switches_a_child_is_told_as_that(
+    paper, front, tmp_path, monkeypatch
+):
+    async def dead(self, at, *args):
+        raise Refused("The BMC", "a start", "the button is stuck")
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, child = await redfish_child(app, front)
+            monkeypatch.setattr(RedfishButton, "press", dead)
+            await verb(app, parent, "clean", clean_steps=[{**BIOS, "execute_on_child_nodes": True}])
+            node = await until(app, parent, "clean failed")
+            assert "the button is stuck" in node.last_error
+            [_, (status, said)] = await facts(app, child, "power_set")
+            assert (status, said["to_power"]) == ("error", "rebooting")
+            assert "the button is stuck" in said["last_error"]
+
+    asyncio.run(story())
+
+
+def test_a_child_that_is_deleted_while_a_step_switches_it_has_an_end_in_the_log(
+    paper, front, tmp_path, monkeypatch
+):
+    async def away(self, at, *args):
+        raise Unreachable("The BMC", "a start", "it is away")
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, child = await redfish_child(app, front)
+            monkeypatch.setattr(RedfishButton, "press", away)
+            await verb(app, parent, "clean", clean_steps=[{**BIOS, "execute_on_child_nodes": True}])
+
+            async def has_begun():
+                return bool(await told(app, child))
+
+            await until_there(has_begun)
+            assert (await app.ask("PUT", f"/v1/nodes/{child}/maintenance", {})).status == 202
+            answer = await app.ask("DELETE", f"/v1/nodes/{child}")
+            assert answer.status == 204, answer
+            assert await told(app, child) == [("start", "rebooting"), ("error", "rebooting")]
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("stays_on", [True, False])

@@ -49,8 +49,14 @@ def is_open(outcome: Done | Wait | Failed | None) -> bool:
     return outcome is None or (isinstance(outcome, Wait) and outcome.power is None)
 
 
+def left(begun: PowerTarget | None, outcome: Done | Wait | Failed | None) -> PowerTarget | None:
+    """The change of power that is under way when this is recorded."""
+    if isinstance(outcome, Wait) and outcome.switches is not None:
+        return outcome.switches
+    return begun if is_open(outcome) else None
+
+
 def after(job: Job, outcome: Done | Wait | Failed | None) -> Job:
     """The job when this is recorded."""
-    if isinstance(outcome, Wait) and outcome.switches is not None:
-        return job.with_(switching=outcome.switches)
-    return job if is_open(outcome) or job.switching is None else job.with_(switching=None)
+    switching = left(job.switching, outcome)
+    return job if switching is job.switching else job.with_(switching=switching)

@@ -58,7 +58,9 @@ def _power_of(child: Node, target: PowerTarget) -> Wait | Failed | None:
     """Why the step is not done with a child; None if it is."""
     if child.target_power_state is not None:
         return Wait(f"child node {child.uuid} is on its way to {target.leads_to}", _AGAIN_S)
-    if child.power_state != target.leads_to:
+    # One that was to be rebooted has that power anyway; its error is from after it was asked.
+    has_failed = target.is_reboot and child.last_error is not None
+    if child.power_state != target.leads_to or has_failed:
         said = child.last_error or f"its power is {child.power_state or 'unknown'}"
         return Failed(f"child node {child.uuid}: {said}")
     return None
@@ -94,21 +96,26 @@ class ChildSteps:
         elif self._ctx.door.clock() >= held.deadline:
             outcome = Failed(f"the step was not done in time (last: {held.reason})")
         else:
-            outcome = await _run(driver, Endpoint.of(node), job)
+            step = await _chosen(driver, Endpoint.of(node), job)
+            if isinstance(step, Step):
+                target = step.switches_first(node)
+                if target is not None and not job.waiting:
+                    job = await children.switches(self._ctx, held, job, target)
+                outcome = await _run(driver, Endpoint.of(node), step, job)
+            else:
+                outcome = step
         if isinstance(outcome, Wait):
-            await children.waits(self._ctx, held, outcome)
+            await children.waits(self._ctx, held, job, outcome)
             return
-        if isinstance(outcome, Done):
-            if outcome.found is not None:
-                await details.keep(self._ctx, node.uuid, outcome.found)
-            await children.ended(self._ctx, held, job, outcome, None)
-            return
-        if driver is not None:
+        if isinstance(outcome, Done) and outcome.found is not None:
+            await details.keep(self._ctx, node.uuid, outcome.found)
+        if isinstance(outcome, Failed) and driver is not None:
             await driver.steps.forget(Endpoint.of(node), job.token)
-        await children.ended(self._ctx, held, job, Done(), outcome.reason)
+        await children.ended(self._ctx, held, job, outcome)
 
 
-async def _run(driver: Driver, at: Endpoint, job: ChildJob) -> Outcome:
+async def _chosen(driver: Driver, at: Endpoint, job: ChildJob) -> Step | Failed:
+    """The step as the child's own driver has it, or why it cannot run."""
     known = await driver.steps.steps(at, job.family)
     wish = {"interface": job.step.interface, "step": job.step.step, "args": job.step.args}
     chosen = asked_for(known, [wish], merge=False)
@@ -116,7 +123,11 @@ async def _run(driver: Driver, at: Endpoint, job: ChildJob) -> Outcome:
         return Failed(str(chosen))
     if chosen[0].in_band:
         return Failed("the step runs in a ramdisk, and child nodes are not booted into one")
-    outcome = await driver.steps.run(at, job.family, chosen[0], job.token)
+    return chosen[0]
+
+
+async def _run(driver: Driver, at: Endpoint, step: Step, job: ChildJob) -> Outcome:
+    outcome = await driver.steps.run(at, job.family, step, job.token)
     if isinstance(outcome, Wait) and outcome.callback:
         return Failed(f"the step waits for a ramdisk to call ({outcome.reason})")
     return outcome

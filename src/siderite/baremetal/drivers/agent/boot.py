@@ -48,6 +48,7 @@ from siderite.core.ids import new_secret
 
 MEMORY = "ramdisk"
 TASK = "bmc_task"
+_TOKEN = "agent_token"  # noqa: S105 - a key's name
 SILENT_S = 5.0
 DISK = "the machine is to boot its disk"
 OUT = "the BMC takes the medium out"
@@ -89,10 +90,11 @@ class Booter:
         memory = _memory(at, token)
         if memory is None:
             fresh = {"token": token, "phase": "off", "secret": new_secret(18)}
-            own = self._own_token(at) if not iso else {}
+            if not iso and self._makes_medium(at):
+                fresh[_TOKEN] = new_secret()
             reason = "the machine is to go off before it boots the ramdisk"
             return Wait(
-                reason, 0.0, remember={**FORGET, **own, TASK: None, MEMORY: fresh},
+                reason, 0.0, remember={**FORGET, TASK: None, MEMORY: fresh},
                 switches=PowerTarget.REBOOT,
             )  # fmt: skip
         try:
@@ -125,13 +127,11 @@ class Booter:
                 )
         return Done({"power_state": "power on"}, _phase(memory, "up"))
 
-    def _own_token(self, at: Endpoint) -> dict[str, Any]:
-        """A token for the ramdisk that is on a medium made for it: nobody else need be given one.
-        Who boots another, or by network, asks for it.
+    def _makes_medium(self, at: Endpoint) -> bool:
+        """Whether the ramdisk is on a medium made for it, which has its token: nobody else need be
+        given one. Who boots another, or by network, asks for it.
         """
-        if not self.uses_media(at) or self.ramdisks.ready_iso(at):
-            return {}
-        return {agent.TOKEN: new_secret(), agent.PREGENERATED: True}
+        return self.uses_media(at) and not self.ramdisks.ready_iso(at)
 
     async def _prepare(self, at: Endpoint, memory: Json, iso: str, *, inspects: bool) -> Wait:
         """Have what the machine, which is off, shall boot from."""
@@ -139,18 +139,20 @@ class Booter:
         if self._media is None or not self.uses_media(at):
             pair = await self.ramdisks.pair(at, secret, inspects=inspects)
             return await self._choose(at, {**memory, "boot": pair})
+        token = str(memory.get(_TOKEN) or "")
         url = await (
             self.ramdisks.given_iso(at, iso, secret)
             if iso
-            else self.ramdisks.iso(at, secret, inspects=inspects)
+            else self.ramdisks.iso(at, secret, inspects=inspects, token=token)
         )
         try:
             task = await self._media.insert(at, MediaDevice.CDROM, url)
         except Refused as why:
             return _once_more(memory, why)
         if task is not None:
-            return _by_task(task, memory, memory["phase"] if task.more else "boot")
-        return await self._choose(at, memory)
+            then = memory["phase"] if task.more else "boot"
+            return _known_by(at, token, _by_task(task, memory, then))
+        return _known_by(at, token, await self._choose(at, memory))
 
     async def _choose(self, at: Endpoint, memory: Json) -> Wait:
         """Have the machine boot from it the next time."""
@@ -331,6 +333,16 @@ def _forgetting(at: Endpoint, token: str, waiting: Wait) -> Wait:
     own = at.driver_internal_info.get(agent.PREGENERATED)
     forget = {key: None for key in FORGET if not (own and key in kept)}
     return msgspec.structs.replace(waiting, remember={**forget, **waiting.remember})
+
+
+def _known_by(at: Endpoint, token: str, waiting: Wait) -> Wait:
+    """The token becomes the node's only when it is on the medium, for whoever made that may be of a
+    version that puts none there. Who was given one meanwhile is no ramdisk of ours.
+    """
+    if token in ("", at.driver_internal_info.get(agent.TOKEN)):
+        return waiting
+    own = {**FORGET, agent.TOKEN: token, agent.PREGENERATED: True}
+    return msgspec.structs.replace(waiting, remember={**own, **waiting.remember})
 
 
 def _once_more(memory: Json, why: Refused) -> Wait:

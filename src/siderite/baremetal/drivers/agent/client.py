@@ -22,6 +22,8 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.words import storable
+from siderite.core.clock import now
+from siderite.core.times import iso
 
 FORGET: dict[str, Any] = dict.fromkeys(
     (
@@ -46,12 +48,24 @@ _COMMANDS = {
 }
 _COMMAND = "agent_command"
 _AGAIN_S = 5.0
+CALLS_S = 300.0
+"""The longest that a ramdisk goes without a call, by what it is told when it looks its node up."""
 _CONFLICT = 409
 _LONGEST = 400
 
 
 class AgentSilent(Exception):
     """The ramdisk does not answer, or not with sense; it may yet."""
+
+
+def silent(at: Endpoint, why: AgentSilent) -> Wait:
+    """It is asked again soon. One that has not called for long either may be gone, as when somebody
+    has switched the machine off meanwhile: then the node waits for its call, and no longer than it
+    waits for any.
+    """
+    info = at.driver_internal_info
+    called = str(info.get("agent_last_heartbeat") or "") > iso(now() - CALLS_S)
+    return Wait(str(why), _AGAIN_S, callback=not (called and info.get("agent_url")))
 
 
 class Agent:
@@ -75,7 +89,7 @@ class Agent:
                 params = {"step": _wire(step), "node": _node(at), "ports": []}
                 found = await self._order(at, order, params)
         except AgentSilent as why:
-            return Wait(str(why), _AGAIN_S)
+            return silent(at, why)
         status = found.get("command_status")
         if status == "RUNNING":
             given = {_COMMAND: {"token": token, "id": found.get("id")}}

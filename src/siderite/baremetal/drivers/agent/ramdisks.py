@@ -18,7 +18,6 @@ from typing import Any
 from urllib.parse import unquote
 from urllib.parse import urlsplit
 
-from siderite.baremetal.domain import agent
 from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.drivers.agent import image
 from siderite.baremetal.drivers.agent import iso
@@ -96,7 +95,8 @@ class Ramdisks:
             "ipa-insecure=1" if self._settings.api_url.startswith("http://") else "",
             str(at.driver_info.get("kernel_append_params") or self._settings.params),
         ]
-        return " ".join(word for word in words if word)
+        # A line break would end the line in a boot loader's menu.
+        return " ".join(" ".join(words).split())
 
     def ready_iso(self, at: Endpoint) -> str:
         """The ISO image that is there for the node; empty if one is made for it."""
@@ -105,9 +105,11 @@ class Ramdisks:
             given = self._settings.iso
         return str(given or "")
 
-    async def iso(self, at: Endpoint, secret: str, *, inspects: bool = False) -> str:
+    async def iso(
+        self, at: Endpoint, secret: str, *, inspects: bool = False, token: str = ""
+    ) -> str:
         """The address of an ISO image that boots the node's ramdisk, for its BMC. Only the BMC is
-        told the address, so that what is made for the node has the token of its ramdisk in it.
+        told the address, so that what is made for the node may have its ramdisk's token in it.
         """
         given = self.ready_iso(at)
         if given:
@@ -115,7 +117,6 @@ class Ramdisks:
         folder = self._folder(at, secret)
         if not (folder / "boot.iso").exists():
             await self._fetch_pair(at, folder)
-            token = str(at.driver_internal_info.get(agent.TOKEN) or "")
             params = self.params(at, inspects=inspects, token=token)
             await iso.bootable(folder, params, uefi=at.is_uefi, network=at.network_data)
         return self._address(self._settings.media_url, at, secret, "boot.iso")

@@ -30,6 +30,7 @@ from siderite.baremetal.drivers.agent.boot import gone
 from siderite.baremetal.drivers.agent.boot import is_guest
 from siderite.baremetal.drivers.agent.client import Agent
 from siderite.baremetal.drivers.agent.client import AgentSilent
+from siderite.baremetal.drivers.agent.client import silent
 from siderite.baremetal.drivers.agent.iso import NoRamdisk
 from siderite.baremetal.drivers.agent.iso import config_drive
 from siderite.baremetal.drivers.agent.rescue import STEPS as RESCUE_STEPS
@@ -194,7 +195,8 @@ class AgentSteps:
 
     async def frame(self, at: Endpoint, family: Family, chosen: list[Step]) -> list[Step] | Failed:
         """A ramdisk is booted before, and left after, steps that need one. Cleaning that switched
-        the machine on ends with it off; one that must stay on leaves its ramdisk for its disk.
+        the machine on ends with it off; one that must stay on leaves its ramdisk for its disk. A
+        service also leaves one that the service before has left, as it had failed or was held.
         """
         if family is Family.DEPLOY and (late := _too_late(at, chosen)) is not None:
             return late
@@ -202,7 +204,7 @@ class AgentSteps:
         starts = any(map(_starts, chosen))
         if family is Family.CLEAN and starts and not in_band and not at.stays_on:
             return [*chosen, _LEAVE]
-        if not in_band:
+        if not in_band and not (family is Family.SERVICE and is_guest(at)):
             return chosen
         if family is Family.DEPLOY:
             return _booted(chosen, late=True)  # it has a step that boots the first
@@ -279,7 +281,7 @@ class AgentSteps:
         try:
             await self._agent.tell(at, "standby.sync")
         except AgentSilent as why:
-            return Wait(str(why), ASK_AGAIN_S)
+            return silent(at, why)
         return Done()
 
     async def _leave(self, at: Endpoint, step: Step, token: str) -> Outcome:

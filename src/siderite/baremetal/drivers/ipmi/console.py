@@ -19,8 +19,12 @@ from siderite.baremetal.drivers.console_ports import where
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.ipmi.tool import IpmiTool
 from siderite.baremetal.drivers.ipmi.tool import environment
+from siderite.core.log import get_logger
+
+log = get_logger("console")
 
 _CHUNK = 4096
+_MOST_UNREAD = 1 << 20
 _LAST_PORT = 65535
 
 
@@ -68,26 +72,49 @@ class SerialOverLan:
         if console is None:
             writer.close()
             return
-        if console.talk is not None:
-            console.talk.cancel()
-            await asyncio.gather(console.talk, return_exceptions=True)
+        before = console.talk
+        if before is not None:
+            before.cancel()
+        # The console's from now on, lest it goes on when that is stopped or another comes.
+        console.talk = asyncio.create_task(self._take_over(at, before, reader, writer))
+        console.talk.add_done_callback(partial(_over, at.node, writer))
+
+    async def _take_over(
+        self,
+        at: Endpoint,
+        before: asyncio.Task[None] | None,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        if before is not None:
+            await asyncio.wait((before,))
         with contextlib.suppress(HardwareError):
             await self._tool.run(at, "console start", "sol", "deactivate")
-        console.talk = asyncio.create_task(self._talk(at, reader, writer))
+        await self._talk(at, reader, writer)
+
+    async def _activate(self, at: Endpoint) -> tuple[asyncio.subprocess.Process, int]:
+        """An ipmitool that has the line, and our end of its terminal."""
+        account = self._tool.account(at, "its console")
+        ours, theirs = os.openpty()
+        try:
+            os.set_blocking(ours, False)
+            tty.setraw(theirs)  # what is typed before ipmitool does so is for the machine, too
+            process = await asyncio.create_subprocess_exec(
+                "ipmitool", *account.words, "-E", "sol", "activate",
+                env={**environment(account), "TERM": "dumb"},
+                stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            )  # fmt: skip
+        except BaseException:
+            os.close(ours)
+            raise
+        finally:
+            os.close(theirs)
+        return process, ours
 
     async def _talk(
         self, at: Endpoint, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        account = self._tool.account(at, "its console")
-        ours, theirs = os.openpty()
-        os.set_blocking(ours, False)
-        tty.setraw(theirs)  # what is typed before ipmitool does so is for the machine, too
-        process = await asyncio.create_subprocess_exec(
-            "ipmitool", *account.words, "-E", "sol", "activate",
-            env={**environment(account), "TERM": "dumb"},
-            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        )  # fmt: skip
-        os.close(theirs)
+        process, ours = await self._activate(at)
         loop = asyncio.get_running_loop()
         over = loop.create_future()
         loop.add_reader(ours, _pass_on, ours, writer, over)
@@ -107,6 +134,14 @@ class SerialOverLan:
                 await process.wait()
 
 
+def _over(node: str, writer: asyncio.StreamWriter, talk: asyncio.Task[None]) -> None:
+    """Whoever was connected is not any more, however that came."""
+    writer.close()
+    why = None if talk.cancelled() else talk.exception()
+    if why is not None:
+        log.warning("a console broke off", node=node, error=repr(why))
+
+
 def _port(at: Endpoint) -> int:
     wanted = str(at.driver_info.get("ipmi_terminal_port") or 0)
     if not wanted.isdigit() or int(wanted) > _LAST_PORT:
@@ -122,8 +157,10 @@ def _pass_on(ours: int, writer: asyncio.StreamWriter, over: "asyncio.Future[None
         return
     except OSError:
         said = b""
-    if said:
+    if said and writer.transport.get_write_buffer_size() < _MOST_UNREAD:
         writer.write(said)
+    elif said:
+        pass  # who is connected and does not read misses it
     elif not over.done():
         over.set_result(None)
 

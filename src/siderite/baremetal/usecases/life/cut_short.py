@@ -16,6 +16,8 @@ from siderite.baremetal.domain.steps import job_of
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.machine import console
 from siderite.baremetal.usecases.machine.console import ConsoleJob
+from siderite.baremetal.usecases.node import children
+from siderite.baremetal.usecases.node.children import ChildJob
 from siderite.baremetal.usecases.power import power
 from siderite.baremetal.usecases.power.power import PowerJob
 from siderite.core import work
@@ -61,6 +63,9 @@ def _of(ctx: Context, item: Work, node: Node) -> list[Fact]:
     if item.lane == console.LANE:
         switch = msgspec.json.decode(item.job, type=ConsoleJob)
         return [facts.console(switch.action, "error", node)]
+    if item.lane == children.LANE:
+        step = msgspec.json.decode(item.job, type=ChildJob)
+        return [] if step.switching is None else [facts.power_set("error", node, step.switching)]
     if item.lane == ctx.rules.lane:
         job = job_of(item.job)
         if job.hold is not None:

@@ -148,6 +148,11 @@ def _power(outcome: Wait) -> dict[str, Any]:
     return {} if outcome.power is None else {"power_state": outcome.power.wire}
 
 
+def learned(node: Node, outcome: Wait) -> dict[str, Any]:
+    """The node's fields that follow from what a step says which waits."""
+    return with_power({**_power(outcome), **remembered(node, outcome.remember)})
+
+
 async def switches(ctx: Context, run: Run, target: PowerTarget) -> Run:
     """A step is about to change the node's power: that is announced before it does."""
     job = run.job.with_(waiting=True, switching=target)
@@ -233,7 +238,7 @@ async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
 
     async def decide(change: Change, node: Node) -> Node:
         shown = {"wait_reason": reason, **with_power(after_step(run.family, job, node, outcome))}
-        after = _shown_waiting(ctx, change, node, shown, before=before, outcome=outcome)
+        after = shown_waiting(ctx, change, node, shown, begun=before.switching, outcome=outcome)
         change.put(
             work.park(run.held, job=job_text(job), due=change.now + outcome.again_in, reason=reason)
         )
@@ -242,18 +247,24 @@ async def waits(ctx: Context, run: Run, job: Job, outcome: Wait) -> None:
     await reported(ctx, run, decide)
 
 
-def _shown_waiting(
-    ctx: Context, change: Change, node: Node, shown: dict[str, Any], *, before: Job, outcome: Wait
+def shown_waiting(
+    ctx: Context,
+    change: Change,
+    node: Node,
+    shown: dict[str, Any],
+    *,
+    begun: PowerTarget | None,
+    outcome: Wait,
 ) -> Node:
     """The node with what it shows while its step waits, and what that step says of its power."""
-    after, begun = node, switching.after(before, outcome).switching
+    after, begins = node, switching.left(begun, outcome)
     if any(getattr(node, name) != value for name, value in shown.items()):
         after = node.changed(change.now, shown)
         change.put(NODES.swap(node, after))
-    if before.switching is None and begun is not None:
-        change.tell(telling.power_set("start", after, begun))
+    if begun is None and begins is not None:
+        change.tell(telling.power_set("start", after, begins))
     elif outcome.power is not None:
-        ended = switching.ended(before.switching, node, after)
+        ended = switching.ended(begun, node, after)
         change.tell(*ended, *watch_facts.settled(node, after))
         tell_compute.note(ctx, change, node, after)
     return after
@@ -266,15 +277,14 @@ async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
     job = switching.after(run.job, outcome)
 
     async def decide(change: Change, node: Node) -> Node:
-        shown = {"wait_reason": outcome.reason, **remembered(node, outcome.remember)}
-        shown |= with_power(_power(outcome))
+        shown = {"wait_reason": outcome.reason, **learned(node, outcome)}
         deadline, due = run.held.deadline, change.now + outcome.again_in
         if outcome.callback:
             patience_s = ctx.settings.callback_timeout_s
             deadline = due = change.now + patience_s
             if _is_off(node.deadline, deadline, min(SHOWN_LATE_S, patience_s / 10)):
                 shown["deadline"] = iso(deadline)
-        after = _shown_waiting(ctx, change, node, shown, before=run.job, outcome=outcome)
+        after = shown_waiting(ctx, change, node, shown, begun=run.job.switching, outcome=outcome)
         change.put(
             work.park(
                 run.held, job=job_text(job), due=due, deadline=deadline, reason=outcome.reason

@@ -16,9 +16,9 @@ from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.outcome import Failed
 from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerTarget
-from siderite.baremetal.domain.power_truth import with_power
 from siderite.baremetal.domain.steps import CHILD_STEPS
 from siderite.baremetal.domain.steps import OWN
 from siderite.baremetal.domain.steps import Family
@@ -55,6 +55,14 @@ class ChildJob(msgspec.Struct, frozen=True):
     family: Family
     step: Step
     token: str
+    waiting: bool = False
+    """The step was begun, if it is one that begins with a change of power."""
+    switching: PowerTarget | None = None
+    """What the step brings the child's power to: that it does so was announced."""
+
+    def with_(self, **changes: Any) -> "ChildJob":
+        """The job with these fields changed."""
+        return msgspec.structs.replace(self, **changes)
 
 
 Begin = Callable[[Change, Node], object]
@@ -111,13 +119,17 @@ def step_of(ctx: Context, run: Run, step: Step) -> Begin:
         change.put(NODES.swap(child, after))
         change.work(
             work.add(
-                child.uuid, LANE, KIND, job=msgspec.json.encode(job).decode(), now=change.now,
+                child.uuid, LANE, KIND, job=_text(job), now=change.now,
                 deadline=run.held.deadline, reason=f"a step of its parent {run.node.uuid}",
                 request_id=change.cause.request_id, pool=ctx.rules.pool(child), known=after,
             )
         )  # fmt: skip
 
     return begin
+
+
+def _text(job: ChildJob) -> str:
+    return msgspec.json.encode(job).decode()
 
 
 def token_of(run: Run, child: Node) -> str:
@@ -148,21 +160,40 @@ async def ask(ctx: Context, run: Run, child: Node, begin: Begin) -> None:
     await progress.reported(ctx, run, decide)
 
 
-async def waits(ctx: Context, held: Work, outcome: Wait) -> None:
-    """The step on the child goes on: let go of its job for a while."""
+async def switches(ctx: Context, held: Work, job: ChildJob, target: PowerTarget) -> ChildJob:
+    """The step is about to change the child's power: that is announced before it does."""
+    job = job.with_(waiting=True, switching=target)
 
     async def decide(change: Change) -> None:
-        change.put(work.park(held, due=change.now + outcome.again_in, reason=outcome.reason))
+        change.put(work.keep(held, job=_text(job), reason=held.reason))
         node = await NODES.get(ctx.door.store, held.machine)
-        memory = progress.remembered(node, outcome.remember) if node is not None else {}
-        if node is not None and memory:
-            change.put(NODES.swap(node, node.changed(change.now, memory)))
+        if node is not None:
+            change.tell(facts.power_set("start", node, target))
+
+    await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)
+    return job
+
+
+async def waits(ctx: Context, held: Work, job: ChildJob, outcome: Wait) -> None:
+    """The step on the child goes on: let go of its job for a while."""
+    after = job.with_(switching=switching.left(job.switching, outcome))
+
+    async def decide(change: Change) -> None:
+        due = change.now + outcome.again_in
+        change.put(work.park(held, job=_text(after), due=due, reason=outcome.reason))
+        node = await NODES.get(ctx.door.store, held.machine)
+        if node is not None:
+            progress.shown_waiting(
+                ctx, change, node, progress.learned(node, outcome),
+                begun=job.switching, outcome=outcome,
+            )  # fmt: skip
 
     await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)
 
 
-async def ended(ctx: Context, held: Work, job: ChildJob, done: Done, error: str | None) -> None:
+async def ended(ctx: Context, held: Work, job: ChildJob, outcome: Done | Failed) -> None:
     """The step on the child is over; its parent looks at what came of it."""
+    done, error = (outcome, None) if isinstance(outcome, Done) else (Done(), outcome.reason)
 
     async def decide(change: Change) -> None:
         change.put(work.done(held))
@@ -172,11 +203,13 @@ async def ended(ctx: Context, held: Work, job: ChildJob, done: Done, error: str 
             return
         told = {"token": job.token, "ended": True, "error": error}
         memory = progress.remembered(node, {**done.remember, OWN: told})
-        changes: dict[str, Any] = with_power({**done.changes, **memory})
+        begun = job.switching if error is None else None
+        changes = switching.recorded(begun, {**done.changes, **memory})
         after = node.changed(change.now, changes)
         change.put(NODES.swap(node, after))
+        change.tell(*switching.of_move(job.switching, node, changes, change.now, outcome))
         if done.changes:
-            change.tell(*switching.ended(None, node, after), *facts.node_updated(node, after))
+            change.tell(*facts.node_updated(node, after))
         change.tell(*watch_facts.settled(node, after))
         tell_compute.note(ctx, change, node, after)
 
