@@ -16,6 +16,7 @@ from siderite.compute.domain.power_truth import Verdict
 from siderite.compute.usecases.server import power_truth
 from siderite.compute.usecases.server.power_truth import Reading
 from tests.compute.cloud import Cloud
+from tests.compute.workers.moves import until
 from tests.crash.power_race import race
 
 PATH = "/os-server-external-events"
@@ -253,6 +254,35 @@ def test_an_event_changes_nothing_while_something_is_done_to_the_server(lite: Cl
     assert "nothing to do" in lite.actions(uuid)[0]["events"][0]["details"]
     lite.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=901)
     lite.until(uuid, "SHUTOFF")
+
+
+@pytest.mark.parametrize(
+    ("then", "status"), [(Power.RUNNING, "ACTIVE"), (Power.SHUTDOWN, "SHUTOFF")]
+)
+def test_a_change_that_was_announced_meanwhile_is_looked_at_when_that_is_done(
+    lite: Cloud, then: Power, status: str
+) -> None:
+    uuid = lite.boot(metadata={"power_policy": "observe"})
+    lite.script(f"server:{uuid}", guest="ignores")
+    lite.act(uuid, "os-stop")
+    lite.wait(uuid, lambda server: "asked to shut down" in str(server["wait_reason"]))
+    assert send(lite, event(uuid, "POWER_ON")).status == 200
+    assert "looked at when that is done" in lite.actions(uuid)[0]["events"][0]["details"]
+    lite.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=901)
+    lite.until(uuid, "SHUTOFF")
+    switch(lite, uuid, then)
+    until(lite, uuid, "SELECT 1 FROM work WHERE machine = ? AND kind = 'announced'", 0)
+    assert lite.show(uuid)["status"] == status
+    assert len(lite.actions(uuid)) == (5 if then is Power.RUNNING else 4)
+
+
+def test_the_echo_of_what_is_being_done_asks_for_no_look(lite: Cloud) -> None:
+    uuid = lite.boot()
+    lite.script(f"server:{uuid}", guest="ignores")
+    lite.act(uuid, "os-stop")
+    lite.wait(uuid, lambda server: "asked to shut down" in str(server["wait_reason"]))
+    assert send(lite, event(uuid, "POWER_OFF")).status == 200
+    assert "looked at" not in lite.actions(uuid)[0]["events"][0]["details"]
 
 
 def test_only_a_service_may_send_it(lite: Cloud) -> None:

@@ -144,21 +144,26 @@ async def hosts(store: Store, *where: Where) -> list[tuple[int, float, Host]]:
     ]
 
 
-async def servers_on(store: Store, nodes: Sequence[tuple[str, str]]) -> dict[str, list[Line]]:
+At = tuple[str, str]
+"""A host and a node of it: nodes of two hosts may have the same name."""
+
+
+async def servers_on(store: Store, nodes: Sequence[At]) -> dict[At, list[Line]]:
     """Node, UUID and name of the servers on each host's nodes."""
-    found: dict[str, list[Line]] = {node: [] for _, node in nodes}
+    found: dict[At, list[Line]] = {at: [] for at in nodes}
     names = sorted({host for host, _ in nodes})
     for at in range(0, len(names), 500):
         some: list[Value] = list(names[at : at + 500])
         marks = ", ".join("?" * len(some))
         rows = await store.fetch(
-            f"SELECT node, uuid, name FROM servers WHERE host IN ({marks}) AND deleted = 0"  # noqa: S608
+            f"SELECT node, uuid, name, host FROM servers WHERE host IN ({marks}) AND deleted = 0"  # noqa: S608
             " ORDER BY id",
             some,
         )
         for row in rows:
-            if row[0] in found:
-                found[str(row[0])].append(row)
+            *line, host = row
+            if (at_node := (str(host), str(row[0]))) in found:
+                found[at_node].append(tuple(line))
     return found
 
 

@@ -25,11 +25,13 @@ from siderite.compute.usecases.context import Settings
 from siderite.compute.usecases.context import Workers
 from siderite.compute.usecases.fleet import asking
 from siderite.compute.usecases.fleet.image_cache import KIND as CACHING
+from siderite.compute.usecases.server.announced import KIND as ANNOUNCED
 from siderite.compute.usecases.server.leaving import KIND as LEFT
 from siderite.compute.usecases.server.unwanted import KIND as UNWANTED
 from siderite.compute.web.network.networks import NetworkService
 from siderite.compute.web.server.console_proxy import ConsoleProxy
 from siderite.compute.web.service import ComputeService
+from siderite.compute.workers.announced import AnnouncedWork
 from siderite.compute.workers.consoles import DriverConsoles
 from siderite.compute.workers.consoles import screens_of
 from siderite.compute.workers.hands import Hands
@@ -120,6 +122,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
     handlers["evicted"] = EvictedWork(hands).handle
     handlers[LEFT] = LeftWork(hands).handle
     handlers[UNWANTED] = UnwantedWork(hands).handle
+    handlers[ANNOUNCED] = AnnouncedWork(hands).handle
     handlers[CACHING] = CachingWork(hands).handle
     asked = AskedWork(hands, talk, consoles, config.url if base.listens else "")
     handlers |= {asking.KIND: asked.handle, asking.ANSWERED: asked.handle}

@@ -266,9 +266,11 @@ def test_usage_adds_up_hours(tell: Tell) -> None:
         assert (server["name"], server["state"], server["flavor"]) == (
             "two hours", "active", "m1.tiny",
         )  # fmt: skip
-        every = (await here.get("/os-simple-tenant-usage?detailed=1"))["tenant_usages"]
-        assert [one["tenant_id"] for one in every] == [project, "other"]
-        assert all("server_usages" in one for one in every)
+        for words, is_detailed in (("1", True), ("True", True), ("0", False), ("False", False)):
+            answer = await here.get(f"/os-simple-tenant-usage?detailed={words}")
+            every = answer["tenant_usages"]
+            assert [one["tenant_id"] for one in every] == [project, "other"]
+            assert all(("server_usages" in one) is is_detailed for one in every)
         page = await here.get("/os-simple-tenant-usage?limit=1", 40)
         assert len(page["tenant_usages"]) == 1 and "tenant_usages_links" in page
         other = "/os-simple-tenant-usage/other"

@@ -145,6 +145,12 @@ def test_digits_of_other_kinds_and_moments_beyond_all_years_are_refused(
     assert cloud.ask("GET", where).status == 400
 
 
+def test_a_list_that_had_no_pages_takes_no_notice_of_their_size(victim: tuple[Cloud, str]) -> None:
+    cloud, uuid = victim
+    path = f"/servers/{uuid}/os-instance-actions?limit=-1"
+    assert [cloud.ask("GET", path, version=one).status for one in (57, 58)] == [200, 400]
+
+
 def test_what_was_used_is_told_of_the_first_days_of_all(victim: tuple[Cloud, str]) -> None:
     cloud, _ = victim
     assert cloud.ask("GET", "/os-simple-tenant-usage?end=0001-01-02").status == 200

@@ -61,6 +61,28 @@ def test_a_server_is_rescued_and_comes_back(both: Cloud) -> None:
     both.until(uuid, "ACTIVE")
 
 
+def test_old_clients_are_told_where_the_image_service_has_the_image(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be an image service elsewhere."""
+    images = lite.app.app.program.app._services["compute"].images
+    elsewhere = "http://images.example/v2/images/"
+    monkeypatch.setattr(images, "address", lambda image, base: elsewhere + image)
+    uuid = lite.boot()
+    answer = lite.act(uuid, "createImage", {"name": "there"}, version=44)
+    assert (answer.status, answer.headers["location"].startswith(elsewhere)) == (202, True)
+    lite.settled(uuid)
+
+
+def test_a_server_is_not_shut_down_for_a_rescue_with_an_image_that_has_no_data(lite: Cloud) -> None:
+    uuid = lite.boot()
+    made = lite.app.ask("POST", "/image/v2/images", {"name": "empty"}, version=None)
+    refused = lite.act(uuid, "rescue", {"rescue_image_ref": made.json["id"]})
+    assert refused.status == 400
+    assert "is not active" in refused.json["badRequest"]["message"]
+    assert lite.show(uuid)["status"] == "ACTIVE"
+
+
 def test_what_a_rescue_and_an_image_were_asked_with_is_announced_from_the_start(
     lite: Cloud,
 ) -> None:

@@ -14,6 +14,7 @@ from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.simulated import driver
+from siderite.compute.usecases.server import listing
 from siderite.compute.workers import placing
 from siderite.core.store import Op
 from tests.compute.cloud import Cloud
@@ -62,6 +63,44 @@ def fled(made: Cloud) -> tuple[str, str, str]:
         tidy_up(made, in_s=3600.0)
     assert sorted(made.guests.where(uuid)) == sorted([home, home_of(made, uuid)])
     return uuid, home, home_of(made, uuid)
+
+
+@pytest.mark.parametrize(
+    ("action", "value"),
+    [
+        ("resize", None), ("migrate", None),
+        ("os-migrateLive", {"host": None, "block_migration": "auto"}),
+    ],
+)  # fmt: skip
+def test_what_would_bring_a_server_away_from_a_host_that_is_down_is_refused(
+    two: Cloud, action: str, value: Any
+) -> None:
+    """It would wait for hours, and keep the server from being evacuated."""
+    uuid, larger = two.boot(), two.make_flavor(ram=1024)
+    home, asked = home_of(two, uuid), {"flavorRef": larger} if action == "resize" else value
+    with down(two, home):
+        refused = two.act(uuid, action, asked)
+        assert refused.status == 409
+        assert "its host is down" in refused.json["conflictingRequest"]["message"]
+        assert two.show(uuid)["OS-EXT-STS:task_state"] is None
+        assert two.act(uuid, "evacuate", {}, version=94).status == 200
+        two.until(uuid, "ACTIVE")
+    assert two.act(uuid, action, asked).status == 202
+    two.settled(uuid)
+
+
+def test_a_host_that_is_forced_down_is_shown_as_down_though_it_is_disabled_too(two: Cloud) -> None:
+    uuid = two.boot()
+    services = two.ask("GET", "/os-services").json["services"]
+    path = next(
+        f"/os-services/{one['id']}" for one in services if one["host"] == home_of(two, uuid)
+    )
+    assert two.ask("PUT", path, {"status": "disabled", "forced_down": True}).status == 200
+    statuses = two.app.run(listing.host_statuses(two.app.app.program.compute.context))
+    assert statuses[home_of(two, uuid)] == "DOWN"
+    assert two.ask("PUT", path, {"forced_down": False}).status == 200
+    statuses = two.app.run(listing.host_statuses(two.app.app.program.compute.context))
+    assert statuses[home_of(two, uuid)] == "MAINTENANCE"
 
 
 def test_what_is_left_where_a_server_flees_to_is_removed_before_it_comes(two: Cloud) -> None:

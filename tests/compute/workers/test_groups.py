@@ -105,6 +105,18 @@ def test_two_that_move_at_once_do_not_move_to_one_host(both: Cloud, strangers: N
     both.ask("PUT", f"/os-services/{ident}", {"status": "disabled"})
 
 
+def test_a_server_is_not_shown_in_a_group_that_is_gone(both: Cloud) -> None:
+    group = _group(both, "soft-affinity")
+    uuid = both.create(hints={"group": group})
+    both.until(uuid, "ACTIVE")
+    assert both.show(uuid)["server_groups"] == [group]
+    assert both.ask("DELETE", f"/os-server-groups/{group}").status == 204
+    assert both.show(uuid)["server_groups"] == []
+    renamed = both.ask("PUT", f"/servers/{uuid}", {"server": {"name": "other"}})
+    assert renamed.json["server"]["server_groups"] == []
+    assert both.show(uuid)["scheduler_hints"] == {"group": group}, "as it was asked for"
+
+
 def test_a_group_that_is_on_its_way_is_waited_for(lite: Cloud) -> None:
     group = _group(lite, "affinity")
     first = lite.boot(hints={"group": group})

@@ -1,5 +1,6 @@
 """Hosts as the watch writes them down, while others change them or the database loses commits."""
 
+import msgspec
 import pytest
 
 from siderite.compute import store as rows
@@ -7,6 +8,7 @@ from siderite.compute.domain.host import Amount
 from siderite.compute.usecases.fleet import hosts
 from siderite.compute.workers.host_watch import ask_silent
 from siderite.core.store import Op
+from tests.compute.workers.test_tidying import tidy
 
 
 class Rows:
@@ -63,6 +65,59 @@ def test_a_host_that_is_removed_leaves_its_aggregates(both):
     assert both.ask("DELETE", f"/hosts/{name}", version=900).status == 204
     aggregate = both.ask("GET", f"/os-aggregates/{made}").json["aggregate"]
     assert aggregate["hosts"] == [other]
+
+
+def test_a_node_that_its_host_has_no_more_is_forgotten_once_it_carries_nothing(both, written):
+    """As one of bare metal that was deleted: it is neither listed nor counted any more."""
+    name = both.add_host()
+    [(node, _)] = written.offers(name)
+    written.commit(*rows.claim("a server", "now", host=name, node=node, amount=Amount(1, 1, 1)))
+    both.app.run(hosts.heard(written.ctx, name, []))
+    both.app.run(hosts.forget_gone(written.ctx))
+    assert [one for one, _ in written.offers(name)] == [node]
+    written.commit(*rows.free_many("a server", [("now", name, node, Amount(1, 1, 1))]))
+    tidy(both)
+    assert written.offers(name) == []
+    both.app.run(both.app.app.program.compute.watch.ask(written.host(name)))
+    assert [one for one, _ in written.offers(name)] == [node], "it came back"
+
+
+def test_a_host_that_is_called_otherwise_today_offers_its_room_once(both, written, monkeypatch):
+    """As where its name server does not answer, and its domain is missing from its name."""
+    name = both.add_host(vcpus=8)
+    [(node, _)] = written.offers(name)
+    written.commit(*rows.claim("a server", "now", host=name, node=node, amount=Amount(8, 1, 1)))
+    host, life = (
+        written.host(name),
+        both.app.app.program.compute.watch._hands.drivers["simulated"].life,
+    )
+    capacity = type(life).capacity
+
+    async def renamed(self, at):
+        found = await capacity(self, at)
+        if at.host != name:
+            return found
+        return [msgspec.structs.replace(one, node=f"{one.node}.example") for one in found]
+
+    monkeypatch.setattr(type(life), "capacity", renamed)
+    watch = both.app.app.program.compute.watch
+    assert both.app.run(watch.ask(host)) is None
+    assert written.offers(name) == [(node, 8)]
+    written.commit(*rows.free_many("a server", [("now", name, node, Amount(8, 1, 1))]))
+    assert both.app.run(watch.ask(host)) is None
+    tidy(both)
+    assert written.offers(name) == [(f"{node}.example", 8)], "nobody needs the old name"
+
+
+def test_servers_are_shown_on_their_own_host_though_nodes_of_two_have_one_name(both, written):
+    """As hosts that were never given a name."""
+    names = [both.add_host(), both.add_host()]
+    for name in names:
+        written.commit(Op("UPDATE hypervisors SET node = 'localhost' WHERE host = ?", (name,), 1))
+    uuid = both.boot(availability_zone=f"nova:{names[0]}")
+    path = "/os-hypervisors?hypervisor_hostname_pattern=localhost&with_servers=true"
+    found = both.ask("GET", path).json["hypervisors"]
+    assert [[one["uuid"] for one in found[at]["servers"]] for at in (0, 1)] == [[uuid], []]
 
 
 def test_what_a_removed_host_still_says_is_not_written_down(both, written):

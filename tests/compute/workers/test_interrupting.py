@@ -11,8 +11,11 @@ from siderite.compute.domain.job import Job
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.shutdown import Shutdown
 from siderite.compute.usecases.server import acting
+from siderite.compute.usecases.server import due
+from siderite.compute.usecases.server import resetting
 from siderite.compute.usecases.server.acting import Ask
 from siderite.compute.usecases.server.kinds import KINDS
+from siderite.core.transition import Cause
 from siderite.wiring.own_images import OwnImages
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
@@ -66,6 +69,18 @@ def test_an_image_that_will_not_be_filled_goes(lite: Cloud, interrupt: Any) -> N
     image = lite.act(uuid, "createImage", {"name": "half"}).json["image_id"]
     assert lite.app.ask("GET", f"/image/v2/images/{image}", version=None).status == 200
     interrupt(lite, uuid)
+    assert lite.app.ask("GET", f"/image/v2/images/{image}", version=None).status == 404
+
+
+def test_an_image_that_will_not_be_filled_goes_though_whoever_asked_is_killed_right_after_the_reset(
+    lite: Cloud,
+) -> None:
+    uuid = lite.boot()
+    lite.script(f"server:{uuid}", **SLOW)
+    image = lite.act(uuid, "createImage", {"name": "half"}).json["image_id"]
+    context, who = lite.app.app.program.compute.context, due.SYSTEM
+    lite.app.run(resetting.reset(context, uuid, "error", who=who, cause=Cause()))
+    until(lite, uuid, UNWANTED, 0)
     assert lite.app.ask("GET", f"/image/v2/images/{image}", version=None).status == 404
 
 

@@ -110,6 +110,15 @@ def test_what_a_migration_was_told_ends_in_the_log_though_it_is_not_heeded(
     assert told == (force + abort if then == "abort" else force)
 
 
+def test_a_migration_is_aborted_however_its_servers_uuid_is_written(
+    both: Cloud, moving: str
+) -> None:
+    path = f"/servers/{moving.upper()}/migrations/{_migration(both, moving)['id']}"
+    assert both.ask("DELETE", path, version=24).status == 202
+    both.until(moving, "ACTIVE")
+    assert _status(both, moving) == "cancelled"
+
+
 def test_what_is_no_migration_under_way_cannot_be_told_anything(both: Cloud, moving: str) -> None:
     path = f"/servers/{moving}/migrations"
     number = _migration(both, moving)["id"]

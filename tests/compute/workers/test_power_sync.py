@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import At
+from siderite.compute.usecases.fleet import hosts
 from siderite.compute.workers import power_sync
 from siderite.compute.workers.power_sync import PowerSync
 from tests.compute.cloud import PATIENCE_S
@@ -78,3 +81,38 @@ def test_nothing_is_done_for_hosts_that_tell_nothing(
 
         made.app.run(story())
         made.until(uuid, "SHUTOFF")
+
+
+def test_a_host_that_was_removed_and_added_anew_is_listened_to_where_it_is_now(
+    tmp_path: Path,
+) -> None:
+    """Both may be done between two looks at which hosts there are."""
+    heard: list[At] = []
+
+    class Ear:
+        async def watch(self, at: At, tell: Any) -> None:
+            heard.append(at)
+            await asyncio.Event().wait()
+
+    with cloud(tmp_path, hosts=1) as made:
+        hands = made.app.app.program.compute.watch._hands
+        drivers = {"simulated": replace(hands.drivers["simulated"], watch=Ear())}
+        deaf = replace(hands, drivers=drivers)
+        (name,) = made.hosts
+
+        async def anew() -> None:
+            await hosts.remove(hands.ctx, name)
+            await hosts.add(hands.ctx, name, "simulated", "simulated:elsewhere", {})
+
+        async def story() -> None:
+            lifecycle = power_sync.Lifecycle(deaf, PowerSync(deaf, every_s=0, at_once=9))
+            await lifecycle._listen_to_all()
+            await _until(lambda: len(heard) == 1)
+            await anew()
+            await lifecycle._listen_to_all()
+            await _until(lambda: len(heard) == 2)
+            for task in lifecycle._listening.values():
+                task.cancel()
+
+        made.app.run(story())
+        assert [at.uri for at in heard] == ["", "simulated:elsewhere"]

@@ -126,10 +126,15 @@ def missing(image: str) -> NotFound:
     )
 
 
-def usable(image: Image, ram_mib: int, disk_gib: int) -> None:
-    """Refuse an image that a flavor of this size cannot boot."""
+def whole(image: Image) -> None:
+    """Refuse an image without its data."""
     if image.status != "active":
         raise Invalid(f"Image {image.id} is not active; wait until it is, or choose another.")
+
+
+def usable(image: Image, ram_mib: int, disk_gib: int) -> None:
+    """Refuse an image that a flavor of this size cannot boot."""
+    whole(image)
     if image.min_ram_mib > ram_mib:
         raise Invalid(
             f"Flavor's memory is too small for requested image: it needs {image.min_ram_mib} MiB."

@@ -15,7 +15,7 @@ VERSION = "1.61"  # config drives as objects, soft power off with a timeout, ret
 _OURS = "1.900"
 _HIGHEST = "x-openstack-ironic-api-maximum-version"
 _PAGE = 1000
-_UNAUTHORIZED, _NOT_FOUND, _NOT_ACCEPTABLE, _CONFLICT = 401, 404, 406, 409
+_UNAUTHORIZED, _NOT_FOUND, _CONFLICT = 401, 404, 409
 _LATER = frozenset({408, 409, 425, 429, 502, 503, 504})
 
 

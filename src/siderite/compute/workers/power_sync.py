@@ -116,6 +116,7 @@ class Lifecycle:
         self._hands = hands
         self._sync = sync
         self._listening: dict[str, asyncio.Task[None]] = {}
+        """By the host's UUID: one that was removed and added anew may be elsewhere."""
 
     async def run(self) -> None:
         """For ever; hosts may come and go."""
@@ -130,18 +131,18 @@ class Lifecycle:
     async def _listen_to_all(self) -> None:
         try:
             every = await hosts.every(self._hands.ctx, self._sync.group)
-            found = {host.name: host for host in every}
+            found = {host.uuid: host for host in every}
         except Exception as why:
             log.warning("cannot list hosts", error=repr(why))
             return
-        for name, task in list(self._listening.items()):
-            if task.done() or name not in found:
+        for uuid, task in list(self._listening.items()):
+            if task.done() or uuid not in found:
                 task.cancel()
-                del self._listening[name]
-        for name, host in found.items():
+                del self._listening[uuid]
+        for uuid, host in found.items():
             driver = self._hands.drivers.get(host.driver)
-            if name not in self._listening and driver is not None and driver.watch is not None:
-                self._listening[name] = asyncio.create_task(self._listen(host))
+            if uuid not in self._listening and driver is not None and driver.watch is not None:
+                self._listening[uuid] = asyncio.create_task(self._listen(host))
 
     async def _listen(self, host: Host) -> None:
         watch = self._hands.drivers[host.driver].watch

@@ -1,5 +1,5 @@
 """What becomes due by itself: deleted servers that can no longer be restored, shelved ones that
-leave their hosts, old records, and guests that an evacuation left behind.
+leave their hosts, old records, nodes that are gone, and guests that an evacuation left behind.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.fleet import hosts
 from siderite.compute.usecases.fleet import networks
 from siderite.compute.usecases.placement import kept_room
 from siderite.compute.usecases.placement import pending
@@ -75,6 +76,7 @@ class Tidying:
                 await self._try(deal(ctx, uuid))
         await networks.complete(ctx)
         await kept_room.forget_old(ctx)
+        await hosts.forget_gone(ctx)
         for _ in range(_ROUNDS):
             if not await due.forget_old(ctx):
                 break

@@ -4,6 +4,8 @@ import msgspec
 
 from siderite.compute.usecases.server import due
 from siderite.compute.usecases.server import progress
+from siderite.compute.usecases.server.unwanted import Job
+from siderite.compute.usecases.server.unwanted import Unfilled
 from siderite.compute.workers.hands import Hands
 from siderite.core.errors import SideriteError
 from siderite.core.log import get_logger
@@ -23,9 +25,13 @@ class UnwantedWork:
     async def handle(self, held: Work) -> None:
         """Remove it; one that is gone, or that somebody protects, is no trouble."""
         ctx = self._hands.ctx
-        image = msgspec.json.decode(held.job, type=str)
+        job: Job = msgspec.json.decode(held.job, type=Job)
+        image = job.image if isinstance(job, Unfilled) else job
         try:
-            await self._hands.images.remove(image)
+            if isinstance(job, Unfilled):
+                await self._hands.images.discard(image)
+            else:
+                await self._hands.images.remove(image)
         except SideriteError as why:
             if ctx.door.clock() < held.deadline:
                 await due.later(ctx, held, why.sentence, _AGAIN_S)

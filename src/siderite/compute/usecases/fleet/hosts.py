@@ -25,6 +25,7 @@ from siderite.core.transition import Change
 from siderite.core.work import Work
 
 NO_LIMIT = 10**9
+_GONE = "its host does not have it any more"
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -195,13 +196,29 @@ async def alive(ctx: Context, host: str, last: float) -> float | None:
     return now
 
 
+def _as_known(offers: Sequence[Offer], carrying: Sequence[str]) -> Sequence[Offer]:
+    """A hypervisor that is called otherwise today is the same one, by the name that it carries
+    servers under: else its room were there twice. (libvirt's name of a host hangs on the name
+    server that the host asks.)
+    """
+    if len(offers) != 1 or not carrying:
+        return offers
+    (offer,) = offers
+    if offer.resource_class is not None or offer.node in carrying:
+        return offers
+    return [msgspec.structs.replace(offer, node=carrying[0])]
+
+
 async def heard(ctx: Context, host: str, offers: Sequence[Offer]) -> float:
     """A host answered: it is up, and offers this; when that was written down. `Lost` if the host
     was removed meanwhile.
     """
     ratios = ctx.settings
     now = ctx.door.clock()
-    known = await ctx.door.store.fetch("SELECT node FROM hypervisors WHERE host = ?", (host,))
+    known = await ctx.door.store.fetch(
+        "SELECT node, servers FROM hypervisors WHERE host = ?", (host,)
+    )
+    offers = _as_known(offers, [str(node) for node, servers in known if servers])
     there = {offer.node for offer in offers}
     ops: list[Op] = []
     for offer in offers:
@@ -225,7 +242,17 @@ async def heard(ctx: Context, host: str, offers: Sequence[Offer]) -> float:
             gone = (
                 "UPDATE hypervisors SET is_available = 0, why_not = ? WHERE host = ? AND node = ?"
             )
-            ops.append(Op(gone, ("its host does not have it any more", host, row[0])))
+            ops.append(Op(gone, (_GONE, host, row[0])))
     for at in range(0, max(1, len(ops)), 100):
         await ctx.door.store.commit([rows.seen(host, now), *ops[at : at + 100]])
     return now
+
+
+async def forget_gone(ctx: Context) -> None:
+    """Forget nodes that their hosts do not have any more, once they carry nothing."""
+    where, args = (
+        "FROM hypervisors WHERE is_available = 0 AND servers = 0 AND why_not = ?",
+        (_GONE,),
+    )
+    if await ctx.door.store.fetch(f"SELECT 1 {where} LIMIT 1", args):
+        await ctx.door.store.commit([Op(f"DELETE {where}", args)])

@@ -179,7 +179,7 @@ async def _shown(
     args = [arg for one in where for arg in one.args]
     found = await store.hypervisors(ctx.door.store, clause, args, limit=limit)
     by_host = await _services_of(ctx, {one.host for one in found})
-    carried: Mapping[str, Sequence[Line]] = {}
+    carried: Mapping[tuple[str, str], Sequence[Line]] = {}
     if with_servers:
         carried = await rows.servers_on(ctx.door.store, [(one.host, one.node) for one in found])
     kept: dict[str, list[Kept]] = {}
@@ -189,7 +189,7 @@ async def _shown(
         Shown(
             one,
             by_host[one.host],
-            carried[one.node] if with_servers else None,
+            carried[one.host, one.node] if with_servers else None,
             kept.get(one.uuid, ()),
         )
         for one in found

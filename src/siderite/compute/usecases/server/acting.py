@@ -45,6 +45,7 @@ from siderite.core.who import Who
 
 _ASKED = frozenset(action.event for action in ACTIONS) - {"force_stop"}
 """What a client can ask for; one of them only follows from what is seen of the machine."""
+_DOWN_AGAIN_S = 10
 
 
 class Unsupported(SideriteError):
@@ -82,6 +83,7 @@ async def ask(ctx: Context, uuid: str, wish: Ask, *, who: Who, cause: Cause) -> 
             return await hurry(ctx, change, server, wish)
         check_state(server, kind.event, kind.word or kind.action)
         check_place(ctx, server, kind)
+        await check_up(ctx, server, kind)
         await interrupting.give_up(ctx, change, server, for_action=kind.action)
         return begin(ctx, change, server, wish)
 
@@ -195,6 +197,29 @@ def check_place(ctx: Context, server: Server, kind: Kind) -> None:
         raise Unsupported(
             f"Driver {card.name} of instance {server.uuid} cannot {kind.word or kind.action}."
             f" Beside start, stop, reboot, rebuild and delete, it can: {', '.join(sorted(able))}."
+        )
+
+
+async def is_down(ctx: Context, host: str | None) -> bool | None:
+    """Whether a host is taken for down; None if there is no such host."""
+    rows = await ctx.door.store.fetch(
+        "SELECT forced_down, seen_at FROM hosts WHERE name = ?", (host,)
+    )
+    if not rows:
+        return None
+    silent_s = ctx.door.clock() - float(rows[0][1] or 0)
+    return bool(rows[0][0]) or silent_s > ctx.settings.host_patience_s
+
+
+async def check_up(ctx: Context, server: Server, kind: Kind) -> None:
+    """Refuse to bring away from a host what is there while that is down: it would only wait, and
+    nobody could evacuate the server meanwhile.
+    """
+    if kind.brings_away and await is_down(ctx, server.host):
+        raise Conflict(
+            f"Cannot '{kind.word or kind.action}' instance {server.uuid} while its host is down."
+            " Ask again when that is back, or have an administrator evacuate the server.",
+            retry_after_s=_DOWN_AGAIN_S,
         )
 
 

@@ -90,7 +90,7 @@ async def attach(
         try:
             await talk.attach(server, port)
         except Conflict as why:
-            await _withdraw(ctx, uuid, port, why.sentence, who=who, cause=cause)
+            await _withdraw(ctx, server.uuid, port, why.sentence, who=who, cause=cause)
             raise
         return port
     raise Invalid("No address is free on that network; try again, or ask for another.")

@@ -26,6 +26,8 @@ class Kind(msgspec.Struct, frozen=True):
     ignores_lock: bool = False
     needs_host: bool = True
     clean: bool = False
+    brings_away: bool = False
+    """Whether it takes what is on the server's host to another one."""
 
 
 KINDS = {
@@ -46,15 +48,16 @@ KINDS = {
     "build": Kind("rebuild", "rebuild", "compute__do_build_and_run_instance", needs_host=False),
     "evacuate": Kind("evacuate", "evacuate", "compute_rebuild_instance", "evacuate"),
     "resize": Kind("resize", "resize", "compute_resize_instance", "resize", ability="resize",
-                   clean=True),
+                   clean=True, brings_away=True),
     "migrate": Kind("resize", "migrate", "compute_resize_instance", "resize", "migrate",
-                    ability="resize", clean=True),
+                    ability="resize", clean=True, brings_away=True),
     "confirm_resize": Kind("confirm_resize", "confirmResize", "compute_confirm_resize",
                            "resize_confirm", "confirmResize"),
     "revert_resize": Kind("revert_resize", "revertResize", "compute_revert_resize",
                           "resize_revert", "revertResize"),
     "live_migrate": Kind("live_migrate", "live-migration", "compute_live_migration",
-                         "live_migration", "os-migrateLive", ability="live_migrate"),
+                         "live_migration", "os-migrateLive", ability="live_migrate",
+                         brings_away=True),
     "create_image": Kind("create_image", "createImage", "compute_snapshot_instance", "snapshot",
                          "createImage", ability="snapshot", ignores_lock=True),
     "create_backup": Kind("create_backup", "createBackup", "compute_backup_instance", "snapshot",

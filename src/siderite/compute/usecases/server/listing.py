@@ -113,10 +113,10 @@ async def host_statuses(ctx: Context) -> dict[str, str]:
     found = {}
     for name, disabled, forced_down, seen_at in rows:
         status = "UP"
-        if disabled:
-            status = "MAINTENANCE"
-        elif forced_down:
+        if forced_down:
             status = "DOWN"
+        elif disabled:
+            status = "MAINTENANCE"
         elif now - float(seen_at or 0) > ctx.settings.host_patience_s:
             status = "UNKNOWN"
         found[str(name)] = status

@@ -152,10 +152,8 @@ async def tell(
             raise Conflict(
                 f"Instance {uuid} is in task_state {server.task_state}, not migrating; look again."
             )
-        item = next(
-            (i for i in await work.of_machine(ctx.door.store, uuid) if i.lane == ctx.rules.lane),
-            None,
-        )
+        items = await work.of_machine(ctx.door.store, server.uuid)
+        item = next((one for one in items if one.lane == ctx.rules.lane), None)
         if item is None or job_of(item.job).op != row[_UUID]:
             raise Busy(f"Migration {number} of server {uuid} is just ending; look again.")
         return _told(ctx, change, server, item, what)

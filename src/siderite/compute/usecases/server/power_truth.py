@@ -24,14 +24,17 @@ from siderite.compute.store import SERVERS
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.context import actor
 from siderite.compute.usecases.server import acting
+from siderite.compute.usecases.server import announced
 from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server.acting import Ask
+from siderite.core import work
 from siderite.core.ids import new_request_id
 from siderite.core.log import get_logger
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.transition import apply
+from siderite.core.work import Work
 
 log = get_logger("power")
 
@@ -74,12 +77,31 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
             return _WELL
         why_not = _gate(found, power)
         if why_not is not None:
+            if announced.may_be_news(found, power):
+                change.put(announced.look_later(found, tag, change.now))
+                why_not += "; its machine is looked at when that is done"
             _noted(change, found, power, details=why_not)
             return _WELL
         _follow(ctx, change, found, power, event=_UPDATE, why=f"{tag} was announced")
         return _WELL
 
     return await ctx.door.attempt(cause, uuid, decide)
+
+
+async def confirmed(ctx: Context, held: Work, server: Server, tag: str) -> None:
+    """What was announced of a server while something was done to it has proved true, when its row
+    had this version; the look at it ends with that.
+    """
+    power = TAGS[tag]
+
+    async def decide(change: Change) -> None:
+        change.put(work.done(held))
+        now = await SERVERS.get(ctx.door.store, server.uuid)
+        if now is None or now.version != server.version or _gate(now, power) is not None:
+            return  # it changed since: the reading is old
+        _follow(ctx, change, now, power, event=_UPDATE, why=f"{tag} was announced meanwhile")
+
+    await ctx.door.attempt(Cause(), server.uuid, decide, held=held)
 
 
 def _gate(server: Server, power: Power) -> str | None:

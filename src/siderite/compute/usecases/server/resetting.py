@@ -10,6 +10,7 @@ from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import find
 from siderite.compute.usecases.server import interrupting
 from siderite.compute.usecases.server import leaving
+from siderite.compute.usecases.server import unwanted
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
 from siderite.core.transition import apply
@@ -19,7 +20,8 @@ from siderite.core.who import Who
 async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) -> dict[str, str]:
     """The server is active, or in error; whatever was being done to it is given up, and a resize
     that waits to be confirmed is. The image that will not be filled because of that, if any, by
-    what is to become of it (`interrupting`).
+    what is to become of it (`interrupting`): work is there for that, for when whoever fills it has
+    let go of the server.
     """
     event = Event.RESET_ACTIVE if state == "active" else Event.RESET_ERROR
 
@@ -38,6 +40,11 @@ async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) 
         if server.counted is not None:
             change.put(quota.becomes(server, server.flavor))
         change.put(acting.note(change, server, "resetState"))
-        return await interrupting.give_up(ctx, change, server, for_action="resetState")
+        unfilled = await interrupting.give_up(ctx, change, server, for_action="resetState")
+        if interrupting.DISCARD in unfilled:
+            change.put(unwanted.discard(server, unfilled[interrupting.DISCARD], change.now))
+        if interrupting.REMOVE in unfilled:
+            change.put(unwanted.remove(server, unfilled[interrupting.REMOVE], change.now))
+        return unfilled
 
     return await ctx.door.attempt(cause, uuid, decide)

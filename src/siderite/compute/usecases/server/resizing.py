@@ -39,6 +39,7 @@ async def resize(
         acting.check_state(server, "resize", "resize")
         _check_size(server, new)
         acting.check_place(ctx, server, KINDS["resize"])
+        await acting.check_up(ctx, server, KINDS["resize"])
         change.put(await quota.grow(ctx, server, new))
         return acting.begin(ctx, change, server, wish)
 
@@ -67,13 +68,7 @@ async def check_host(
 
 async def check_is_down(ctx: Context, server: Server) -> None:
     """Only servers of a host that is down can be evacuated."""
-    rows = await ctx.door.store.fetch(
-        "SELECT forced_down, seen_at FROM hosts WHERE name = ?", (server.host,)
-    )
-    if not rows:
-        return
-    silent_s = ctx.door.clock() - float(rows[0][1] or 0)
-    if not rows[0][0] and silent_s <= ctx.settings.host_patience_s:
+    if await acting.is_down(ctx, server.host) is False:
         raise Invalid(
             f"Compute service of {server.host} is still in use. If it is not, say so first:"
             f" `compute service set --down {server.host} nova-compute`."

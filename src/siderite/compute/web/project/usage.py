@@ -29,6 +29,8 @@ _FORMS = ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%d %H:%M:%S.%f", "
 _DAY_S = 86400.0
 _FIRST = datetime.min.replace(tzinfo=UTC).timestamp()
 _EVERY = 10**6
+_DETAILED = ("1", "True", "true")
+"""The second is what `openstack usage list` says, which counts the servers in the answer."""
 
 
 def _moment(name: str, value: Any) -> float:
@@ -123,7 +125,7 @@ async def index(service: "Service", request: Request) -> Response:
     projects: dict[str, list[Used]] = {}
     for one in found:
         projects.setdefault(one.server.project_id, []).append(one)
-    detailed = asked.get("detailed") == "1"
+    detailed = asked.get("detailed") in _DETAILED
     body: dict[str, Any] = {
         "tenant_usages": [
             _total(project, used, asked, detailed=detailed) for project, used in projects.items()

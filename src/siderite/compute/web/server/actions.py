@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -123,10 +124,11 @@ async def _reset_state(service: "Service", request: Request, value: Any) -> Resp
         service.ctx, request.params[0], asked["state"], who=request.who,
         cause=service.cause(request),
     )  # fmt: skip
-    if interrupting.DISCARD in unfilled:
-        await service.images.discard(unfilled[interrupting.DISCARD])
-    if interrupting.REMOVE in unfilled:
-        await service.images.remove(unfilled[interrupting.REMOVE])
+    with suppress(SideriteError):  # or else a little later
+        if interrupting.DISCARD in unfilled:
+            await service.images.discard(unfilled[interrupting.DISCARD])
+        if interrupting.REMOVE in unfilled:
+            await service.images.remove(unfilled[interrupting.REMOVE])
     return Response(status=202)
 
 

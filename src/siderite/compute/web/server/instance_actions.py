@@ -89,11 +89,10 @@ async def index(service: "Service", request: Request) -> Response:
     server = await history.server(
         service.ctx, request.params[0], request.who, deleted=version >= _DELETED
     )
-    ask = history.Ask(server.uuid, queries.limit_of(request, service.ctx.settings.max_limit))
+    most = service.ctx.settings.max_limit
+    ask = history.Ask(server.uuid, most)
     if version >= _PAGED:
-        ask = _paged(request, ask)
-    else:
-        ask.limit = service.ctx.settings.max_limit
+        ask = _paged(request, history.Ask(server.uuid, queries.limit_of(request, most)))
     found = [] if ask.limit == 0 else await history.page(service.ctx, ask)
     body: dict[str, Any] = {"instanceActions": [_action(one, version) for one in found]}
     if version >= _PAGED and found and len(found) == ask.limit:

@@ -10,6 +10,7 @@ import msgspec
 from siderite.compute.domain.image import Image
 from siderite.compute.domain.image import check_reserved
 from siderite.compute.domain.image import usable
+from siderite.compute.domain.image import whole
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.server import acting
@@ -64,7 +65,7 @@ async def rescue(service: "Service", request: Request, value: Any) -> Response:
     )
     ref = asked.get("rescue_image_ref")
     if ref is not None:
-        await _image(service, request, ref)
+        whole(await _image(service, request, ref))
     password = asked.get("adminPass") or new_secret(9)
     wish = Ask("rescue", {"image": ref, "password": password},
                is_hard=asked.get("shutdown_type", False))  # fmt: skip
@@ -230,9 +231,9 @@ async def _snapshot(
     except SideriteError:  # another may have been faster, to delete it for one
         await service.images.discard(image)
         raise
-    where = f"{request.base}/image/v2/images/{image}".encode()
     if request.version < _IMAGE_ID:
-        return Response(status=202, headers=[(b"location", where)])
+        where = service.images.address(image, request.base)
+        return Response(status=202, headers=[(b"location", where.encode())])
     return reply({"image_id": image}, 202)
 
 

@@ -8,6 +8,7 @@ from siderite.compute.domain import wire
 from siderite.compute.domain.network import DEFAULT_GROUP
 from siderite.compute.domain.network import is_group
 from siderite.compute.domain.server import Server
+from siderite.compute.usecases.project import server_groups
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import create
 from siderite.compute.usecases.server import delete
@@ -40,7 +41,8 @@ FULL_REPLIES = 75
 LONGEST_NAME = 255
 MOST_AT_ONCE = 1000
 """So many servers one request makes, also where no quota ends it."""
-_DESCRIPTION = 19
+_DESCRIPTION, _GROUPS = 19, 71
+_GROUPED = '"server_groups":['
 
 
 async def statuses(service: "Service", request: Request) -> dict[str, str]:
@@ -48,10 +50,23 @@ async def statuses(service: "Service", request: Request) -> dict[str, str]:
     return await service.host_statuses() if views.shows_hosts(request) else {}
 
 
+async def _text(service: "Service", request: Request, body: str) -> str:
+    """One server as JSON; without its group if that is gone."""
+    text = views.server(service, request, body, await statuses(service, request))
+    at = text.rfind(_GROUPED)  # the hints, which come before it, may say the same
+    begin = at + len(_GROUPED)
+    end = text.find("]", begin)
+    if request.version < _GROUPS or at < 0 or begin == end:
+        return text
+    if await server_groups.get(service.ctx, text[begin:end].strip('"')) is not None:
+        return text
+    return f"{text[:begin]}{text[end:]}"
+
+
 async def show(service: "Service", request: Request) -> Response:
     """GET /v2.1/servers/{id}"""
     body = await find.body_of(service.ctx, request.params[0], request.who)
-    text = views.server(service, request, body, await statuses(service, request))
+    text = await _text(service, request, body)
     return raw(f'{{"server":{text}}}'.encode())
 
 
@@ -242,8 +257,7 @@ async def shown(
     service: "Service", request: Request, server: Server, *, status: int = 200, **more: Any
 ) -> Response:
     """A server that was changed: whole from 2.75 on, before without the extensions' fields."""
-    known = await statuses(service, request)
-    text = views.server(service, request, wire.render(server), known)
+    text = await _text(service, request, wire.render(server))
     fields = parse_json(text.encode())
     if request.version < FULL_REPLIES:
         fields = {key: value for key, value in fields.items() if key in _PLAIN_REPLY}
