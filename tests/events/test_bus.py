@@ -98,17 +98,17 @@ def test_a_plain_consumer_hears_what_the_log_says(tmp_path, database_url, broker
 
 def test_and_by_the_librarys_own_transport(tmp_path, broker):
     # Our own transport makes durable queues; the library's makes transient ones unless told.
-    _hears(tmp_path, "", broker, "oslo+rabbit", "--transient")
+    _hears(tmp_path, "", broker, "oslo+rabbit", durable=False)
 
 
-def _hears(folder, database, broker, scheme, *flags):
+def _hears(folder, database, broker, scheme, *, durable=True):
     async def story():
         async with running(folder, database, work=True, notification_url=broker.url(scheme)) as app:
             await bus_has_begun(app)
             uuid = await app.make_node(name="n1")
             await tell(app, fact(1), fact(2, kind="power_set.error", resource=uuid))
             entries = await logged(app)
-            with listening(broker.url("rabbit"), flags=flags) as consumer:
+            with listening(broker.url("rabbit"), durable=durable) as consumer:
                 told = await heard_by(consumer, len(entries))
                 assert len(consumer.all) == len(told) + 1
         for priority in ("INFO", "ERROR"):
@@ -120,7 +120,7 @@ def _hears(folder, database, broker, scheme, *flags):
 
 def test_a_consumer_that_was_there_first_keeps_its_queues(tmp_path, broker):
     async def story():
-        with listening(broker.url("rabbit"), flags=("--transient",)) as consumer:
+        with listening(broker.url("rabbit"), durable=False) as consumer:
             async with running(tmp_path, work=True, notification_url=broker.url()) as app:
                 await bus_has_begun(app)
                 await tell(app, fact(1))

@@ -80,6 +80,9 @@ def test_the_newest_are_found_from_the_end(app, monkeypatch):
     assert numbers(app, "?last=1000") == list(range(1, 13))
     assert numbers(app, "?last=5&type=*power_set*") == [4, 9]
     monkeypatch.setattr(eventlog, "MOST_LOOKED_AT", 5)
+    assert numbers(app, "?last=5&type=*power_set*") == [4, 9]
+    assert numbers(app, "?last=1&type=*power_set*") == [9]
+    monkeypatch.setattr(eventlog, "FARTHEST_BACK", 7)
     assert numbers(app, "?last=5&type=*power_set*") == [9]
     for query in ("?last=0", "?last=3&after=1", "?last=3&limit=2"):
         assert app.ask("GET", ADDRESS + query).status == 400

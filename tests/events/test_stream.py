@@ -238,6 +238,26 @@ def test_a_reader_who_leaves_ends_the_stream(run):
     run(story)
 
 
+def test_one_user_does_not_take_all_connections_for_streams(tmp_path):
+    async def story():
+        async with running(tmp_path, max_connections=8) as app:
+            accept = {"Accept": "text/event-stream"}
+            _, other, _ = await app.person("reader")
+            async with Stream.open(app) as first, Stream.open(app) as second:
+                await first.sign()
+                await second.sign()
+                refused = await app.ask("GET", ADDRESS, headers=accept)
+                assert refused.status == 409
+                assert "2 streams open already" in refused.json["error"]["message"]
+                async with Stream.open(app, token=other) as others:
+                    await others.sign()
+                await first.leave()
+                async with Stream.open(app) as third:
+                    await third.sign()
+
+    asyncio.run(story())
+
+
 def test_closing_the_hub_ends_every_stream(run):
     async def story(app):
         async with Stream.open(app) as one, Stream.open(app) as other:

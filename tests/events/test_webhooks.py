@@ -477,6 +477,20 @@ def test_there_are_only_so_many(one_fact, monkeypatch):
         assert one_fact.ask("DELETE", f"{ADDRESS}/{made.json['id']}").status == 204
 
 
+def test_one_project_does_not_use_up_the_webhooks_of_all(run, monkeypatch):
+    monkeypatch.setattr(web, "MOST_OF_A_PROJECT", 1)
+
+    async def story(app, receiver):
+        _, token, _ = await app.person("member")
+        _, other, _ = await app.person("member")
+        for who, status in ((token, 201), (token, 409), (other, 201), (None, 201), (None, 201)):
+            how = {"token": who} if who else {}
+            answer = await app.ask("POST", ADDRESS, {"url": receiver.url}, **how)
+            assert answer.status == status, answer
+
+    run(story)
+
+
 def test_a_project_has_webhooks_of_its_own_for_its_own_events(run):
     async def story(app, receiver):
         _, token, project = await app.person("member")

@@ -94,6 +94,8 @@ _ABOUT = {
 EVERYTHING = Wanted()
 MOST_LOOKED_AT = 10_000
 """How many facts one page looks at for those that are wanted, where no index finds them."""
+FARTHEST_BACK = 200_000
+"""How far the newest of those are looked for."""
 
 
 _COLUMNS = (
@@ -252,19 +254,22 @@ async def page(
 
 
 async def tail(store: Store, wanted: Wanted, *, last: int, end: int) -> list[Entry]:
-    """The newest wanted facts up to `end`, oldest first. Where no index finds them, only so many
-    are looked at as for a page.
+    """The newest wanted facts up to `end`, oldest first. Where no index finds them, the log is
+    walked back, as many at a time as a page looks at, and others are answered meanwhile.
     """
-    start = 0
-    if wanted != EVERYTHING and wanted.resource is None:
-        start = max(0, end - MOST_LOOKED_AT)
+    is_indexed = wanted == EVERYTHING or wanted.resource is not None
+    first = 0 if is_indexed else max(await oldest(store) - 1, end - FARTHEST_BACK)
     condition, args = wanted.where(store.dialect)
-    rows = await store.fetch(
-        f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? AND seq <= ?{condition}"
-        " ORDER BY seq DESC LIMIT ?",
-        (start, end, *args, last),
-    )
-    return [_entry(row) for row in reversed(rows)]
+    found, ask = list[Line](), store.fetch
+    while end > first and len(found) < last:
+        start = first if is_indexed else max(first, end - MOST_LOOKED_AT)
+        found += await ask(
+            f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? AND seq <= ?{condition}"
+            " ORDER BY seq DESC LIMIT ?",
+            (start, end, *args, last - len(found)),
+        )
+        end, ask = start, store.scan
+    return [_entry(row) for row in reversed(found)]
 
 
 async def latest(store: Store, resource: str, types: Sequence[str], limit: int) -> list[Entry]:

@@ -1,23 +1,31 @@
 """The log on any other transport that oslo.messaging knows (Kafka, AMQP 1.0 …), by that library.
 
-Needs the extra `siderite[oslo]`. Its calls block, so that they are made in a thread of their own.
+Needs the extra `siderite[oslo]`. Its calls block, some for ever, so that they are made in a thread
+of their own, for which nothing waits longer than it says: not the end of the process either.
 """
 
 import asyncio
+import contextlib
+from collections.abc import Callable
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 import oslo_messaging  # type: ignore[import-untyped]  # has no types
 from oslo_config import cfg
 
 from siderite.core.eventlog import Entry
+from siderite.core.log import get_logger
 from siderite.core.store import Op
 from siderite.events.envelope import Sorter
 from siderite.events.envelope import Topic
 from siderite.events.envelope import as_notifier_says
 
+log = get_logger("bus")
+
 SEND_S = 60.0
+CLOSE_S = 2.0
 
 
 class OsloBus:
@@ -26,26 +34,61 @@ class OsloBus:
     def __init__(self, url: str, sorter: Sorter) -> None:
         self._url = url.removeprefix("oslo+")
         self._sorter = sorter
-        self._thread = ThreadPoolExecutor(1, "oslo-bus")
+        self._todo: SimpleQueue[Callable[[], None]] | None = None
         self._transport: Any = None
 
     async def deal(self, entries: Sequence[Entry]) -> list[Op]:
         """Send what goes out, one after the other."""
         going = [(entry, topic) for entry in entries if (topic := self._sorter.topic(entry))]
         if going:
-            loop = asyncio.get_running_loop()
-            async with asyncio.timeout(SEND_S):
-                await loop.run_in_executor(self._thread, self._send, going)
+            try:
+                await self._do(lambda is_late: self._send(going, is_late), SEND_S)
+            except TimeoutError as why:
+                raise TimeoutError(
+                    f"the transport did not take notifications within {SEND_S:.0f} s; check"
+                    " notification_url, and what it leads to."
+                ) from why
         return []
 
     async def close(self) -> None:
         """Let go of the transport."""
         transport, self._transport = self._transport, None
-        if transport is not None:
-            await asyncio.get_running_loop().run_in_executor(self._thread, transport.cleanup)
+        if transport is None:
+            return
+        try:
+            await self._do(lambda _: transport.cleanup(), CLOSE_S)
+        except Exception as why:
+            log.warning("the transport was left as it is", error=repr(why))
 
-    def _send(self, going: Sequence[tuple[Entry, Topic]]) -> None:
+    async def _do(self, what: Callable[[Callable[[], bool]], None], timeout_s: float) -> None:
+        """Have the thread do this after what it has to do; it is told when nobody waits for it."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def over(why: Exception | None) -> None:
+            if not done.done():
+                done.set_result(None) if why is None else done.set_exception(why)
+
+        def work() -> None:
+            why: Exception | None = None
+            try:
+                what(done.cancelled)
+            except Exception as error:
+                why = error
+            with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(over, why)
+
+        if self._todo is None:
+            self._todo = SimpleQueue()
+            Thread(target=_hand, args=(self._todo,), name="oslo-bus", daemon=True).start()
+        self._todo.put(work)
+        async with asyncio.timeout(timeout_s):
+            await done
+
+    def _send(self, going: Sequence[tuple[Entry, Topic]], is_late: Callable[[], bool]) -> None:
         for entry, topic in going:
+            if is_late():
+                return  # all of it is sent again, perhaps by another process
             target = oslo_messaging.Target(
                 exchange=topic.exchange, topic=f"{topic.name}.{entry.priority.lower()}"
             )
@@ -60,3 +103,9 @@ class OsloBus:
             conf([], project="siderite")
             self._transport = oslo_messaging.get_notification_transport(conf, self._url)
         return self._transport
+
+
+def _hand(todo: SimpleQueue[Callable[[], None]]) -> None:
+    """In the thread: one thing after the other."""
+    while True:
+        todo.get()()

@@ -1,12 +1,15 @@
 """The event log over HTTP: pages of it, and the same as server-sent events."""
 
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import replace
 
 import msgspec
 
 from siderite.core import eventlog
 from siderite.core.auth import identify
+from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import SideriteError
@@ -18,6 +21,7 @@ from siderite.core.http import Routes
 from siderite.core.http import raw
 from siderite.core.http import reply
 from siderite.core.project import is_own
+from siderite.core.streaming import Chunks
 from siderite.core.who import Authenticator
 from siderite.events import named
 from siderite.events import query
@@ -46,7 +50,9 @@ class Ways(msgspec.Struct, frozen=True):
 
 
 class EventsService:
-    """The service at `/events`. `known` are the forms of event types that there are, as globs."""
+    """The service at `/events`. `known` are the forms of event types that there are, as globs; one
+    user has at most `streams` open.
+    """
 
     name = "events"
 
@@ -57,11 +63,14 @@ class EventsService:
         *,
         known: Sequence[str],
         ways: Ways,
+        streams: int,
         keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
         self._hub = hub
         self._who = who
         self._known = known
+        self._most_streams = streams
+        self._streams: Counter[str] = Counter()  # that are open, by user
         self._keep_alive_s = keep_alive_s
         self.webhooks = ways.webhooks
         self.monitor = ways.monitor
@@ -125,6 +134,12 @@ class EventsService:
         after = asked.after if last is None else query.number("Last-Event-ID", last)
         query.not_beyond(after, newest)
         await query.not_pruned(self._hub.store, after)
+        whose = request.who.user_id
+        if self._streams[whose] >= self._most_streams:
+            raise Conflict(
+                f"You have {self._most_streams} streams open already, a quarter of all connections"
+                " (max_connections); close one first."
+            )
 
         async def is_welcome() -> bool:
             try:
@@ -140,14 +155,29 @@ class EventsService:
             (b"x-accel-buffering", b"no"),
         ]
         response = Response(headers=headers)
-        response.chunks = follow(
+        chunks = follow(
             self._hub,
             asked.wanted,
             after,
             is_welcome=is_welcome,
             keep_alive_s=self._keep_alive_s,
         )
+        response.chunks = self._counted(whose, chunks)
         return response
+
+    async def _counted(self, whose: str, chunks: Chunks) -> Chunks:
+        """A stream, as one of its user's while it is open: nobody takes all connections, which are
+        others' too.
+        """
+        self._streams[whose] += 1
+        try:
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    yield chunk
+        finally:
+            self._streams[whose] -= 1
+            if not self._streams[whose]:
+                del self._streams[whose]
 
 
 ROUTES = (

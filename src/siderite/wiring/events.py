@@ -65,7 +65,8 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
         jobs.append(Unfollowed(base.store, "bus").run)
     ways = _ways(base, known, [kind for room in rooms for kind in room.remembered])
     jobs += _kept_up(base, ways)
-    service = EventsService(base.hub, base.identity, known=known, ways=ways)
+    streams = max(1, base.config.max_connections // 4)
+    service = EventsService(base.hub, base.identity, known=known, ways=ways, streams=streams)
     measures = (ways.monitor.measure, ways.retention.measure)
     return Part(services={"events": service}, jobs=jobs, serving=serving, measures=measures)
 

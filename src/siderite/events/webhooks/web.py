@@ -42,6 +42,8 @@ from siderite.events.webhooks.webhook import visible
 
 MOST = 1000
 """Webhooks that there may be."""
+MOST_OF_A_PROJECT = 100
+"""So that one leaves room for others."""
 TRIES = 16
 
 
@@ -121,13 +123,20 @@ async def create(home: Home, request: Request) -> Response:
         uuid=new_uuid(), created_at=iso(wall_clock()), secret=secret,
         owner=None if who.sees_all else who.project_id, **said,
     )  # fmt: skip
-    rows = await hooks.store.fetch("SELECT count(*) FROM webhooks")
-    if int(rows[0][0] or 0) >= MOST:
-        raise Conflict(f"There are {MOST} webhooks already; delete one first.")
+    await _check_room(hooks.store, made.owner)
     await hooks.store.commit([WEBHOOKS.insert(made), deliveries.begun(made.uuid, after)])
     hooks.sender.look()
     (shown,) = await hooks.show([made])
     return reply({**shown, "secret": secret}, 201)
+
+
+async def _check_room(store: Store, owner: str | None) -> None:
+    sql = "SELECT count(*), count(CASE WHEN owner = ? THEN 1 END) FROM webhooks"
+    every, own = (int(count or 0) for count in (await store.fetch(sql, (owner,)))[0])
+    if own >= MOST_OF_A_PROJECT:
+        raise Conflict(f"Your project has {own} webhooks already; delete one first.")
+    if every >= MOST:
+        raise Conflict(f"There are {every} webhooks already; delete one first.")
 
 
 async def _resolve(home: Home, said: dict[str, Any], project: str | None) -> None:

@@ -1,0 +1,76 @@
+"""The bus by oslo.messaging's own transports, whose calls may block for ever."""
+
+import asyncio
+import importlib
+import subprocess
+import sys
+import textwrap
+from threading import Event
+
+import pytest
+
+from siderite.events.envelope import Sorter
+from tests.events.test_bus import IRON
+from tests.events.test_bus import an_entry
+
+# What the library imports is not ours to mend.
+pytestmark = [
+    pytest.mark.filterwarnings(r"ignore:\s*Eventlet is deprecated"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+@pytest.fixture
+def bus_oslo():
+    return importlib.import_module("siderite.events.bus_oslo")
+
+
+class Stuck:
+    """A transport that takes one message, and says no more until it is let go."""
+
+    def __init__(self):
+        self.is_free = Event()
+        self.has_more = Event()
+        self.sent = []
+
+    def _send_notification(self, _target, _context, message, *_more, **_how):
+        self.sent.append(message["message_id"])
+        self.is_free.wait(30)
+
+    def cleanup(self):
+        self.has_more.set()
+
+
+def test_a_transport_that_is_stuck_holds_up_nobodys_end(monkeypatch, bus_oslo):
+    monkeypatch.setattr(bus_oslo, "SEND_S", 0.05)
+    monkeypatch.setattr(bus_oslo, "CLOSE_S", 0.05)
+    stuck = Stuck()
+
+    async def story():
+        bus = bus_oslo.OsloBus("oslo+kafka://h", Sorter([IRON], "info"))
+        bus._transport = stuck
+        with pytest.raises(TimeoutError, match="check notification_url"):
+            await bus.deal([an_entry(1), an_entry(2)])
+        async with asyncio.timeout(10):
+            await bus.close()
+
+    asyncio.run(story())
+    stuck.is_free.set()
+    assert stuck.has_more.wait(10)
+    assert stuck.sent == ["m-1"]  # what came too late is not sent behind another's back
+
+
+def test_and_the_process_ends():
+    ends = """
+        import asyncio, contextlib, threading
+        from siderite.events import bus_oslo
+
+        async def story():
+            bus = bus_oslo.OsloBus("oslo+kafka://h", None)
+            with contextlib.suppress(TimeoutError):
+                await bus._do(lambda _: threading.Event().wait(), 0.05)
+
+        asyncio.run(story())
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(ends)], timeout=20, check=False)
+    assert done.returncode == 0
