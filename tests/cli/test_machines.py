@@ -14,6 +14,7 @@ import yaml
 from siderite.cli.cloud import Cloud
 from siderite.cli.main import main
 from siderite.cli.main import parser
+from tests.cli.member import member
 from tests.support.server import Server
 from tests.support.server import running_server
 
@@ -380,29 +381,10 @@ def test_servers_that_go_are_waited_for_though_another_is_not_there(say: Say) ->
     assert "goes: gone" in err
 
 
-def _member(server: Server, folder: Path) -> None:
-    """Somebody who is no administrator, with a clouds.yaml of their own."""
-
-    def ask(method: str, path: str, body: object = None) -> dict:
-        where = f"/identity/v3{path}"
-        answer = server.api.request(method, where, json=body, headers=server.headers())
-        return answer.raise_for_status().json() if answer.content else {}
-
-    shop = ask("POST", "/projects", {"project": {"name": "shop"}})["project"]["id"]
-    ana = ask("POST", "/users", {"user": {"name": "ana", "password": "s3cret"}})["user"]["id"]
-    [role] = ask("GET", "/roles?name=member")["roles"]
-    ask("PUT", f"/projects/{shop}/users/{ana}/roles/{role['id']}")
-    clouds = yaml.safe_load((server.data / "clouds.yaml").read_text())
-    clouds["clouds"]["siderite"]["auth"] |= {
-        "username": "ana", "password": "s3cret", "project_name": "shop",
-    }  # fmt: skip
-    (folder / "clouds.yaml").write_text(yaml.safe_dump(clouds))
-
-
 def test_a_member_is_shown_no_servers_of_other_hosts_and_those_that_wait(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _member(server, tmp_path)
+    member(server, tmp_path)
     mine = ("--data", str(tmp_path))
     words = ("server", "create", "anas", "--flavor", "m1.tiny", "--image", "tiny", "--wait")
     assert main([*words, *mine]) == 0

@@ -1,4 +1,6 @@
-"""Words for looking at and bringing in things: images, hosts, events; and the demo's stories."""
+"""Words for looking at things, bringing them in and out: images, hosts, events, all there is; and
+the demo's stories.
+"""
 
 import argparse
 
@@ -36,6 +38,12 @@ _TAIL = """\
 Print the log, then each event as it comes, until Ctrl-C. After a lost connection it goes on where
 it was.
 """
+_EXPORT = """\
+Write all that the running service knows as JSON lines: every project, image, node, port, server and
+what belongs to them, as the API shows them, and the event log. Secrets are masked, and the data of
+images is left out (`siderite backup` has both). Address and password are read from clouds.yaml in
+the data directory.
+"""
 _MONITOR = """\
 Per operation, how many began, ended, failed and are open, counted from the event log; and those
 that have shown no progress for too long. Ends with 1 if there are any.
@@ -48,6 +56,11 @@ def add(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     _image(words)
     _host(words)
     _events(words)
+    export = words.add_parser("export", help="everything as JSON lines", description=_EXPORT)
+    export.add_argument("file", metavar="FILE", type=name, help="to write; - for standard output")
+    export.add_argument("--no-events", action="store_true", help="without the event log")
+    data(export)
+    export.set_defaults(run="siderite.cli.export")
 
 
 def _demo(words: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -1,0 +1,140 @@
+"""`siderite export`: everything as JSON lines, whole or not at all."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from siderite.cli import export
+from siderite.cli.cloud import Away
+from siderite.cli.cloud import Cloud
+from siderite.cli.main import main
+from tests.cli.member import member
+from tests.support.server import Server
+from tests.support.server import running_server
+
+MANY = 5
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("export")
+    flags = ("--demo", "--demo-nodes", str(MANY))
+    with running_server(folder, flags=flags, options={"max_limit": "2"}) as made:
+        node = {"driver": "ipmi", "name": "secret", "driver_info": {"ipmi_password": "hunter2"}}
+        made.api.post(
+            "/baremetal/v1/nodes", json=node, headers=made.headers("1.50")
+        ).raise_for_status()
+        yield made
+
+
+def _lines(text: str) -> list[tuple[str, Any]]:
+    return [(line["kind"], line["value"]) for line in map(json.loads, text.splitlines())]
+
+
+def _of(text: str, kind: str) -> list[Any]:
+    return [value for one, value in _lines(text) if one == kind]
+
+
+def test_everything_is_in_it_though_pages_are_short_and_the_last_line_counts_it(
+    server: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "all.jsonl"
+    assert main(["export", str(file), "--data", str(server.data)]) == 0
+    text = file.read_text()
+    nodes, flavors = _of(text, "node"), _of(text, "flavor")
+    assert len(nodes) == len({node["uuid"] for node in nodes}) == MANY + 1
+    assert all("power_policy" in node for node in nodes)  # as the newest version shows them
+    assert len({flavor["id"] for flavor in flavors}) == len(flavors) == 4
+    assert [project["name"] for project in _of(text, "project")] == ["admin", "service"]
+    events = _of(text, "event")
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    kind, counts = _lines(text)[-1]
+    assert (kind, counts["node"], counts["event"]) == ("end", MANY + 1, len(events))
+    assert sum(counts.values()) == len(_lines(text)) - 1
+    assert "hunter2" not in text
+    assert (file.stat().st_mode & 0o777, list(tmp_path.iterdir())) == (0o600, [file])
+
+
+def test_it_goes_to_standard_output_and_without_the_log(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", "-", "--no-events", "--data", str(server.data)]) == 0
+    text = capsys.readouterr().out
+    assert (len(_of(text, "node")), _of(text, "event")) == (MANY + 1, [])
+
+
+def test_who_may_not_see_everything_is_told_what_is_left_out(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    member(server, tmp_path)
+    assert main(["export", str(tmp_path / "mine"), "--data", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "not shown to ana, and so left out:" in said
+    assert "host" in said
+    kinds = {kind for kind, _ in _lines((tmp_path / "mine").read_text())}
+    assert "flavor" in kinds
+    assert "host" not in kinds
+
+
+class _Cut(Cloud):
+    """A service that goes away in the middle."""
+
+    def ask(self, method: str, path: str, *more: Any, **others: Any) -> tuple[Any, Any]:
+        """All but the second page of nodes."""
+        if "nodes" in path and "marker" in path:
+            raise Away("cannot reach it")
+        return super().ask(method, path, *more, **others)
+
+
+def test_a_file_that_would_not_be_whole_is_not_left(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "Cloud", _Cut)
+    old = tmp_path / "all.jsonl"
+    old.write_text("of yesterday")
+    assert main(["export", str(old), "--data", str(server.data)]) == 1
+    assert (old.read_text(), list(tmp_path.iterdir())) == ("of yesterday", [old])
+
+
+def test_a_place_that_cannot_be_written_to_is_said(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(tmp_path / "no" / "all"), "--data", str(server.data)]) == 1
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+class _Hasty(Cloud):
+    """While it is read, somebody deletes a node that the next page would come after."""
+
+    idle: tuple[str, ...] = ()
+    """Nodes that nothing is done to: those of the demo come to life meanwhile."""
+    gone = ""
+
+    def ask(self, method: str, path: str, *more: Any, **others: Any) -> tuple[Any, Any]:
+        """As asked, and once a node is deleted first."""
+        marker = path.partition("marker=")[2].partition("&")[0]
+        if marker in self.idle and not self.gone:
+            self.gone = marker
+            super().ask("DELETE", f"/baremetal/v1/nodes/{marker}")
+        return super().ask(method, path, *more, **others)
+
+
+def test_it_goes_on_though_what_a_page_comes_after_was_deleted(
+    server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    for number in range(MANY):
+        node = {"driver": "fake-hardware", "name": f"more-{number}"}
+        answer = server.api.post("/baremetal/v1/nodes", json=node, headers=server.headers("1.50"))
+        made.append(answer.raise_for_status().json()["uuid"])
+    monkeypatch.setattr(_Hasty, "idle", tuple(made))
+    monkeypatch.setattr(export, "Cloud", _Hasty)
+    assert main(["export", "-", "--no-events", "--data", str(server.data)]) == 0
+    nodes = _of(capsys.readouterr().out, "node")
+    assert {f"more-{number}" for number in range(MANY)} <= {node["name"] for node in nodes}
+    left = [server.api.get(f"/baremetal/v1/nodes/{node['uuid']}", headers=server.headers("1.50"))
+            for node in nodes]  # fmt: skip
+    assert [answer.status_code for answer in left].count(404) == 1
