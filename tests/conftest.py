@@ -34,7 +34,14 @@ hypothesis.settings.load_profile("siderite")
 # processes begins with one of these, so that nobody has to start all of it.
 SLOW = (
     ("baremetal/real", "compute/real", "compute/drivers/libvirt"),  # libvirt hosts
-    ("crash", "events/test_bus", "events/test_process", "docs/test_readme", "reaper"),  # brokers
+    (
+        "crash",
+        "events/test_bus",
+        "events/test_servers",
+        "events/test_process",
+        "docs/test_readme",
+        "reaper",
+    ),  # brokers
     ("console", "clients"),  # browsers and shells
     ("baremetal/drivers", "baremetal/workers", "compute/workers"),  # these wait more than they work
 )

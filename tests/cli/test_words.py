@@ -222,7 +222,8 @@ def test_doctor_finds_lost_bmcs_by_itself(tmp_path: Path, capsys) -> None:
     assert "check their power" in found["BMCs"]["remedy"]
 
 
-def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path, capsys) -> None:
+def test_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("siderite.cli.doctor._HEALTH_S", 0.5)
     (tmp_path / "siderite.db").write_text("this is no database, however long it may be" * 99)
     with socket.create_server(("127.0.0.1", 0)) as another_program:
         listen = f"127.0.0.1:{another_program.getsockname()[1]}"
@@ -309,6 +310,7 @@ def test_doctor_does_not_fall_over_what_it_may_not_read(
     ("text", "sentence"),
     [
         ("clouds: [", "is not YAML: while parsing"),
+        ("clouds: {\udcff: {}}", "is not YAML: 'utf-8' codec can't decode"),
         ("clouds: {a: {}}", "names no cloud with an auth_url"),
         (
             "clouds: {a: {auth: {auth_url: 'http://127.0.0.1:9/identity/v3'}}}",
@@ -319,7 +321,7 @@ def test_doctor_does_not_fall_over_what_it_may_not_read(
 def test_what_keeps_one_from_the_service_is_said_in_plain_words(
     tmp_path: Path, capsys, text: str, sentence: str
 ) -> None:
-    (tmp_path / "clouds.yaml").write_text(text)
+    (tmp_path / "clouds.yaml").write_text(text, errors="surrogateescape")
     assert main(["node", "list", "--data", str(tmp_path)]) == 1
     said = capsys.readouterr().err
     assert sentence in said
@@ -434,6 +436,16 @@ def test_at_a_terminal_the_bar_ends_with_what_became_of_all(
     assert until_over(ends, lambda state: Sight(state, is_over=True), 5) == 0
     last = capsys.readouterr().err.rpartition("\r")[2]
     assert "2 manageable, 1 enroll" in last
+
+
+def test_a_name_gives_the_terminal_no_orders_while_it_is_waited_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    problem = "no \x1b[2Jroom"
+    assert until_over([("a\x1b]0;b\x07", "")], lambda _: Sight("ERROR", True, problem), 5) == 1
+    said = capsys.readouterr().err
+    assert r"a\x1b]0;b\x07: ERROR" in said
+    assert r"no \x1b[2Jroom" in said
 
 
 def test_two_of_one_name_are_both_waited_for() -> None:

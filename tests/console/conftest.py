@@ -1,4 +1,4 @@
-"""Chromium, and one service for the stories of a module."""
+"""One Chromium, and one service for the stories of a module."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ FLAGS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """The distribution's Chromium, built without windows: those of the whole browser take twice
     the work of the pages in them, seen or not. Its driver keeps an event loop running in this

@@ -215,6 +215,23 @@ def test_a_restore_that_fails_leaves_nothing_and_can_be_done_again(tmp_path):
         pass
 
 
+@pytest.mark.parametrize("more", [0, 100])
+def test_an_archive_that_was_cut_off_between_two_files_is_not_taken_for_a_whole_one(tmp_path, more):
+    (tmp_path / "a" / "images").mkdir(parents=True)
+    sqlite3.connect(tmp_path / "a" / "siderite.db").close()
+    for name in ("one", "two"):
+        (tmp_path / "a" / "images" / name).write_bytes(b"x" * 1000)
+    whole, cut = tmp_path / "kept.tar", tmp_path / "cut.tar"
+    back_up(tmp_path / "a", whole, told)
+    with tarfile.open(whole) as archive:
+        last = archive.getmembers()[-1].offset
+    cut.write_bytes(whole.read_bytes()[: last + more])
+    with pytest.raises(CannotBackUp, match="a damaged one"):
+        restore(cut, tmp_path / "b", told)
+    restore(whole, tmp_path / "b", told)
+    assert (tmp_path / "b" / "images" / "two").exists()
+
+
 def test_a_restore_writes_files_below_its_directory_and_nothing_else(tmp_path):
     with standing(tmp_path / "a"):
         pass

@@ -122,6 +122,9 @@ def test_brokers_are_named_as_openstack_names_them(url):
         ("10.0.0.1:80", "http://10.0.0.1:80"),
         ("0.0.0.0:80", "http://127.0.0.1:80"),
         ("[::]:80", "http://[::1]:80"),
+        (":::80", "http://[::1]:80"),
+        ("::1:80", "http://[::1]:80"),
+        ("[fd00::1]:80", "http://[fd00::1]:80"),
     ],
 )
 def test_who_listens_everywhere_gives_an_address_that_there_is(listen, url):

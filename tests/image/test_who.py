@@ -130,6 +130,11 @@ def test_a_shared_image_is_offered_accepted_and_taken_back(tell: Tell) -> None:
         assert (await here.ask("GET", one, token=owner)).json["status"] == "accepted"
         assert (await here.ask("DELETE", one, token=owner)).status == 204
         assert (await here.ask("DELETE", one, token=owner)).status == 404
+        told = await here.app.program.store.fetch(
+            "SELECT count(*) FROM events WHERE resource = ? AND event_type = 'image.update'",
+            (image,),
+        )
+        assert [tuple(row) for row in told] == [(3,)]  # offered, accepted and taken back
         assert (await here.ask("GET", f"/v2/images/{image}", token=other)).status == 404
         await here.patch(image, {"op": "replace", "path": "/visibility", "value": "private"})
         refused = await here.ask("POST", members, {"member": project}, token=owner)

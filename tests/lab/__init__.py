@@ -8,13 +8,12 @@
         guest.wait_until_off()
 
 `host.py` the hosts, `tiny.py` the 512-byte guest, `linux.py` a Linux kernel with an initramfs of
-ours, `guest.py` domains made of them. In pytest: the fixture `lab`, one host per test process.
-By hand: `python -m tests.lab` serves a host until Ctrl-C and prints its URI.
+ours, `guest.py` domains of the tiny guest. In pytest: the fixture `lab`, one host per test
+process. By hand: `python -m tests.lab` serves a host until Ctrl-C and prints its URI.
 """
 
 from tests.lab.cache import LabUnavailable
 from tests.lab.guest import Guest
-from tests.lab.guest import linux_guest
 from tests.lab.guest import tiny_guest
 from tests.lab.host import LabHost
 from tests.lab.host import lab_host
@@ -31,7 +30,6 @@ __all__ = [
     "Mode",
     "lab_host",
     "linux_boot",
-    "linux_guest",
     "tiny_disk",
     "tiny_guest",
 ]

@@ -1,4 +1,4 @@
-"""Domains made of the lab's guests, for tests that need a machine that Siderite did not make.
+"""Domains of the tiny guest, for tests that need a machine that Siderite did not make.
 
 A BMC in front of a guest, say: define one here, and point sushy-emulator or vbmc at its name.
 """
@@ -9,13 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 import libvirt
 
 from tests.lab.host import LabHost
-from tests.lab.linux import MIN_MEMORY_MIB
-from tests.lab.linux import linux_boot
 from tests.lab.tiny import Mode
 from tests.lab.tiny import tiny_disk
 
@@ -27,9 +24,12 @@ _DOMAIN = """
 <domain type='qemu'>
   <name>{name}</name>
   <uuid>{uuid}</uuid>
-  <memory unit='MiB'>{memory}</memory>
+  <memory unit='MiB'>16</memory>
   <vcpu>1</vcpu>
-  <os><type arch='x86_64' machine='pc'>hvm</type>{boot}</os>
+  <os>
+    <type arch='x86_64' machine='pc'>hvm</type>
+    <boot dev='hd'/><boot dev='cdrom'/>
+  </os>
   <features><acpi/><apic/></features>
   <on_poweroff>destroy</on_poweroff>
   <on_reboot>restart</on_reboot>
@@ -107,38 +107,15 @@ def tiny_guest(
     """Define a domain with the 512-byte guest on its disk; it is not started."""
     name = name or f"tiny-{uuids.uuid4().hex[:8]}"
     disk = tiny_disk(host.disks / f"{name}.raw", mode, delay_s=delay_s, tag=name)
-    return define_guest(host, name, disk=disk)
+    return _define(host, name, disk)
 
 
-def linux_guest(host: LabHost, role: str = "server", *, name: str | None = None) -> Guest:
-    """Define a domain that boots the Linux guest in one of its roles, with an empty disk."""
-    name = name or f"linux-{uuids.uuid4().hex[:8]}"
-    disk = host.disks / f"{name}.raw"
-    with disk.open("wb") as file:
-        file.truncate(16 << 20)
-    boot = linux_boot()
-    direct = (
-        f"<kernel>{boot.kernel}</kernel><initrd>{boot.initramfs}</initrd>"
-        f"<cmdline>{escape(boot.command_line(role))}</cmdline>"
-    )
-    return define_guest(host, name, disk=disk, boot=direct, memory_mib=MIN_MEMORY_MIB)
-
-
-def define_guest(
-    host: LabHost,
-    name: str,
-    *,
-    disk: Path,
-    boot: str = "<boot dev='hd'/><boot dev='cdrom'/>",
-    memory_mib: int = 16,
-) -> Guest:
+def _define(host: LabHost, name: str, disk: Path) -> Guest:
     """Define a domain with a raw disk, an empty CD drive, a serial log, VNC and user networking."""
     uuid = str(uuids.uuid4())
     mac = "52:54:00:" + ":".join(uuid[at : at + 2] for at in (0, 2, 4))
     log = host.disks / f"{name}.log"
-    text = _DOMAIN.format(
-        name=name, uuid=uuid, memory=memory_mib, boot=boot, disk=disk, mac=mac, log=log
-    )
+    text = _DOMAIN.format(name=name, uuid=uuid, disk=disk, mac=mac, log=log)
     host.connection().defineXML(text)
     return Guest(host, name, uuid, mac, disk, log)
 

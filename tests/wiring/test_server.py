@@ -1,6 +1,7 @@
 """The HTTP server: requests that do not end."""
 
 import asyncio
+import socket
 from contextlib import AsyncExitStack
 from contextlib import asynccontextmanager
 from functools import partial
@@ -228,6 +229,37 @@ def test_whole_answers_come_in_the_order_of_the_requests():
         answer % (b"n", b"", b"/1"), answer % (b"n", b"", b"/2"),
         answer % (b"", b"connection: close\r\n", b""),
     ))  # fmt: skip
+
+
+def test_who_sends_everything_before_reading_hears_a_refusal_that_came_meanwhile():
+    size = 20_000_000
+    head = b"PUT /refused HTTP/1.1\r\nconnection: close\r\ncontent-length: %d\r\n%b\r\n"
+
+    def ask(address):
+        with socket.create_connection(address, timeout=30) as sending:
+            sending.sendall(head % (size, b""))
+            sending.sendall(b"x" * size)
+            heard = b""
+            while part := sending.recv(4096):
+                heard += part
+            return heard
+
+    def ask_first(address):
+        """Who waits for a word before sending needs none of this."""
+        with socket.create_connection(address, timeout=30) as sending:
+            sending.sendall(head % (size, b"expect: 100-continue\r\n"))
+            heard = b""
+            while part := sending.recv(4096):
+                heard += part
+            return heard
+
+    async def story():
+        async with serving(app=at_once) as (_, address):
+            return [await asyncio.to_thread(one, address) for one in (ask, ask_first)]
+
+    for answer in asyncio.run(story()):
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert answer.endswith(b"/refused")
 
 
 def test_a_header_cannot_make_another_one():

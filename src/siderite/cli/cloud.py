@@ -88,7 +88,7 @@ def read_cloud(data: str | None) -> dict[str, Any]:
 
     path = clouds_file(data)
     try:
-        clouds = yaml.safe_load(path.read_text())["clouds"]
+        clouds = yaml.safe_load(path.read_text(encoding="utf-8"))["clouds"]
         name = os.environ.get("OS_CLOUD", "")
         if data or not name:
             name = "siderite" if "siderite" in clouds or len(clouds) > 1 else next(iter(clouds))
@@ -103,7 +103,7 @@ def read_cloud(data: str | None) -> dict[str, Any]:
     except OSError as why:
         raise Refused(f"cannot read {path}: {why.strerror}; start `siderite up` first, or name its"
                       " data directory with --data.") from why  # fmt: skip
-    except yaml.YAMLError as why:
+    except (yaml.YAMLError, UnicodeDecodeError) as why:
         raise Refused(f"{path} is not YAML: {' '.join(str(why).split())}.") from why
     except (KeyError, TypeError, StopIteration) as why:
         raise Refused(f"{path} names no cloud with an auth_url: {why!r}.") from why

@@ -24,6 +24,7 @@ from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.parse import urlsplit
 
@@ -39,6 +40,8 @@ from siderite.cli.settings import loaded
 from siderite.core.config import Config
 
 _SKEW_S = 5.0
+_HEALTH_S = 8.0
+"""Longer than the service itself waits for its database before it says that it is not well."""
 _TIGHT_BYTES = 1 << 30
 _NOT_SYNCHRONISED = 5
 _SHOWN = 5
@@ -236,7 +239,7 @@ def _port(config: Config) -> tuple[Finding, bool]:
     host, _, port = config.listen.rpartition(":")
     address = config.near_url
     try:
-        with urllib.request.urlopen(f"{address}/healthz", timeout=2) as answer:  # noqa: S310
+        with urllib.request.urlopen(f"{address}/healthz", timeout=_HEALTH_S) as answer:  # noqa: S310
             said = answer.headers["Date"]
             ours = json.loads(answer.read()) == {"status": "ok"}
         skew = parsedate_to_datetime(said).timestamp() - time.time() if said else 0.0
@@ -245,6 +248,10 @@ def _port(config: Config) -> tuple[Finding, bool]:
                            "synchronise both machines (chrony)."), True  # fmt: skip
         if ours:
             return Finding("port", "well", f"Siderite answers at {address}"), True
+    except HTTPError as why:
+        if said := _ailing(why):
+            return Finding("port", "wrong", f"Siderite answers at {address}, and is not well",
+                           said), False  # fmt: skip
     except (OSError, ValueError, TypeError):
         pass
     try:
@@ -261,6 +268,14 @@ def _port(config: Config) -> tuple[Finding, bool]:
         "start it with `siderite up`; if it runs, name its data directory with --data, or on"
         " another machine, ask the doctor there. Meanwhile hosts and BMCs are asked from here.",
     ), False  # fmt: skip
+
+
+def _ailing(answer: HTTPError) -> str:
+    """What Siderite says of itself that is not well; nothing if somebody else answers."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        if "x-openstack-request-id" in answer.headers:
+            return str(json.loads(answer.read())["error"]["message"])
+    return ""
 
 
 def _from_here(known: _Known) -> Iterator[Finding]:

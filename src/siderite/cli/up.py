@@ -64,6 +64,8 @@ async def _up(config: Config, role: Role, *, quiet: bool) -> None:
         await _only_work(config)
         return
     listener = listen(config)
+    host, _, _ = config.listen.rpartition(":")  # the port may have been 0: any that is free
+    config = replace(config, listen=f"{host}:{listener.getsockname()[1]}")
     program = await build(config, role)
     _spare_the_collector()
     async with carrying_on(program):

@@ -11,6 +11,7 @@ from typing import Any
 from siderite.cli.cloud import Away
 from siderite.cli.cloud import Late
 from siderite.cli.cloud import Refused
+from siderite.cli.show import plain
 
 _PAUSE_S = 0.5
 _NAMED = 5
@@ -124,13 +125,13 @@ class _Lines:
         pass
 
     def moved(self, name: str, state: str) -> None:
-        print(f"{name}: {state}", file=sys.stderr)
+        print(plain(f"{name}: {state}"), file=sys.stderr)
 
     def ended(self) -> None:
         pass
 
     def told(self, text: str) -> None:
-        print(f"siderite: {text}", file=sys.stderr)
+        print(plain(f"siderite: {text}"), file=sys.stderr)
 
     def now(self, counts: Counter[str]) -> None:
         pass
@@ -168,7 +169,7 @@ class _Bar(_Lines):
         self._progress.advance(self._task)
 
     def told(self, text: str) -> None:
-        self._progress.console.print(f"siderite: {text}", markup=False, highlight=False)
+        self._progress.console.print(plain(f"siderite: {text}"), markup=False, highlight=False)
 
     def now(self, counts: Counter[str]) -> None:
         said = ", ".join(f"{count} {state}" for state, count in counts.most_common(4))

@@ -238,8 +238,8 @@ class Config:
     def near_url(self) -> str:
         """The listener's URL for who is on this machine."""
         host, _, port = self.listen.rpartition(":")
-        here = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "::": "[::1]"}  # noqa: S104
-        return f"http://{here.get(host, host)}:{port}"
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bare := host.strip("[]"), bare)  # noqa: S104
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     @property
     def groups(self) -> list[str]:

@@ -60,7 +60,7 @@ class _Http(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._heads = 0  # that are complete
         self._head_bytes = 0  # of the one that is not
-        self._in_body = False
+        self._in_body = self._closes_after_body = False
         self._body_bytes = 0
         self._heard_at = self._body_since = self.loop.time()
         self._head_since: float | None = self._heard_at
@@ -118,11 +118,23 @@ class _Http(HttpToolsProtocol):
         self._body_bytes, self._body_since = 0, self._heard_at
         super().on_headers_complete()
         # The task that answers has not run yet.
-        self.scope[ANSWER] = partial(_answer, self.cycle)  # type: ignore[literal-required]
+        self.scope[ANSWER] = partial(_answer, self.cycle, self.close)  # type: ignore[literal-required]
 
     def on_message_complete(self) -> None:
         self._in_body = False
         super().on_message_complete()
+        if self._closes_after_body:
+            self.transport.close()
+
+    def close(self, cycle: RequestResponseCycle) -> None:
+        """Close after an answer; but if its request still comes, when all of it is there: a client
+        that reads no answer before it has sent everything would be told of a lost connection.
+        """
+        is_sending = self._in_body and cycle is self.cycle and not cycle.waiting_for_100_continue
+        if is_sending:
+            self._closes_after_body = True
+        else:
+            self.transport.close()
 
     def handle_websocket_upgrade(self) -> None:
         """As the server's own does, which leaves a request that is no opening of a WebSocket (not a
@@ -161,7 +173,7 @@ class _Http(HttpToolsProtocol):
 
     def let_go(self) -> None:
         """Close what is late, with a word if it has begun to ask and was not answered yet."""
-        has_begun = self._in_body or self._head_bytes > 0
+        has_begun = (self._in_body or self._head_bytes > 0) and not self._closes_after_body
         cycle = self.cycle
         if has_begun and (cycle is None or cycle.response_complete or not cycle.response_started):
             self._refuse(b"408 Request Timeout", _LATE)
@@ -169,7 +181,11 @@ class _Http(HttpToolsProtocol):
 
 
 def _answer(
-    cycle: RequestResponseCycle, status: int, headers: list[tuple[bytes, bytes]], body: bytes
+    cycle: RequestResponseCycle,
+    close: Callable[[RequestResponseCycle], None],
+    status: int,
+    headers: list[tuple[bytes, bytes]],
+    body: bytes,
 ) -> bool:
     """Send a whole answer: what the server does for one that may come bit by bit, in one go and
     with one system call, which wakes the client once. False if it cannot be sent just now.
@@ -191,7 +207,7 @@ def _answer(
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()
     if not cycle.keep_alive:
-        cycle.transport.close()
+        close(cycle)
     cycle.on_response()
     return True
 

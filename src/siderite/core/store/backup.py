@@ -207,6 +207,7 @@ def _extract(archive: Path, into: Path, progress: Progress) -> None:
     try:
         with tarfile.open(archive, "r") as found:
             members = found.getmembers()
+            _check_ends(found)
             if DATABASE not in [member.name for member in members]:
                 raise CannotBackUp(f"{archive} is no backup of Siderite: it has no {DATABASE}.")
             into.mkdir(parents=True, mode=0o700)
@@ -220,6 +221,13 @@ def _extract(archive: Path, into: Path, progress: Progress) -> None:
             f"{archive} is no backup of Siderite, or a damaged one: it cannot be read as a tar"
             " archive; use another."
         ) from why
+
+
+def _check_ends(archive: tarfile.TarFile) -> None:
+    """What was cut off between two files reads like all of it, but for the mark at the end."""
+    archive.fileobj.seek(archive.offset)
+    if archive.fileobj.read(tarfile.BLOCKSIZE) != tarfile.NUL * tarfile.BLOCKSIZE:
+        raise tarfile.ReadError("no end")
 
 
 def _extract_one(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:

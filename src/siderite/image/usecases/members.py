@@ -31,10 +31,13 @@ async def members(ctx: Context, uuid: str, who: Who) -> list[Member]:
 
 async def member(ctx: Context, uuid: str, member_id: str, who: Who) -> Member:
     """One member, for the owner and for itself."""
-    found = await _shared(ctx, uuid, who, mine=False)
+    return await _visible(ctx, await _shared(ctx, uuid, who, mine=False), member_id, who)
+
+
+async def _visible(ctx: Context, found: Image, member_id: str, who: Who) -> Member:
     known = await rows.member(ctx.door.store, found.uuid, member_id)
     if known is None or not (_sees_all_of(found, who) or member_id == who.project_id):
-        raise _none(member_id, uuid)
+        raise _none(member_id, found.uuid)
     return known
 
 
@@ -62,7 +65,8 @@ async def decide(
     ctx: Context, uuid: str, member_id: str, status: str, *, who: Who, cause: Cause
 ) -> Member:
     """A member accepts or rejects an image, or has not made up its mind."""
-    known = await member(ctx, uuid, member_id, who)
+    found = await _shared(ctx, uuid, who, mine=False)
+    known = await _visible(ctx, found, member_id, who)
     if not (who.is_admin or who.project_id == member_id):
         raise Forbidden("Only the member itself says whether it accepts an image.")
     change = ctx.door.change(cause)
@@ -71,6 +75,7 @@ async def decide(
         created_at=known.created_at, updated_at=iso(change.now),
     )  # fmt: skip
     change.put(rows.set_member(changed))
+    change.tell(facts.fact("update", found))
     await ctx.door.commit(change)
     return changed
 

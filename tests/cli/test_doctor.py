@@ -1,0 +1,104 @@
+"""What the doctor says of the service itself: that it runs, does not run here, or is not well; and
+where a service says that it is.
+"""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from http.server import HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from siderite.cli.main import main
+from tests.support.ports import free_port
+
+
+class _Ailing(BaseHTTPRequestHandler):
+    """What Siderite answers while its database is away."""
+
+    def do_GET(self) -> None:
+        self.send_response(503)
+        self.send_header("x-openstack-request-id", "req-1")
+        self.end_headers()
+        error = {"code": "unavailable", "message": "The database is away: see to its server."}
+        self.wfile.write(json.dumps({"error": error}).encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+class _Other(_Ailing):
+    """Some other program that is not well."""
+
+    def do_GET(self) -> None:
+        self.send_error(503)
+
+
+@contextmanager
+def answering(how: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), how) as server:
+        thread = Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def port_found(folder: Path, listen: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    main(["doctor", "--data", str(folder), "--listen", listen, "-o", "json"])
+    found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
+    return dict(found["port"])
+
+
+def test_a_service_that_is_not_well_is_not_taken_for_another_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with answering(_Ailing) as listen:
+        found = port_found(tmp_path, listen, capsys)
+    assert (found["state"], found["remedy"]) == (
+        "wrong", "The database is away: see to its server.",
+    )  # fmt: skip
+    assert found["found"] == f"Siderite answers at http://{listen}, and is not well"
+
+
+def test_another_program_that_is_not_well_is_not_taken_for_the_service(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with answering(_Other) as listen:
+        found = port_found(tmp_path, listen, capsys)
+    assert found["remedy"].startswith("another program has it")
+
+
+def test_where_nothing_listens_it_is_said_that_this_machine_was_looked_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listen = f"127.0.0.1:{free_port()}"
+    found = port_found(tmp_path, listen, capsys)
+    assert found["found"] == f"{listen} is free: the service does not run here"
+    assert "on another machine, ask the doctor there" in found["remedy"]
+
+
+def test_a_service_on_any_free_port_says_which_it_is(tmp_path: Path) -> None:
+    words = ["up", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "siderite.cli.main", *words], stdout=subprocess.PIPE, text=True
+    ) as service:
+        try:
+            assert service.stdout is not None
+            said = next(line for line in service.stdout if "is ready at" in line)
+            url = said.split(" is ready at ")[1].split(";")[0]
+            with urllib.request.urlopen(f"{url}/healthz", timeout=10) as answer:
+                assert answer.status == 200
+            assert f"{url}/identity/v3" in (tmp_path / "clouds.yaml").read_text()
+        finally:
+            service.terminate()
+            service.communicate(timeout=60)
