@@ -1,5 +1,6 @@
 """Servers that were set aside, by shelving or deleting them, and whose time is over."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from siderite.compute.usecases.server import due
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.tidying import Tidying
+from tests.compute.cloud import PATIENCE_S
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 from tests.compute.workers.moves import LEFT
@@ -28,11 +30,19 @@ def tidy(made: Cloud) -> None:
 
 
 def clock_of(made: Cloud, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Puts the clock of what comes due so many seconds forward."""
+    """Puts the clock of what comes due so many seconds forward. The worker's stays: what it is not
+    handed at once, as the machine's last job has just ended, would be due when that is as late.
+    """
     door = made.app.app.program.compute.context.door
     now = door.clock
 
+    async def until_idle() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while door.hands._busy:
+                await asyncio.sleep(0.01)
+
     def forward(seconds: float) -> None:
+        made.app.run(until_idle())
         monkeypatch.setattr(door, "clock", lambda: now() + seconds)
 
     return forward
