@@ -126,6 +126,30 @@ def test_a_medium_that_an_older_worker_made_leaves_its_ramdisk_to_ask_for_the_to
     asyncio.run(story())
 
 
+def test_a_boot_that_an_older_worker_began_has_its_token_on_the_medium(
+    paper, front, tmp_path, monkeypatch
+):
+    """It made the token the node's before there was a medium: nobody is given that any more."""
+    real, given = boot.Booter.boot, "t" * 43
+
+    async def older(self, at, token, *more, **how):
+        outcome = await real(self, at, token, *more, **how)
+        if at.driver_internal_info.get("ramdisk") is None:
+            del outcome.remember["ramdisk"]["agent_token"]
+            outcome.remember.update({TOKEN: given, FLAG: True})
+        return outcome
+
+    async def story():
+        async with configured(tmp_path) as app:
+            node = await serviced(app, front)
+            assert node.driver_internal_info[TOKEN] == given
+            [iso] = (tmp_path / "boot" / node.uuid).glob("*/boot.iso")
+            assert f"ipa-agent-token={given}".encode() in iso.read_bytes()
+
+    monkeypatch.setattr(boot.Booter, "boot", older)
+    asyncio.run(story())
+
+
 def test_who_asks_for_the_token_before_the_medium_is_made_is_not_taken_for_its_ramdisk(
     paper, front, tmp_path, monkeypatch
 ):

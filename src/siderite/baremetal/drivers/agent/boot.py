@@ -139,7 +139,7 @@ class Booter:
         if self._media is None or not self.uses_media(at):
             pair = await self.ramdisks.pair(at, secret, inspects=inspects)
             return await self._choose(at, {**memory, "boot": pair})
-        token = str(memory.get(_TOKEN) or "")
+        token = "" if iso else _token(at, memory)
         url = await (
             self.ramdisks.given_iso(at, iso, secret)
             if iso
@@ -333,6 +333,15 @@ def _forgetting(at: Endpoint, token: str, waiting: Wait) -> Wait:
     own = at.driver_internal_info.get(agent.PREGENERATED)
     forget = {key: None for key in FORGET if not (own and key in kept)}
     return msgspec.structs.replace(waiting, remember={**forget, **waiting.remember})
+
+
+def _token(at: Endpoint, memory: Json) -> str:
+    """The token for a medium that is made. A worker of an older version, which began the boot, made
+    it the node's at once.
+    """
+    info = at.driver_internal_info
+    begun = info.get(agent.TOKEN) if info.get(agent.PREGENERATED) else None
+    return str(memory.get(_TOKEN) or begun or "")
 
 
 def _known_by(at: Endpoint, token: str, waiting: Wait) -> Wait:
