@@ -359,6 +359,19 @@ def test_no_command_that_makes_a_medium_names_what_opens_it(tmp_path, monkeypatc
     assert "t0ken" not in said
 
 
+def test_a_medium_without_the_token_is_made_anew_and_one_with_it_only_once(tmp_path):
+    """A worker of an older version may have been stopped when it had made the first."""
+    for name in ("kernel", "ramdisk"):
+        (tmp_path / name).touch()
+    made = ramdisks(tmp_path, kernel=str(tmp_path / "kernel"), ramdisk=str(tmp_path / "ramdisk"))
+    medium, seen = tmp_path / "boot" / "n1" / "s3cret" / "boot.iso", []
+    for token in ("", "t0ken", "t0ken"):
+        asyncio.run(made.iso(node(), "s3cret", token=token))
+        seen.append((medium.stat().st_ino, b"t0ken" in medium.read_bytes()))
+    assert [has_token for _, has_token in seen] == [False, True, True]
+    assert seen[1] == seen[2]
+
+
 API = "ipa-api-url={0}/baremetal"
 CALLBACK = "ipa-inspection-callback-url={0}/baremetal/v1/continue_inspection"
 

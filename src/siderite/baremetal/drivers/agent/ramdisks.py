@@ -26,6 +26,8 @@ from siderite.baremetal.drivers.contract import Endpoint
 from siderite.core.guard import Guard
 from siderite.core.guard import Network
 
+_MADE_WITH = "boot.iso.params"
+
 
 def guard(allowed: Sequence[Network] = ()) -> Guard:
     """The rules for addresses that a node's `driver_info` has us fetch from."""
@@ -115,10 +117,11 @@ class Ramdisks:
         if given:
             return await self.given_iso(at, given, secret)
         folder = self._folder(at, secret)
-        if not (folder / "boot.iso").exists():
+        params = self.params(at, inspects=inspects, token=token)
+        if not await asyncio.to_thread(_is_made, folder, params):
             await self._fetch_pair(at, folder)
-            params = self.params(at, inspects=inspects, token=token)
             await iso.bootable(folder, params, uefi=at.is_uefi, network=at.network_data)
+            await asyncio.to_thread((folder / _MADE_WITH).write_text, params)
         return self._address(self._settings.media_url, at, secret, "boot.iso")
 
     async def given_iso(self, at: Endpoint, source: str, secret: str) -> str:
@@ -193,6 +196,15 @@ class Ramdisks:
             where = f"below {allowed}" if allowed else "allowed only with the option boot_files"
             shown = mask(source)
             raise NoRamdisk(f"{shown} is a local file; those that nodes may name are {where}")
+
+
+def _is_made(folder: Path, params: str) -> bool:
+    """Whether there is a medium, and with these parameters: one that a worker of an older version
+    has made, and not told of, lacks the token.
+    """
+    with contextlib.suppress(OSError):
+        return (folder / "boot.iso").exists() and (folder / _MADE_WITH).read_text() == params
+    return False
 
 
 def _remove(folder: Path, secret: str | None) -> None:
