@@ -4,9 +4,14 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.domain.outcome import Done
+from siderite.baremetal.domain.power import PowerState
+from siderite.baremetal.drivers.agent import Ramdisks
+from siderite.baremetal.drivers.agent import RamdiskSettings
 from siderite.baremetal.drivers.agent import boot
-from siderite.baremetal.drivers.agent.ramdisks import Ramdisks
 from siderite.baremetal.drivers.switch import Switch
+from tests.baremetal.drivers.machine import Machine
+from tests.baremetal.drivers.test_switch import Board
 from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import until_power
 from tests.baremetal.workers.lives import verb
@@ -104,6 +109,49 @@ def test_a_ramdisk_on_a_ready_image_asks_for_its_token(paper, front, tmp_path):
             assert await looked_up(app, node) == "******"
 
     asyncio.run(story())
+
+
+def test_who_asks_before_the_machine_is_off_does_not_keep_the_token_from_its_ramdisk(
+    paper, front, tmp_path, monkeypatch
+):
+    real, given = Switch.toward, []
+
+    async def story():
+        async with configured(tmp_path) as app:
+
+            async def slow(self, at, order, token):
+                if not given:
+                    given.append("")
+                    found = await app.ask("GET", f"/v1/lookup?node_uuid={at.node}", token="")
+                    given[0] = found.json["config"]["agent_token"]
+                return await real(self, at, order, token)
+
+            monkeypatch.setattr(Switch, "toward", slow)
+            node = await serviced(app, front, deploy_iso=ISO)
+            assert len(given[0]) >= 32
+            assert await looked_up(app, node) not in ("******", given[0])
+
+    asyncio.run(story())
+
+
+def test_nor_from_one_that_boots_by_network(tmp_path):
+    for name in ("kernel", "ramdisk"):
+        (tmp_path / name).touch()
+    files = RamdiskSettings(
+        tmp_path / "boot", "http://here", "http://here",
+        kernel=str(tmp_path / "kernel"), ramdisk=str(tmp_path / "ramdisk"),
+    )  # fmt: skip
+    board, machine = Board(), Machine({}, boot="ipxe")
+    booter = boot.Booter(Switch(board), board, None, Ramdisks(files))
+
+    async def ask(at):
+        if board.state is PowerState.ON and not board.told:
+            machine.memory[TOKEN] = "given to somebody else"
+        outcome = await booter.boot(at, "op/0")
+        return Done() if outcome.callback else outcome
+
+    asyncio.run(machine.until_done(ask))
+    assert machine.memory.get(TOKEN) is None
 
 
 def test_a_medium_that_an_older_worker_made_leaves_its_ramdisk_to_ask_for_the_token(

@@ -138,7 +138,7 @@ class Booter:
         secret = memory["secret"]
         if self._media is None or not self.uses_media(at):
             pair = await self.ramdisks.pair(at, secret, inspects=inspects)
-            return await self._choose(at, {**memory, "boot": pair})
+            return _known_by(at, "", await self._choose(at, {**memory, "boot": pair}))
         token = "" if iso else _token(at, memory)
         url = await (
             self.ramdisks.given_iso(at, iso, secret)
@@ -346,12 +346,13 @@ def _token(at: Endpoint, memory: Json) -> str:
 
 def _known_by(at: Endpoint, token: str, waiting: Wait) -> Wait:
     """The token becomes the node's only when it is on the medium, for whoever made that may be of a
-    version that puts none there. Who was given one meanwhile is no ramdisk of ours.
+    version that puts none there. Who was given one meanwhile is no ramdisk of ours, as the machine
+    is off, and would keep ours from its own; one that must stay on forgets when it is reset.
     """
-    if token in ("", at.driver_internal_info.get(agent.TOKEN)):
+    if at.stays_on and token in ("", at.driver_internal_info.get(agent.TOKEN)):
         return waiting
-    own = {**FORGET, agent.TOKEN: token, agent.PREGENERATED: True}
-    return msgspec.structs.replace(waiting, remember={**own, **waiting.remember})
+    own = {agent.TOKEN: token, agent.PREGENERATED: True} if token else {}
+    return msgspec.structs.replace(waiting, remember={**FORGET, **own, **waiting.remember})
 
 
 def _once_more(memory: Json, why: Refused) -> Wait:
