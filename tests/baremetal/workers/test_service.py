@@ -177,6 +177,39 @@ def test_a_ramdisk_that_went_while_its_node_was_held_is_waited_for_and_can_be_gi
         asyncio.run(story(agent, url))
 
 
+def test_a_ramdisk_that_is_away_is_asked_for_nothing_while_nobody_has_its_work(
+    paper, front, tmp_path, monkeypatch
+):
+    """It may be back, and would begin with a step that a client aborts just then."""
+    real, is_aborted, asked = Agent._ask, asyncio.Event(), []
+    monkeypatch.setattr("siderite.baremetal.drivers.agent.client.CALLS_S", 0.0)
+
+    async def away(self, at, method, *more):
+        asked.append(method)
+        if asked.count("POST") == 1 and method == "POST":
+            raise AgentSilent("the ramdisk is away")
+        if "POST" in asked:
+            await is_aborted.wait()
+        return await real(self, at, method, *more)
+
+    async def story(agent, url):
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            monkeypatch.setattr(Agent, "_ask", away)
+            uuid = await served(app, front, paper)
+            await call(app, uuid, url)
+            async with asyncio.timeout(30):
+                while "is away" not in ((await app.node(uuid)).wait_reason or ""):
+                    await asyncio.sleep(0.01)
+            await until(app, uuid, "service wait")
+            await verb(app, uuid, "abort")
+            is_aborted.set()
+            await over(app)
+            assert (asked[-1], agent.commands) == ("POST", [])
+
+    with listening() as (agent, url):
+        asyncio.run(story(agent, url))
+
+
 async def never_called(app, uuid, failed, front, *, away):
     """The node once its ramdisk is late, its BMC perhaps away just then, and all is tidied up."""
     if away:

@@ -24,7 +24,9 @@ class Done(msgspec.Struct, frozen=True):
 class Wait(msgspec.Struct, frozen=True):
     """Not finished: why, and in how many seconds it is worth asking again.
 
-    `callback` says that the node's ramdisk will call; the node then shows its wait state.
+    `callback` says that the node's ramdisk will call; the node then shows its wait state. With
+    `is_away` it does not answer, and is asked when it calls: before, nobody has the work, and it
+    could be told to begin what has been given up.
     `remember` goes into the node's `driver_internal_info` before the driver is asked again; None
     forgets a key. `switches` says that the machine's power is about to be changed so, which is
     announced before the driver is asked again; `power` what the machine has by now.
@@ -36,6 +38,7 @@ class Wait(msgspec.Struct, frozen=True):
     remember: dict[str, Any] = {}
     switches: PowerTarget | None = None
     power: PowerState | None = None
+    is_away: bool = False
 
 
 class Failed(msgspec.Struct, frozen=True):

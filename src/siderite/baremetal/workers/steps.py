@@ -147,7 +147,8 @@ class Steps:
                     changes=lambda node: progress.after_step(run.family, job, node, outcome),
                     outcome=outcome,
                 )
-                await self._missed_call(parked)
+                if not outcome.is_away:
+                    await self._missed_call(parked)
                 return None
             case Wait():
                 await progress.waits(self._ctx, run, run.job.with_(waiting=True), outcome)

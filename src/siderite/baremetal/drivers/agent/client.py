@@ -65,7 +65,8 @@ def silent(at: Endpoint, why: AgentSilent) -> Wait:
     """
     info = at.driver_internal_info
     called = str(info.get("agent_last_heartbeat") or "") > iso(now() - CALLS_S)
-    return Wait(str(why), _AGAIN_S, callback=not (called and info.get("agent_url")))
+    is_away = not (called and info.get("agent_url"))
+    return Wait(str(why), _AGAIN_S, callback=is_away, is_away=is_away)
 
 
 class Agent:
