@@ -60,6 +60,26 @@ def test_a_transport_that_is_stuck_holds_up_nobodys_end(monkeypatch, bus_oslo):
     assert stuck.sent == ["m-1"]  # what came too late is not sent behind another's back
 
 
+def test_what_it_does_not_take_does_not_pile_up_and_goes_out_once_it_does(monkeypatch, bus_oslo):
+    monkeypatch.setattr(bus_oslo, "SEND_S", 0.05)
+    stuck = Stuck()
+
+    async def story():
+        bus = bus_oslo.OsloBus("oslo+kafka://h", Sorter([IRON], "info"))
+        bus._transport = stuck
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                await bus.deal([an_entry(1), an_entry(2)])
+        assert bus._todo.empty()
+        monkeypatch.setattr(bus_oslo, "SEND_S", 10)
+        stuck.is_free.set()
+        await bus.deal([an_entry(1), an_entry(2)])
+        await bus.close()
+
+    asyncio.run(story())
+    assert stuck.sent == ["m-1", "m-1", "m-2"]
+
+
 def test_and_the_process_ends():
     ends = """
         import asyncio, contextlib, threading
@@ -68,7 +88,8 @@ def test_and_the_process_ends():
         async def story():
             bus = bus_oslo.OsloBus("oslo+kafka://h", None)
             with contextlib.suppress(TimeoutError):
-                await bus._do(lambda _: threading.Event().wait(), 0.05)
+                async with asyncio.timeout(0.05):
+                    await bus._do(lambda _: threading.Event().wait())
 
         asyncio.run(story())
     """

@@ -35,6 +35,8 @@ class OsloBus:
         self._url = url.removeprefix("oslo+")
         self._sorter = sorter
         self._todo: SimpleQueue[Callable[[], None]] | None = None
+        self._is_free = asyncio.Event()
+        self._is_free.set()
         self._transport: Any = None
 
     async def deal(self, entries: Sequence[Entry]) -> list[Op]:
@@ -42,7 +44,9 @@ class OsloBus:
         going = [(entry, topic) for entry in entries if (topic := self._sorter.topic(entry))]
         if going:
             try:
-                await self._do(lambda is_late: self._send(going, is_late), SEND_S)
+                async with asyncio.timeout(SEND_S):
+                    await self._is_free.wait()  # nothing piles up behind a call that hangs
+                    await self._do(lambda is_late: self._send(going, is_late))
             except TimeoutError as why:
                 raise TimeoutError(
                     f"the transport did not take notifications within {SEND_S:.0f} s; check"
@@ -56,16 +60,18 @@ class OsloBus:
         if transport is None:
             return
         try:
-            await self._do(lambda _: transport.cleanup(), CLOSE_S)
+            async with asyncio.timeout(CLOSE_S):
+                await self._do(lambda _: transport.cleanup())
         except Exception as why:
             log.warning("the transport was left as it is", error=repr(why))
 
-    async def _do(self, what: Callable[[Callable[[], bool]], None], timeout_s: float) -> None:
+    async def _do(self, what: Callable[[Callable[[], bool]], None]) -> None:
         """Have the thread do this after what it has to do; it is told when nobody waits for it."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
 
         def over(why: Exception | None) -> None:
+            self._is_free.set()
             if not done.done():
                 done.set_result(None) if why is None else done.set_exception(why)
 
@@ -81,9 +87,9 @@ class OsloBus:
         if self._todo is None:
             self._todo = SimpleQueue()
             Thread(target=_hand, args=(self._todo,), name="oslo-bus", daemon=True).start()
+        self._is_free.clear()
         self._todo.put(work)
-        async with asyncio.timeout(timeout_s):
-            await done
+        await done
 
     def _send(self, going: Sequence[tuple[Entry, Topic]], is_late: Callable[[], bool]) -> None:
         for entry, topic in going:
