@@ -1,9 +1,11 @@
 """The log as server-sent events, in this process: what comes, when, and what ends it."""
 
 import asyncio
+import gc
 import json
 import statistics
 import time
+from contextlib import AsyncExitStack
 from contextlib import aclosing
 
 import pytest
@@ -254,6 +256,36 @@ def test_one_user_does_not_take_all_connections_for_streams(tmp_path):
                 await first.leave()
                 async with Stream.open(app) as third:
                     await third.sign()
+
+    asyncio.run(story())
+
+
+def test_nor_by_asking_for_many_at_once(tmp_path):
+    async def story():
+        async with running(tmp_path, max_connections=8) as app, AsyncExitStack() as opened:
+            ways = [opened.enter_async_context(Stream.open(app)) for _ in range(6)]
+            answers = [stream.start["status"] for stream in await asyncio.gather(*ways)]
+            assert sorted(answers) == [200, 200, 409, 409, 409, 409]
+
+    asyncio.run(story())
+
+
+def test_a_stream_that_is_given_up_before_its_first_word_does_not_count(tmp_path):
+    async def story():
+        async with running(tmp_path, max_connections=4) as app:
+            accept = {"Accept": "text/event-stream"}
+            head = await app.ask("HEAD", ADDRESS, headers=accept)
+            assert head.status == 200
+            lost = Stream(app, "", token=None, last=None)
+            with pytest.raises(ConnectionError):
+                await lost._app(lost._scope, lost._receive, gone)
+            gc.collect()
+            await asyncio.sleep(0.01)
+            async with Stream.open(app) as stream:
+                assert stream.start["status"] == 200
+
+    async def gone(message):
+        raise ConnectionError
 
     asyncio.run(story())
 

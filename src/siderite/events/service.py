@@ -163,14 +163,16 @@ class EventsService:
             keep_alive_s=self._keep_alive_s,
         )
         response.chunks = self._counted(whose, chunks)
+        await anext(response.chunks)  # it counts from now on: others may be asked for meanwhile
         return response
 
     async def _counted(self, whose: str, chunks: Chunks) -> Chunks:
         """A stream, as one of its user's while it is open: nobody takes all connections, which are
-        others' too.
+        others' too. Its first chunk is empty.
         """
         self._streams[whose] += 1
         try:
+            yield b""
             async with aclosing(chunks):
                 async for chunk in chunks:
                     yield chunk
