@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from types import SimpleNamespace
 
 import pytest
@@ -96,6 +97,31 @@ def test_who_connects_while_ipmitool_cannot_be_run_is_not_left_waiting(there, mo
         writer.close()
         await consoles.stop(at)
 
+    asyncio.run(story())
+
+
+def test_who_does_not_read_is_not_connected_any_more_when_the_console_is_switched_off(
+    there, monkeypatch
+):
+    (there / "go").touch()
+    (there / "bin" / "ipmitool").write_text(SCRIPT.format(there).replace("exec cat", "exec yes"))
+    real, writers = SerialOverLan._connected, []
+
+    async def noted(self, at, reader, writer):
+        writers.append(writer)
+        await real(self, at, reader, writer)
+
+    async def story():
+        consoles, at = console()
+        port = await opened(consoles, at)
+        with socket.create_connection(("127.0.0.1", port)):
+            async with asyncio.timeout(30):
+                while not (writers and writers[0].transport.get_write_buffer_size()):
+                    await asyncio.sleep(0.01)
+                await consoles.stop(at)
+                await writers[0].wait_closed()
+
+    monkeypatch.setattr(SerialOverLan, "_connected", noted)
     asyncio.run(story())
 
 

@@ -135,7 +135,11 @@ class SerialOverLan:
 
 
 def _over(node: str, writer: asyncio.StreamWriter, talk: asyncio.Task[None]) -> None:
-    """Whoever was connected is not any more, however that came."""
+    """Whoever was connected is not any more, however that came. Who has lost the line and does not
+    read what is left would stay for ever.
+    """
+    if talk.cancelled():
+        writer.transport.abort()
     writer.close()
     why = None if talk.cancelled() else talk.exception()
     if why is not None:
