@@ -10,6 +10,7 @@ from siderite.baremetal.drivers.agent import Agent
 from siderite.baremetal.drivers.agent.client import AgentSilent
 from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.core import work
+from siderite.core.clock import now
 from siderite.core.store import Op
 from siderite.core.transition import Cause
 from siderite.core.work import Due
@@ -208,6 +209,39 @@ def test_a_ramdisk_that_is_away_is_asked_for_nothing_while_nobody_has_its_work(
 
     with listening() as (agent, url):
         asyncio.run(story(agent, url))
+
+
+def test_a_ramdisk_that_is_away_has_no_more_time_than_it_had_though_it_calls_now_and_then(
+    paper, front, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("siderite.baremetal.drivers.agent.client.CALLS_S", 0.0)
+
+    async def parked(app, uuid, beat=None):
+        """Its work once it waits for a call, after this one if it is given."""
+        fence = None
+        if beat is not None:
+            [before] = await work.of_machine(app.program.store, uuid)
+            fence = before.fence
+            told = await app.ask("POST", f"/v1/heartbeat/{uuid}", beat, token="")
+            assert told.status == 202, told
+        async with asyncio.timeout(30):
+            while True:
+                [item] = await work.of_machine(app.program.store, uuid)
+                is_new = not item.is_leased and item.fence != fence
+                if is_new and "does not answer" in (item.reason or "") and item.due > now() + 60:
+                    return item
+                await asyncio.sleep(0.01)
+
+    async def story():
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await served(app, front, paper)
+            beat = await call(app, uuid, "http://127.0.0.1:1")
+            first = await parked(app, uuid)
+            assert (await app.node(uuid)).provision_state == "service wait"
+            again = await parked(app, uuid, beat)
+            assert (again.deadline, again.due) == (first.deadline, first.deadline)
+
+    asyncio.run(story())
 
 
 async def never_called(app, uuid, failed, front, *, away):

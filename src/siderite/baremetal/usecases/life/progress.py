@@ -272,14 +272,16 @@ def shown_waiting(
 
 async def still_silent(ctx: Context, run: Run, outcome: Wait) -> None:
     """Still waiting for a call back. If the ramdisk is there, the time that it may be silent begins
-    anew; one that calls and does not answer has only what is left.
+    anew; one that calls and does not answer, or is away, has only what is left.
     """
     job = switching.after(run.job, outcome)
 
     async def decide(change: Change, node: Node) -> Node:
         shown = {"wait_reason": outcome.reason, **learned(node, outcome)}
         deadline, due = run.held.deadline, change.now + outcome.again_in
-        if outcome.callback:
+        if outcome.is_away:
+            due = deadline
+        elif outcome.callback:
             patience_s = ctx.settings.callback_timeout_s
             deadline = due = change.now + patience_s
             if _is_off(node.deadline, deadline, min(SHOWN_LATE_S, patience_s / 10)):
