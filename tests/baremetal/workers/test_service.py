@@ -148,6 +148,29 @@ def test_so_does_a_service_without_a_ramdisk_after_one_that_failed_in_its_own(
         asyncio.run(story(url))
 
 
+def test_so_does_one_that_is_aborted_before_it_has_left_the_ramdisk_of_the_one_before(
+    paper, front, tmp_path
+):
+    async def story(url):
+        async with running(tmp_path, work=True, agent_require_tls=False) as app:
+            uuid = await served(app, front, paper)
+            await call(app, uuid, url)
+            await until(app, uuid, "service failed")
+            assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
+            hold = {"interface": "power", "step": "hold"}
+            await verb(app, uuid, "service", service_steps=[hold])
+            await until(app, uuid, "service hold")
+            await verb(app, uuid, "abort")
+            await until(app, uuid, "active")
+            await back(app, uuid, paper)
+
+    with listening() as (agent, url):
+        end = {"command_status": "FAILED", "command_error": {"message": "too hot"}}
+        take = agent.given
+        agent.given = lambda body, query: {**take(body, query), **end}
+        asyncio.run(story(url))
+
+
 def test_a_ramdisk_that_went_while_its_node_was_held_is_waited_for_and_can_be_given_up(
     paper, front, tmp_path
 ):

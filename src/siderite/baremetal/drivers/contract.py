@@ -187,8 +187,8 @@ class Steps(Protocol):
         self, at: Endpoint, token: str, *, back: bool = False
     ) -> Wait | Done | StillThere | None:
         """The run is no longer wanted: stop it if that can be done, and leave no ramdisk behind;
-        without a token, none that runs in place of the workload. With `back` the workload's disk
-        is what the machine starts from next.
+        without a token, none that runs in place of the workload. With `back` none does that either,
+        whichever work has booted it, and the workload's disk is what the machine starts from next.
 
         Wait: the BMC is out of reach, or its machine not off yet, and it is worth asking again.
         Done: there was a ramdisk, and its machine has gone off, or is to be started by the caller.

@@ -37,8 +37,9 @@ class CleanupAfterAbort:
         driver = self._drivers.get(node.driver) if node is not None else None
         still = node is not None and job.is_of(node)
         outcome: Wait | Done | StillThere | None = None
-        if node is not None and driver is not None and (job.token or (job.back and still)):
-            outcome = await driver.steps.forget(Endpoint.of(node), job.token, back=job.back)
+        back = job.back and still  # else other work may have booted its own ramdisk
+        if node is not None and driver is not None and (job.token or back):
+            outcome = await driver.steps.forget(Endpoint.of(node), job.token, back=back)
         is_early = self._ctx.door.clock() < held.deadline
         if node is not None and isinstance(outcome, Wait) and is_early:
             await progress.cleanup_waits(self._ctx, held, node, outcome)

@@ -243,8 +243,11 @@ class AgentSteps:
     async def forget(
         self, at: Endpoint, token: str, *, back: bool = False
     ) -> Wait | Done | StillThere | None:
-        """The run was given up: no ramdisk of its work stays behind, once the BMC has followed."""
-        if not (belongs(at, token) if token else is_guest(at)):
+        """The run was given up: no ramdisk of its work stays behind, once the BMC has followed; nor
+        one that the work before has left, where the workload is to be back.
+        """
+        is_unwanted = is_guest(at) and (back or not token)
+        if not (is_unwanted or (token and belongs(at, token))):
             return None  # there is none, or other work has booted its own since
         try:
             waiting = await self._booter.give_up(at, token or at.node, back=back)
