@@ -208,6 +208,23 @@ def test_a_console_can_be_connected_to(machines: Machines) -> None:
     asyncio.run(story())
 
 
+def test_who_is_connected_is_not_any_more_when_the_console_is_switched_off(
+    machines: Machines,
+) -> None:
+    async def story() -> None:
+        console = SimulatedConsole(machines)
+        port = int((await console.start(AT)).url.rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.wait_for(reader.readuntil(b"login: "), 10)
+        await console.stop(AT)
+        await console.start(AT)
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+        writer.close()
+        console.close()
+
+    asyncio.run(story())
+
+
 def test_nobody_listens_for_a_caller_that_did_not_wait() -> None:
     async def story() -> None:
         for patience in range(12):  # cancelled at each point in turn

@@ -24,6 +24,7 @@ class SimulatedConsole:
         self._machines = machines
         self._ports = ports or ConsolePorts()
         self._open: dict[str, asyncio.Server] = {}
+        self._connected: dict[str, set[asyncio.StreamWriter]] = {}
 
     async def start(self, at: Endpoint) -> ConsoleInfo:
         self._reach(at, "start")
@@ -37,6 +38,8 @@ class SimulatedConsole:
         server = self._open.pop(at.node, None)
         if server is not None:
             server.close()
+        for writer in self._connected.pop(at.node, ()):
+            writer.close()  # the console may be on again, for somebody else, before they type
         self._reach(at, "stop")
 
     def close(self) -> None:
@@ -57,6 +60,8 @@ class SimulatedConsole:
         self, at: Endpoint, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """What the machine did so far; then each line that is typed comes back."""
+        connected = self._connected.setdefault(at.node, set())
+        connected.add(writer)
         try:
             writer.write(f"node {at.node}: {self._machines.power(at)}\r\n".encode())
             for began, what in self._machines.diary(at.node):
@@ -69,4 +74,5 @@ class SimulatedConsole:
         except (ValueError, OSError):
             pass  # an endless line, or the caller is gone
         finally:
+            connected.discard(writer)
             writer.close()
