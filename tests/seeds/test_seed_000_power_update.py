@@ -7,6 +7,7 @@ none is lost) is in tests/baremetal; here is what becomes of it.
 import asyncio
 import random
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,11 +16,13 @@ from siderite.compute.domain.power import Power
 from siderite.compute.domain.power_truth import Verdict
 from siderite.compute.usecases.server import power_truth
 from siderite.compute.usecases.server.power_truth import Reading
+from siderite.compute.workers import announced
 from tests.compute.cloud import Cloud
 from tests.compute.workers.moves import until
 from tests.crash.power_race import race
 
 PATH = "/os-server-external-events"
+ANNOUNCED = "SELECT 1 FROM work WHERE machine = ? AND kind = 'announced'"
 
 
 def event(uuid: str, tag: str | None = "POWER_OFF", **more: str) -> dict[str, str]:
@@ -256,24 +259,58 @@ def test_an_event_changes_nothing_while_something_is_done_to_the_server(lite: Cl
     lite.until(uuid, "SHUTOFF")
 
 
+def announced_meanwhile(cloud: Cloud, then: Power) -> str:
+    """A server that was just stopped; while that was done, it was said that its machine runs."""
+    uuid = cloud.boot(metadata={"power_policy": "observe"})
+    cloud.script(f"server:{uuid}", guest="ignores")
+    cloud.act(uuid, "os-stop")
+    cloud.wait(uuid, lambda server: "asked to shut down" in str(server["wait_reason"]))
+    assert send(cloud, event(uuid, "POWER_ON")).status == 200
+    assert "looked at when that is done" in cloud.actions(uuid)[0]["events"][0]["details"]
+    cloud.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=901)
+    cloud.until(uuid, "SHUTOFF")
+    switch(cloud, uuid, then)
+    return uuid
+
+
 @pytest.mark.parametrize(
     ("then", "status"), [(Power.RUNNING, "ACTIVE"), (Power.SHUTDOWN, "SHUTOFF")]
 )
 def test_a_change_that_was_announced_meanwhile_is_looked_at_when_that_is_done(
     lite: Cloud, then: Power, status: str
 ) -> None:
-    uuid = lite.boot(metadata={"power_policy": "observe"})
-    lite.script(f"server:{uuid}", guest="ignores")
-    lite.act(uuid, "os-stop")
-    lite.wait(uuid, lambda server: "asked to shut down" in str(server["wait_reason"]))
-    assert send(lite, event(uuid, "POWER_ON")).status == 200
-    assert "looked at when that is done" in lite.actions(uuid)[0]["events"][0]["details"]
-    lite.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=901)
-    lite.until(uuid, "SHUTOFF")
-    switch(lite, uuid, then)
-    until(lite, uuid, "SELECT 1 FROM work WHERE machine = ? AND kind = 'announced'", 0)
+    uuid = announced_meanwhile(lite, then)
+    until(lite, uuid, ANNOUNCED, 0)
     assert lite.show(uuid)["status"] == status
     assert len(lite.actions(uuid)) == (5 if then is Power.RUNNING else 4)
+
+
+def test_such_a_change_is_not_forgotten_while_its_machine_cannot_be_read(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(announced, "_UNREAD_S", 0.1)
+    uuid = announced_meanwhile(lite, Power.RUNNING)
+    lite.script(f"server:{uuid}", unreachable=True)
+    until(lite, uuid, f"{ANNOUNCED} AND reason LIKE '%cannot be read%'", 1)
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    until(lite, uuid, ANNOUNCED, 0)
+    assert lite.show(uuid)["status"] == "ACTIVE"
+
+
+def test_such_a_change_is_not_forgotten_as_the_server_is_renamed_while_its_machine_is_looked_at(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid, confirmed = announced_meanwhile(lite, Power.RUNNING), power_truth.confirmed
+
+    async def after_a_new_name(*seen: Any) -> None:
+        monkeypatch.setattr(power_truth, "confirmed", confirmed)
+        body = {"server": {"name": "other"}}
+        await lite.app.app.ask("PUT", f"/compute/v2.1/servers/{uuid}", body, version=None)
+        await confirmed(*seen)
+
+    monkeypatch.setattr(power_truth, "confirmed", after_a_new_name)
+    until(lite, uuid, ANNOUNCED, 0)
+    assert (lite.show(uuid)["name"], lite.show(uuid)["status"]) == ("other", "ACTIVE")
 
 
 def test_the_echo_of_what_is_being_done_asks_for_no_look(lite: Cloud) -> None:

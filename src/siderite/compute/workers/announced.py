@@ -3,6 +3,7 @@
 import msgspec
 
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.power import Power
 from siderite.compute.usecases.server import due
 from siderite.compute.usecases.server import power_truth
 from siderite.compute.usecases.server import progress
@@ -13,6 +14,7 @@ from siderite.compute.workers.hands import place_of
 from siderite.core.work import Work
 
 _BUSY_S = 2.0
+_UNREAD_S = 10.0
 
 
 class AnnouncedWork:
@@ -42,6 +44,9 @@ class AnnouncedWork:
         seen = None
         if not isinstance(place, Failed):
             seen = await place.driver.life.state(place.at, guest_of(self._hands, server))
+        if seen is Power.NOSTATE:
+            await due.later(ctx, held, "the power of its machine cannot be read now", _UNREAD_S)
+            return
         if seen is not power_truth.TAGS[tag]:
             await progress.abandon(ctx, held)
             return

@@ -90,16 +90,20 @@ async def power_update(ctx: Context, uuid: str, tag: str, cause: Cause) -> int:
 
 async def confirmed(ctx: Context, held: Work, server: Server, tag: str) -> None:
     """What was announced of a server while something was done to it has proved true, when its row
-    had this version; the look at it ends with that.
+    had this version; the look at it ends with that. If it changed since, the reading is old, and
+    the machine is looked at again.
     """
     power = TAGS[tag]
 
     async def decide(change: Change) -> None:
-        change.put(work.done(held))
         now = await SERVERS.get(ctx.door.store, server.uuid)
-        if now is None or now.version != server.version or _gate(now, power) is not None:
-            return  # it changed since: the reading is old
-        _follow(ctx, change, now, power, event=_UPDATE, why=f"{tag} was announced meanwhile")
+        if now is not None and now.version != server.version:
+            due = change.now + announced.SOON_S
+            change.work(work.park(held, due=due, reason=held.reason))
+            return
+        change.put(work.done(held))
+        if now is not None and _gate(now, power) is None:
+            _follow(ctx, change, now, power, event=_UPDATE, why=f"{tag} was announced meanwhile")
 
     await ctx.door.attempt(Cause(), server.uuid, decide, held=held)
 
