@@ -16,6 +16,7 @@ from tests.support.server import Server
 from tests.support.server import running_server
 
 MANY = 5
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHQ9dGh1bWJzIHVwIGZvciB0ZXN0IGtleXMgMTIz someone@here"
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,26 @@ def test_everything_is_in_it_though_pages_are_short_and_the_last_line_counts_it(
     assert sum(counts.values()) == len(_lines(text)) - 1
     assert "hunter2" not in text
     assert (file.stat().st_mode & 0o777, list(tmp_path.iterdir())) == (0o600, [file])
+
+
+def test_what_is_hidden_and_what_comes_on_pages_without_links_is_in_it_too(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def make(path: str, body: Any) -> None:
+        headers = server.headers() | {"OpenStack-API-Version": "compute 2.104"}
+        server.api.post(path, json=body, headers=headers).raise_for_status()
+
+    make("/image/v2/images", {"name": "old", "os_hidden": True})
+    names = [f"made-{number}" for number in range(MANY)]
+    for name in names:
+        group = {"name": name, "policy": "affinity"}
+        make("/compute/v2.1/os-server-groups", {"server_group": group})
+        make("/compute/v2.1/os-keypairs", {"keypair": {"name": name, "public_key": KEY}})
+    assert main(["export", "-", "--no-events", "--data", str(server.data)]) == 0
+    text = capsys.readouterr().out
+    assert [one["name"] for one in _of(text, "image")].count("old") == 1
+    assert [one["name"] for one in _of(text, "server_group")] == names
+    assert [one["name"] for one in _of(text, "keypair")] == names
 
 
 def test_it_goes_to_standard_output_and_without_the_log(

@@ -38,6 +38,8 @@ class _Source:
     kind: str
     path: str
     key: str
+    has_links: bool = True
+    """Else its next page is asked for by how many there were so far."""
 
 
 _SOURCES = (
@@ -46,6 +48,7 @@ _SOURCES = (
     _Source("role", "/identity/v3/roles", "roles"),
     _Source("role_assignment", "/identity/v3/role_assignments", "role_assignments"),
     _Source("image", "/image/v2/images?limit=1000", "images"),
+    _Source("image", "/image/v2/images?limit=1000&os_hidden=true", "images"),
     _Source("chassis", "/baremetal/v1/chassis/detail", "chassis"),
     _Source("node", "/baremetal/v1/nodes/detail", "nodes"),
     _Source("port", "/baremetal/v1/ports/detail", "ports"),
@@ -62,7 +65,12 @@ _SOURCES = (
     _Source("aggregate", "/compute/v2.1/os-aggregates", "aggregates"),
     _Source("host", "/compute/v2.1/hosts", "hosts"),
     _Source("hypervisor", "/compute/v2.1/os-hypervisors/detail", "hypervisors"),
-    _Source("server_group", "/compute/v2.1/os-server-groups?all_projects=True", "server_groups"),
+    _Source(
+        "server_group",
+        "/compute/v2.1/os-server-groups?all_projects=True",
+        "server_groups",
+        has_links=False,
+    ),
     _Source("server", "/compute/v2.1/servers/detail?all_tenants=True", "servers"),
     _Source("migration", "/compute/v2.1/os-migrations", "migrations"),
     _Source("webhook", "/events/v1/webhooks", "webhooks"),
@@ -136,12 +144,16 @@ class _Export:
                     raise
                 query["marker"] = before.pop()
                 continue
-            yield from page[source.key]
+            found = [one.get("keypair", one) for one in page[source.key]]  # it is wrapped there
+            yield from found
             after = page.get("next") or _link(page.get(f"{source.key}_links", ()))
-            if not after:
+            if after:
+                query = dict(parse_qsl(urlsplit(after).query))
+                before = [_ident(one) for one in found[:-1]]
+            elif source.has_links or not found:
                 return
-            query = dict(parse_qsl(urlsplit(after).query))
-            before = [one.get("uuid") or one.get("id") for one in page[source.key][:-1]]
+            else:
+                query["offset"] = str(int(query.get("offset", 0)) + len(found))
 
     def _events(self) -> Iterator[Any]:
         last = 0
@@ -157,6 +169,11 @@ class _Export:
         """How far it is, while somebody looks."""
         if sys.stderr.isatty() and self._file is not sys.stdout:
             print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
+
+
+def _ident(one: Any) -> str:
+    """What a page comes after."""
+    return str(one.get("uuid") or one.get("id") or one["name"])
 
 
 def _link(links: Any) -> str:
