@@ -1,6 +1,9 @@
 """`siderite export`: everything as JSON lines, whole or not at all."""
 
+import io
 import json
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -125,6 +128,45 @@ def test_a_place_that_cannot_be_written_to_is_said(
 ) -> None:
     assert main(["export", str(tmp_path / "no" / "all"), "--data", str(server.data)]) == 1
     assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_what_is_no_file_is_not_replaced_by_one(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As root would do to /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["export", str(tmp_path / "pipe"), "--data", str(server.data)]) == 1
+    assert "is not a plain file" in capsys.readouterr().err
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_what_a_link_leads_to_is_written(server: Server, tmp_path: Path) -> None:
+    link = tmp_path / "newest"
+    link.symlink_to("monday")
+    assert main(["export", str(link), "--no-events", "--data", str(server.data)]) == 0
+    assert link.is_symlink()
+    assert _lines((tmp_path / "monday").read_text())[-1][0] == "end"
+
+
+def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:
+    with export._file(str(tmp_path / "all")) as one:
+        one.write("one\n")
+        with export._file(str(tmp_path / "all")) as other:
+            other.write("other\n")
+        assert (tmp_path / "all").read_text() == "other\n"
+    assert (tmp_path / "all").read_text() == "one\n"
+
+
+def test_standard_output_is_json_though_the_terminal_has_fewer_letters(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.api.post(
+        "/image/v2/images", json={"name": "Łódź"}, headers=server.headers()
+    ).raise_for_status()
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
+    assert main(["export", "-", "--no-events", "--data", str(server.data)]) == 0
+    assert "Łódź" in [image["name"] for image in _of(written.getvalue().decode(), "image")]
 
 
 class _Hasty(Cloud):

@@ -8,7 +8,9 @@ how many there are of each kind, so that a file that was cut off shows.
 import argparse
 import contextlib
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,21 +184,27 @@ def _link(links: Any) -> str:
 
 @contextlib.contextmanager
 def _file(name: str) -> Iterator[TextIO]:
-    """Standard output for `-`; else a file that has its name only when all is in it."""
+    """Standard output for `-`; else a file that has its name only when all is in it. Two exports at
+    once do not meet in it.
+    """
     if name == "-":
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(encoding="utf-8")  # JSON is, whatever the terminal shows
         yield sys.stdout
         return
-    path = Path(name)
-    part = path.with_name(f"{path.name}.part")
+    path, part = Path(name), None
     try:
-        with part.open("w", encoding="utf-8") as file:
-            part.chmod(0o600)
+        if path.exists() and not path.is_file():
+            raise Refused(f"{path} is not a plain file; name one, or - for standard output.")
+        path = path.resolve()
+        handle, made = tempfile.mkstemp(dir=path.parent, prefix=".siderite-export-")
+        part = Path(made)  # readable by its owner alone
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
         part.replace(path)
-    except OSError as why:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise Refused(f"cannot write {path}: {why.strerror}.") from why
-    except BaseException:
-        part.unlink()
+    except BaseException as why:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        if isinstance(why, OSError):
+            raise Refused(f"cannot write {path}: {why.strerror}.") from why
         raise
