@@ -3,6 +3,7 @@ where a service says that it is.
 """
 
 import json
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -16,7 +17,9 @@ from typing import Any
 
 import pytest
 
+from siderite import clouds
 from siderite.cli.main import main
+from siderite.core.config import Config
 from tests.support.ports import free_port
 
 
@@ -70,6 +73,14 @@ def test_a_service_that_is_not_well_is_not_taken_for_another_program(
     assert found["found"] == f"Siderite answers at http://{listen}, and is not well"
 
 
+def test_a_service_on_this_machine_is_not_asked_by_way_of_a_proxy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    with answering(_Ailing) as listen:
+        assert port_found(tmp_path, listen, capsys)["found"].startswith("Siderite answers")
+
+
 def test_another_program_that_is_not_well_is_not_taken_for_the_service(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,6 +96,40 @@ def test_where_nothing_listens_it_is_said_that_this_machine_was_looked_at(
     found = port_found(tmp_path, listen, capsys)
     assert found["found"] == f"{listen} is free: the service does not run here"
     assert "on another machine, ask the doctor there" in found["remedy"]
+
+
+def test_an_ipv6_address_that_is_free_is_not_taken_for_another_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listen = f"[::1]:{free_port()}"
+    found = port_found(tmp_path, listen, capsys)
+    assert found["found"] == f"{listen} is free: the service does not run here"
+
+
+def test_a_program_that_does_not_speak_http_is_another_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def greet(server: socket.socket) -> None:
+        client, _ = server.accept()
+        with client:
+            client.recv(4096)
+            client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = Thread(target=greet, args=(server,), daemon=True)
+        thread.start()
+        found = port_found(tmp_path, f"127.0.0.1:{server.getsockname()[1]}", capsys)
+        thread.join()
+    assert found["remedy"].startswith("another program has it")
+
+
+def test_where_any_port_would_do_it_is_looked_where_the_service_said_that_it_listens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with answering(_Ailing) as listen:
+        clouds.write(Config(data=str(tmp_path), listen=listen), "secret")
+        found = port_found(tmp_path, "127.0.0.1:0", capsys)
+    assert found["found"] == f"Siderite answers at http://{listen}, and is not well"
 
 
 def test_a_service_on_any_free_port_says_which_it_is(tmp_path: Path) -> None:

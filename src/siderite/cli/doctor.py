@@ -21,6 +21,7 @@ from dataclasses import asdict
 from dataclasses import dataclass
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
+from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def run(said: argparse.Namespace) -> int:
     config = options.config
     if options.origin["data"] == "default" and not config.db:
         config = replace(config, data=_beside_clouds() or config.data)
-    if options.origin["listen"] == "default":
+    if options.origin["listen"] == "default" or config.listen.endswith(":0"):
         config = replace(config, listen=_told(config) or config.listen)
     findings = list(examine(config, said.data))
     if said.output == "json":
@@ -238,8 +239,9 @@ def _clock() -> Finding:
 def _port(config: Config) -> tuple[Finding, bool]:
     host, _, port = config.listen.rpartition(":")
     address = config.near_url
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is on this machine
     try:
-        with urllib.request.urlopen(f"{address}/healthz", timeout=_HEALTH_S) as answer:  # noqa: S310
+        with direct.open(f"{address}/healthz", timeout=_HEALTH_S) as answer:
             said = answer.headers["Date"]
             ours = json.loads(answer.read()) == {"status": "ok"}
         skew = parsedate_to_datetime(said).timestamp() - time.time() if said else 0.0
@@ -252,10 +254,11 @@ def _port(config: Config) -> tuple[Finding, bool]:
         if said := _ailing(why):
             return Finding("port", "wrong", f"Siderite answers at {address}, and is not well",
                            said), False  # fmt: skip
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, HTTPException):
         pass
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        with socket.create_server((host.strip("[]"), int(port))):
+        with socket.create_server((host.strip("[]"), int(port)), family=family):
             pass
     except OSError as why:
         return Finding(
