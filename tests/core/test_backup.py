@@ -1,6 +1,7 @@
 """A copy of a running installation, put back elsewhere; and the move to PostgreSQL."""
 
 import asyncio
+import gzip
 import os
 import sqlite3
 import subprocess
@@ -230,6 +231,24 @@ def test_an_archive_that_was_cut_off_between_two_files_is_not_taken_for_a_whole_
         restore(cut, tmp_path / "b", told)
     restore(whole, tmp_path / "b", told)
     assert (tmp_path / "b" / "images" / "two").exists()
+
+
+def test_an_archive_that_was_compressed_and_then_cut_off_or_damaged_is_said_to_be(tmp_path):
+    (tmp_path / "a").mkdir()
+    sqlite3.connect(tmp_path / "a" / "siderite.db").close()
+    (tmp_path / "a" / "images").mkdir()
+    (tmp_path / "a" / "images" / "one").write_text(" ".join(map(str, range(100_000))))
+    back_up(tmp_path / "a", tmp_path / "kept.tar", told)
+    packed = gzip.compress((tmp_path / "kept.tar").read_bytes())
+    for name, text in (
+        ("cut", packed[:50_000]),
+        ("spoilt", packed[:50_000] + bytes(100) + packed[50_100:]),
+    ):
+        (tmp_path / name).write_bytes(text)
+        with pytest.raises(CannotBackUp):
+            restore(tmp_path / name, tmp_path / "b", told)
+    (tmp_path / "whole").write_bytes(packed)
+    restore(tmp_path / "whole", tmp_path / "b", told)
 
 
 def test_a_restore_writes_files_below_its_directory_and_nothing_else(tmp_path):

@@ -16,6 +16,7 @@ import shutil
 import sqlite3
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -216,7 +217,7 @@ def _extract(archive: Path, into: Path, progress: Progress) -> None:
                 progress("files", number, len(members))
     except OSError as why:
         raise CannotBackUp(f"cannot restore {archive}: {why.strerror or why}.") from why
-    except tarfile.TarError as why:
+    except (tarfile.TarError, EOFError, zlib.error) as why:  # it may have been compressed since
         raise CannotBackUp(
             f"{archive} is no backup of Siderite, or a damaged one: it cannot be read as a tar"
             " archive; use another."
@@ -228,6 +229,8 @@ def _check_ends(archive: tarfile.TarFile) -> None:
     archive.fileobj.seek(archive.offset)
     if archive.fileobj.read(tarfile.BLOCKSIZE) != tarfile.NUL * tarfile.BLOCKSIZE:
         raise tarfile.ReadError("no end")
+    while archive.fileobj.read(1 << 20):
+        pass  # what was compressed has its checksum at the very end
 
 
 def _extract_one(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
