@@ -50,6 +50,16 @@ def test_it_follows_the_listener_and_keeps_what_its_owner_wrote(tmp_path):
     assert clouds.path(moved).read_text() == own
 
 
+def test_an_address_that_an_earlier_version_wrote_and_clients_cannot_read_is_followed_too(tmp_path):
+    here = Config(data=str(tmp_path), listen="::1:8770")
+    clouds.write(here, "secret")
+    good = clouds.path(here).read_text()
+    clouds.path(here).write_text(good.replace("[::1]", "::1"))
+    clouds.follow(here)
+    assert clouds.path(here).read_text() == good
+    assert "http://[::1]:8770/identity/v3" in good
+
+
 def test_a_first_start_that_dies_half_way_is_done_again_with_a_password_that_is_kept(tmp_path):
     class Died(Exception):
         pass

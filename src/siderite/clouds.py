@@ -32,9 +32,10 @@ clouds:
 """
 
 _AUTH_URL = re.compile(
-    r"auth_url: http://(?:[0-9.]+|\[[0-9a-f:]+\]|localhost):[0-9]+/identity/v3\n"
+    r"auth_url: http://(?:[0-9.]+|\[[0-9a-fA-F.:]+\]|[0-9a-fA-F]*:[0-9a-fA-F.:]*|localhost):[0-9]+"
+    r"/identity/v3\n"
 )
-"""As we write it for a listener without a public URL."""
+"""As we write it for a listener without a public URL. (One as `::1:8770` was written so once.)"""
 _PASSWORD = re.compile(r"^ +password: (\".*\")$", re.MULTILINE)
 
 
