@@ -59,6 +59,24 @@ def test_many_workers_share_the_work_and_none_is_given_twice(database_url):
     asyncio.run(story())
 
 
+def test_a_job_that_breaks_is_tried_at_its_deadline_and_then_no_more_often_than_before(
+    database_url,
+):
+    """As one of a kind that only a newer version knows."""
+
+    async def story():
+        async with migrated(database_url) as store:
+            await store.commit([job("a", deadline=5.0)])
+            [held] = await claim(store, now=1.0)
+            await store.commit([work.again(held, due=8.0, reason="it broke")])
+            [held] = await claim(store, now=5.0)
+            await store.commit([work.again(held, due=9.0, reason="it broke")])
+            assert await claim(store, now=6.0) == []
+            assert len(await claim(store, now=9.0)) == 1
+
+    asyncio.run(story())
+
+
 def test_one_machine_is_leased_to_one_worker_at_a_time_whatever_the_lane(database_url):
     async def story():
         async with migrated(database_url) as store:

@@ -160,9 +160,12 @@ def park(
 
 
 def again(work: Work, *, due: float, reason: str) -> Op:
-    """Let go of the lease after a mishap; the job stays as far as it was committed."""
+    """Let go of the lease after a mishap; the job stays as far as it was committed. At its deadline
+    it is due once, not again and again.
+    """
     return Op(
-        "UPDATE work SET due = CASE WHEN deadline < ? THEN deadline ELSE ? END, reason = ?,"
+        "UPDATE work SET"
+        " due = CASE WHEN deadline < ? AND due < deadline THEN deadline ELSE ? END, reason = ?,"
         " attempts = ?, owner = NULL, lease_until = NULL"
         " WHERE machine = ? AND lane = ? AND fence = ?",
         (due, due, reason, work.attempts + 1, work.machine, work.lane, work.fence),
