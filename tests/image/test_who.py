@@ -1,5 +1,6 @@
 """Who may do what to whose image: every address, as everybody."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from siderite.core.errors import Forbidden
 from siderite.core.transition import Cause
 from siderite.core.who import Who
+from siderite.image import store as rows
+from siderite.image.store import IMAGES
 from siderite.image.usecases import change
 from siderite.image.usecases import find
 from siderite.image.web.routes import ROUTES
@@ -107,6 +110,37 @@ def test_only_administrators_publish_and_give_away(tell_once: Tell) -> None:
         assert (await here.show(given["id"], token))["owner"] == project
 
     tell_once(story)
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_what_becomes_of_a_member_is_told_of_the_image_as_it_is_then(
+    tell: Tell, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Another process may change the image at the same moment."""
+    found = rows.member
+
+    async def story(here: World) -> None:
+        _, _, project = await here.app.person("member")
+        image = (await here.make(visibility="shared"))["id"]
+        await here.ask("POST", f"/v2/images/{image}/members", {"member": project})
+        store = here.app.program.store
+
+        async def then_renamed(*which: Any) -> Any:
+            monkeypatch.setattr(rows, "member", found)
+            member, before = await found(*which), await IMAGES.get(store, image)
+            assert before is not None
+            await store.commit([IMAGES.swap(before, before.changed(0.0, {"name": "new"}))])
+            return member
+
+        monkeypatch.setattr(rows, "member", then_renamed)
+        body = [{"status": "accepted"}] if method == "PUT" else []
+        done = await here.ask(method, f"/v2/images/{image}/members/{project}", *body)
+        assert done.status in (200, 204)
+        sql = "SELECT payload FROM events WHERE resource = ? ORDER BY at"
+        told = [json.loads(str(row[0]))["name"] for row in await store.fetch(sql, (image,))]
+        assert told[-1] == "new"
+
+    tell(story)
 
 
 def test_a_shared_image_is_offered_accepted_and_taken_back(tell: Tell) -> None:

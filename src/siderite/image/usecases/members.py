@@ -6,6 +6,7 @@ from siderite.core.errors import NotFound
 from siderite.core.store import Duplicate
 from siderite.core.times import iso
 from siderite.core.transition import Cause
+from siderite.core.transition import Change
 from siderite.core.who import Who
 from siderite.image import store as rows
 from siderite.image.domain import access
@@ -65,31 +66,35 @@ async def decide(
     ctx: Context, uuid: str, member_id: str, status: str, *, who: Who, cause: Cause
 ) -> Member:
     """A member accepts or rejects an image, or has not made up its mind."""
-    found = await _shared(ctx, uuid, who, mine=False)
-    known = await _visible(ctx, found, member_id, who)
-    if not (who.is_admin or who.project_id == member_id):
-        raise Forbidden("Only the member itself says whether it accepts an image.")
-    change = ctx.door.change(cause)
-    changed = Member(
-        image_id=known.image_id, member_id=member_id, status=status,
-        created_at=known.created_at, updated_at=iso(change.now),
-    )  # fmt: skip
-    change.put(rows.set_member(changed))
-    change.tell(facts.fact("update", found))
-    await ctx.door.commit(change)
-    return changed
+
+    async def decided(change: Change) -> Member:
+        found = await _shared(ctx, uuid, who, mine=False)
+        known = await _visible(ctx, found, member_id, who)
+        if not (who.is_admin or who.project_id == member_id):
+            raise Forbidden("Only the member itself says whether it accepts an image.")
+        changed = Member(
+            image_id=known.image_id, member_id=member_id, status=status,
+            created_at=known.created_at, updated_at=iso(change.now),
+        )  # fmt: skip
+        change.put(IMAGES.hold(found), rows.set_member(changed))
+        change.tell(facts.fact("update", found))
+        return changed
+
+    return await ctx.door.attempt(cause, uuid, decided)
 
 
 async def remove(ctx: Context, uuid: str, member_id: str, *, who: Who, cause: Cause) -> None:
     """Share it with this project no more."""
-    found = await _shared(ctx, uuid, who, mine=True)
-    known = await rows.member(ctx.door.store, found.uuid, member_id)
-    if known is None:
-        raise _none(member_id, uuid)
-    change = ctx.door.change(cause)
-    change.put(rows.remove_member(known))
-    change.tell(facts.fact("update", found))
-    await ctx.door.commit(change)
+
+    async def decided(change: Change) -> None:
+        found = await _shared(ctx, uuid, who, mine=True)
+        known = await rows.member(ctx.door.store, found.uuid, member_id)
+        if known is None:
+            raise _none(member_id, uuid)
+        change.put(IMAGES.hold(found), rows.remove_member(known))
+        change.tell(facts.fact("update", found))
+
+    await ctx.door.attempt(cause, uuid, decided)
 
 
 async def _shared(ctx: Context, uuid: str, who: Who, *, mine: bool) -> Image:
