@@ -262,6 +262,12 @@ def test_who_sends_everything_before_reading_hears_a_refusal_that_came_meanwhile
         assert answer.endswith(b"/refused")
 
 
+def test_who_was_answered_and_does_not_send_the_rest_is_not_answered_again(limits):
+    head = b"PUT /early HTTP/1.1\r\ncontent-length: 100\r\n\r\n"
+    answer = told(head, b"some of it", app=at_once)
+    assert answer.endswith(b"/early")
+
+
 def test_a_header_cannot_make_another_one():
     answer = told(b"GET /split HTTP/1.1\r\nconnection: close\r\n\r\n", app=at_once)
     assert answer.startswith(b"HTTP/1.1 500 ")

@@ -173,9 +173,12 @@ class _Http(HttpToolsProtocol):
 
     def let_go(self) -> None:
         """Close what is late, with a word if it has begun to ask and was not answered yet."""
-        has_begun = (self._in_body or self._head_bytes > 0) and not self._closes_after_body
         cycle = self.cycle
-        if has_begun and (cycle is None or cycle.response_complete or not cycle.response_started):
+        if self._in_body:
+            is_unanswered = cycle is None or not cycle.response_started
+        else:
+            is_unanswered = self._head_bytes > 0 and (cycle is None or cycle.response_complete)
+        if is_unanswered:
             self._refuse(b"408 Request Timeout", _LATE)
         self.transport.close()
 
