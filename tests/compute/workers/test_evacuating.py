@@ -89,6 +89,30 @@ def test_what_would_bring_a_server_away_from_a_host_that_is_down_is_refused(
     two.settled(uuid)
 
 
+@pytest.mark.parametrize(
+    ("action", "value", "name"),
+    [("createImage", {"name": "half"}, "half"), ("shelve", None, "s-shelved")],
+)
+def test_an_image_that_waits_for_a_host_that_is_down_does_not_keep_its_server_there(
+    two: Cloud, action: str, value: Any, name: str
+) -> None:
+    uuid = two.boot(name="s")
+    home = home_of(two, uuid)
+    with down(two, home):
+        assert two.act(uuid, action, value).status == 202
+        assert _images(two, name) == 1
+        assert two.act(uuid, "evacuate", {}, version=94).status == 200
+        two.until(uuid, "ACTIVE")
+        assert home_of(two, uuid) != home
+        until(two, uuid, "SELECT 1 FROM work WHERE machine = ? AND kind = 'unwanted'", 0)
+    assert _images(two, name) == 0, "nobody fills it any more"
+
+
+def _images(made: Cloud, name: str) -> int:
+    found = made.app.ask("GET", f"/image/v2/images?name={name}", version=None)
+    return len(found.json["images"])
+
+
 def test_a_host_that_is_forced_down_is_shown_as_down_though_it_is_disabled_too(two: Cloud) -> None:
     uuid = two.boot()
     services = two.ask("GET", "/os-services").json["services"]

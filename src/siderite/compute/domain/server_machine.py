@@ -89,9 +89,10 @@ _ANY_LIVE_REBOOT = (
 )  # fmt: skip
 _WAIT_FOR_THE_HOST = (
     "powering-on", "powering-off", "rebooting", "rebooting_hard", "pausing", "suspending",
-    "rescuing", "updating_password",
+    "rescuing", "updating_password", "image_snapshot_pending", "image_backup", "image_uploading",
+    "shelving", "shelving_image_uploading",
 )  # fmt: skip
-"""What cannot go on once the host is down, and leaves nothing elsewhere."""
+"""What cannot go on once the host is down, and leaves nothing elsewhere but an empty image."""
 
 ACTIONS = (
     Action("start", (V.STOPPED,), ("powering-on",), V.ACTIVE, 10 * _MINUTE),

@@ -27,6 +27,7 @@ from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.context import actor
 from siderite.compute.usecases.server import find
 from siderite.compute.usecases.server import interrupting
+from siderite.compute.usecases.server import unwanted
 from siderite.compute.usecases.server.kinds import KINDS
 from siderite.compute.usecases.server.kinds import Kind
 from siderite.compute.usecases.server.kinds import work_kind
@@ -84,7 +85,8 @@ async def ask(ctx: Context, uuid: str, wish: Ask, *, who: Who, cause: Cause) -> 
         check_state(server, kind.event, kind.word or kind.action)
         check_place(ctx, server, kind)
         await check_up(ctx, server, kind)
-        await interrupting.give_up(ctx, change, server, for_action=kind.action)
+        unfilled = await interrupting.give_up(ctx, change, server, for_action=kind.action)
+        change.put(*unwanted.given_up(server, unfilled, change.now))
         return begin(ctx, change, server, wish)
 
     return await ctx.door.attempt(cause, uuid, decide)

@@ -41,10 +41,7 @@ async def reset(ctx: Context, uuid: str, state: str, *, who: Who, cause: Cause) 
             change.put(quota.becomes(server, server.flavor))
         change.put(acting.note(change, server, "resetState"))
         unfilled = await interrupting.give_up(ctx, change, server, for_action="resetState")
-        if interrupting.DISCARD in unfilled:
-            change.put(unwanted.discard(server, unfilled[interrupting.DISCARD], change.now))
-        if interrupting.REMOVE in unfilled:
-            change.put(unwanted.remove(server, unfilled[interrupting.REMOVE], change.now))
+        change.put(*unwanted.given_up(server, unfilled, change.now))
         return unfilled
 
     return await ctx.door.attempt(cause, uuid, decide)

@@ -3,9 +3,12 @@ together with what makes them so: the one that a server came back from, as who i
 the very end finds it still there; and one that will not be filled, as nobody else knows of it then.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from siderite.compute.domain.server import Server
+from siderite.compute.usecases.server import interrupting
 from siderite.core import work
 from siderite.core.store import Op
 
@@ -34,6 +37,12 @@ def discard(server: Server, image: str, now: float) -> Op:
     let go of the server.
     """
     return _work(server, image, Unfilled(image), now)
+
+
+def given_up(server: Server, unfilled: Mapping[str, str], now: float) -> list[Op]:
+    """The work on an image that will not be filled, as `interrupting.give_up` tells it."""
+    does = {interrupting.DISCARD: discard, interrupting.REMOVE: remove}
+    return [does[word](server, image, now) for word, image in unfilled.items()]
 
 
 def _work(server: Server, image: str, job: Job, now: float) -> Op:
