@@ -113,6 +113,17 @@ def _images(made: Cloud, name: str) -> int:
     return len(found.json["images"])
 
 
+def test_a_guest_is_not_left_on_a_host_that_was_down_a_moment_ago(two: Cloud) -> None:
+    uuid = two.boot()
+    home, hands = home_of(two, uuid), two.app.app.program.compute.watch._hands
+    hands.known.clear()
+    with down(two, home):
+        two.app.run(hands.host(home))  # it is remembered so
+    two.script(f"server:{uuid}", latency_s={"destroy": 3600.0})
+    assert two.ask("DELETE", f"/servers/{uuid}").status == 204
+    two.wait(uuid, lambda seen: "busy with destroy" in (seen.get("wait_reason") or seen["status"]))
+
+
 def test_a_host_that_is_forced_down_is_shown_as_down_though_it_is_disabled_too(two: Cloud) -> None:
     uuid = two.boot()
     services = two.ask("GET", "/os-services").json["services"]

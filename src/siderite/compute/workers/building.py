@@ -163,8 +163,7 @@ async def _destroy(hands: Hands, run: Run, *, for_good: bool) -> Told:
     for slot, host, node, _ in await rows.claims(hands.ctx.door.store, run.server.uuid):
         if slot in gone:
             continue
-        known = await hands.host(host) if for_good else None
-        may_stay = known is not None and known.forced_down
+        may_stay = for_good and await hands.is_forced_down(host)
         try:
             outcome = await _destroyed(hands, run, (slot, host, node))
         except NotOurs as why:
@@ -251,8 +250,7 @@ async def _switched_off(hands: Hands, run: Run) -> Told:
     host, node = run.server.host, run.server.node or ""
     if host is None:
         return Report()
-    known = await hands.host(host)
-    may_stay = known is not None and known.forced_down
+    may_stay = await hands.is_forced_down(host)
     try:
         told = await _off(hands, run)
     except NotOurs:

@@ -66,6 +66,13 @@ class Hands(msgspec.Struct, frozen=True):
             self.known[name] = (now, found)
         return found
 
+    async def is_forced_down(self, name: str) -> bool:
+        """Whether an administrator has forced a host down, as of now: who goes by what is
+        remembered leaves a guest on a host that is up.
+        """
+        found = await hosts.named(self.ctx, name)
+        return found is not None and found.forced_down
+
 
 class Place(msgspec.Struct, frozen=True):
     """Where a step acts: the driver and the host's address."""

@@ -288,8 +288,7 @@ async def _off_elsewhere(hands: Hands, run: Run) -> Wait | None:
     hosts share, two guests would write to one disk. What is left there is removed later.
     """
     for slot, name, node, _ in await rows.claims(hands.ctx.door.store, run.server.uuid):
-        host = None if slot == run.server.claim else await hands.host(name)
-        if host is None or host.forced_down:
+        if slot == run.server.claim or await hands.is_forced_down(name):
             continue
         place = await place_of(hands, name)
         if isinstance(place, Failed):
