@@ -153,6 +153,27 @@ def test_a_verb_waits_for_a_change_of_power_that_is_soon_over(tmp_path):
     asyncio.run(story())
 
 
+def test_volumes_are_changed_once_the_node_is_off_which_was_just_asked_for(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node()
+            await lead(app, uuid, "manage")
+            await power(app, uuid, "power on")
+            await until_power(app, uuid)
+            volume = {"node_uuid": uuid, "type": "iqn", "connector_id": "iqn.2026-01.test:a"}
+            made = await app.ask("POST", "/v1/volume/connectors", volume)
+            path = f"/v1/volume/connectors/{made.json['uuid']}"
+            script(app, f"node:{uuid}", latency_s={"power": 0.3})
+            await power(app, uuid, "power off")
+            patch = [{"op": "add", "path": "/extra/a", "value": 1}]
+            assert (await app.ask("PATCH", path, patch)).status == 200
+            await power(app, uuid, "power on")
+            await power(app, uuid, "power off")
+            assert (await app.ask("DELETE", path)).status == 204
+
+    asyncio.run(story())
+
+
 def test_a_request_during_a_long_change_of_power_is_told_to_come_back(tmp_path):
     async def story():
         async with running(tmp_path, work=True, power_wait_s=0.1) as app:

@@ -22,6 +22,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.record import Record
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.life.refusals import once_steady
 from siderite.baremetal.usecases.node import find
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
@@ -194,7 +195,9 @@ class Records(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
             return after
 
         try:
-            return await ctx.door.attempt(by.cause, ident, decide)
+            return await once_steady(
+                lambda: ctx.door.attempt(by.cause, ident, decide), ctx.settings.power_wait_s
+            )
         except Duplicate as clash:
             await self.announce_failure(ctx, by.cause, "update", tried[0])
             before = tried[0].value
@@ -218,7 +221,9 @@ class Records(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
             self.tell(change, "delete", found)
 
         try:
-            await ctx.door.attempt(by.cause, ident, decide)
+            await once_steady(
+                lambda: ctx.door.attempt(by.cause, ident, decide), ctx.settings.power_wait_s
+            )
         except Busy:
             await self.announce_failure(ctx, by.cause, "delete", tried[0])
             raise

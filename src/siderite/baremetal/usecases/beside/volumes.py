@@ -12,6 +12,7 @@ from siderite.baremetal.usecases.beside.records import Check
 from siderite.baremetal.usecases.beside.records import Found
 from siderite.baremetal.usecases.beside.records import Records
 from siderite.baremetal.usecases.context import Context
+from siderite.baremetal.usecases.life.refusals import Switching
 from siderite.baremetal.usecases.life.refusals import busy
 from siderite.core.errors import IllegalVerb
 from siderite.core.errors import SideriteError
@@ -20,7 +21,7 @@ from siderite.core.transition import Change
 
 def _while_off(action: str) -> Check[Any]:
     """Refuse on a node that is not off, or that is about to start; one that is just going off is
-    busy, so that clients try again by themselves.
+    waited for, and busy if that takes long, so that clients try again by themselves.
     """
 
     async def check(
@@ -30,7 +31,7 @@ def _while_off(action: str) -> Check[Any]:
         if node.power_state == PowerState.OFF and node.target_power_state != PowerState.ON:
             return None
         if node.target_power_state == PowerState.OFF:
-            return busy(node, f"is on its way to {node.target_power_state!r}")
+            return busy(node, f"is on its way to {node.target_power_state!r}", Switching)
         is_starting = node.power_state == PowerState.OFF
         state = PowerState.ON if is_starting else node.power_state or "unknown power"
         return IllegalVerb(
