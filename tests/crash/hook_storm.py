@@ -47,6 +47,8 @@ HOOKS = "/events/v1/webhooks"
 OPTIONS = {"webhook_allow": "127.0.0.0/8", "webhook_give_up_s": "600"}
 BRIEF = OPTIONS | {"webhook_give_up_s": "0.5"}
 DEAD = 2
+AFTERWARDS = 5
+"""Changes that are made after the last kill, however slow the machine is."""
 
 
 class Subscriber:
@@ -153,8 +155,8 @@ async def load(ground: Ground, *, nodes: int, kills: int, rng: random.Random) ->
         trust_env=False,
     ) as client:  # fmt: skip
         leaders = asyncio.gather(*(lead(storm, node, client) for node in storm.nodes[1:]))
-        over = asyncio.Event()
-        writer = asyncio.create_task(_write(storm.nodes[0].uuid, client, over))
+        over, taken = asyncio.Event(), list[int]()
+        writer = asyncio.create_task(_write(storm.nodes[0].uuid, client, over, taken))
         for left in reversed(range(kills)):
             await asyncio.sleep(rng.uniform(0.3, 0.8))
             ground.server.kill()
@@ -163,22 +165,29 @@ async def load(ground: Ground, *, nodes: int, kills: int, rng: random.Random) ->
                 ground.server.change(BRIEF)
             await loop.run_in_executor(ground.hand, ground.server.start)
         storm.cycles = max(node.cycles for node in storm.nodes) + 1
+        enough = len(taken) + AFTERWARDS
         async with asyncio.timeout(PATIENCE_S):
             await leaders
+            while len(taken) < enough:
+                await asyncio.sleep(0.05)
         over.set()
         await writer  # with its last answer: what it asked for is in the log by then
     storm.hand.shutdown()
     return storm.problems
 
 
-async def _write(node: str, client: httpx.AsyncClient, over: asyncio.Event) -> None:
-    """Change something small again and again."""
+async def _write(
+    node: str, client: httpx.AsyncClient, over: asyncio.Event, taken: list[int]
+) -> None:
+    """Change something small again and again; which changes were taken."""
     for number in itertools.count():
         if over.is_set():
             return
         change = [{"op": "add", "path": "/extra/n", "value": number}]
         with contextlib.suppress(httpx.TransportError):
-            await client.patch(f"/baremetal/v1/nodes/{node}", json=change)
+            reply = await client.patch(f"/baremetal/v1/nodes/{node}", json=change)
+            if reply.is_success:
+                taken.append(number)
         await asyncio.sleep(0.05)
 
 
