@@ -15,6 +15,7 @@ from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.simulated import driver
 from siderite.compute.usecases.server import listing
+from siderite.compute.usecases.server import resizing
 from siderite.compute.workers import placing
 from siderite.core.store import Op
 from tests.compute.cloud import Cloud
@@ -122,6 +123,47 @@ def test_a_guest_is_not_left_on_a_host_that_was_down_a_moment_ago(two: Cloud) ->
     two.script(f"server:{uuid}", latency_s={"destroy": 3600.0})
     assert two.ask("DELETE", f"/servers/{uuid}").status == 204
     two.wait(uuid, lambda seen: "busy with destroy" in (seen.get("wait_reason") or seen["status"]))
+
+
+def unheard(made: Cloud, host: str) -> None:
+    """Nobody has asked the host for long, as after an outage of our own."""
+    program = made.app.app.program
+    asking = program.compute.watch._hands.asking
+
+    async def long_ago() -> None:
+        async with asking.turn:
+            op = Op("UPDATE hosts SET seen_at = 1000 WHERE name = ?", (host,))
+            await program.store.commit([op])
+            asking.at.clear()
+
+    made.app.run(long_ago())
+
+
+def test_a_host_that_was_only_not_asked_keeps_its_servers(
+    two: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def yes(*_: object) -> None:
+        """It had not been heard of when this was asked for."""
+
+    monkeypatch.setattr(resizing, "check_is_down", yes)
+    uuid = two.boot()
+    home = home_of(two, uuid)
+    unheard(two, home)
+    assert two.act(uuid, "evacuate", {}, version=94).status == 200
+    two.settled(uuid)
+    assert (two.show(uuid)["status"], home_of(two, uuid)) == ("ACTIVE", home)
+    assert list(two.guests.where(uuid)) == [home]
+
+
+def test_a_host_that_does_not_answer_either_when_it_is_asked_is_left(two: Cloud) -> None:
+    uuid = two.boot()
+    home = home_of(two, uuid)
+    two.script(f"host:{home}", unreachable=True)
+    unheard(two, home)
+    assert two.act(uuid, "evacuate", {}, version=94).status == 200
+    two.until(uuid, "ACTIVE")
+    two.settled(uuid)
+    assert home_of(two, uuid) != home
 
 
 def test_a_host_that_is_forced_down_is_shown_as_down_though_it_is_disabled_too(two: Cloud) -> None:

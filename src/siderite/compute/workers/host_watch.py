@@ -9,6 +9,7 @@ from siderite.compute.drivers.contract import Inventory
 from siderite.compute.usecases.fleet import asking
 from siderite.compute.usecases.fleet import hosts
 from siderite.compute.usecases.fleet.hosts import Offer
+from siderite.compute.usecases.server import acting
 from siderite.compute.workers import stalled
 from siderite.compute.workers.hands import Hands
 from siderite.core.log import get_logger
@@ -120,6 +121,24 @@ async def ask_silent(hands: Hands) -> None:
         for host in others:
             asked[host.name] = now
         await asyncio.gather(*(asking.check(hands.ctx, host, _SOON_S) for host in others))
+
+
+async def answers(hands: Hands, name: str) -> bool:
+    """Whether a host that was taken for down, and that nobody forced down, answers after all:
+    perhaps it was not asked, as above.
+    """
+    async with hands.asking.turn:
+        now, asked = hands.ctx.door.clock(), hands.asking.at
+        host = await hosts.named(hands.ctx, name)
+        if host is None or host.forced_down:
+            return False
+        if not 0 <= now - asked.get(name, 0.0) <= EVERY_S:
+            if hands.serves(host):
+                await HostWatch(hands).ask(host)
+            else:
+                asked[name] = now
+                await asking.check(hands.ctx, host, _SOON_S)
+    return await acting.is_down(hands.ctx, name) is False
 
 
 def _offer(one: Inventory) -> Offer:

@@ -32,6 +32,7 @@ from siderite.compute.workers.hands import Place
 from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.host_watch import answers
 from siderite.compute.workers.placing import another_place
 from siderite.compute.workers.placing import moves_to
 from siderite.compute.workers.steps import Told
@@ -302,6 +303,11 @@ async def _off_elsewhere(hands: Hands, run: Run) -> Wait | None:
 
 async def _choose_refuge(hands: Hands, run: Run) -> Told:
     server = run.server
+    if await answers(hands, server.host or ""):
+        return Failed(
+            f"host {server.host} answers again, and may run its guest; if it is not to be trusted,"
+            " force it down first"
+        )
     waits = await _off_elsewhere(hands, run)
     if waits is not None:
         return waits
