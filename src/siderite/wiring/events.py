@@ -28,6 +28,7 @@ from siderite.events.retention import Retention
 from siderite.events.search import Search
 from siderite.events.webhooks.sender import Sender
 from siderite.events.webhooks.web import Webhooks
+from siderite.wiring.connections import most_connections
 from siderite.wiring.part import Base
 from siderite.wiring.part import Job
 from siderite.wiring.part import Part
@@ -65,7 +66,7 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
         jobs.append(Unfollowed(base.store, "bus").run)
     ways = _ways(base, known, [kind for room in rooms for kind in room.remembered])
     jobs += _kept_up(base, ways)
-    streams = max(1, base.config.max_connections // 4)
+    streams = max(1, most_connections(base.config) // 4)
     service = EventsService(base.hub, base.identity, known=known, ways=ways, streams=streams)
     measures = (ways.monitor.measure, ways.retention.measure)
     return Part(services={"events": service}, jobs=jobs, serving=serving, measures=measures)

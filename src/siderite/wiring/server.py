@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import resource
 import signal
 import socket
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from siderite.core.config import Config
 from siderite.core.http import ANSWER
 from siderite.core.websocket import with_sockets
 from siderite.events import Hub
+from siderite.wiring.connections import most_connections
 from siderite.wiring.program import Program
 
 WS_MESSAGE_BYTES = 1024 * 1024
@@ -36,8 +36,6 @@ SLOW_S = 5.0
 """After what time it has to where connections are scarce."""
 LARGE = 64 * 1024
 """Of an answer: not copied once more to have it in one piece."""
-SPARE_FILES = 256
-"""That are left to the database, to images and to machines when clients have all the others."""
 _REFUSAL = (
     b"HTTP/1.1 %s\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n"
     b"%s\r\n%s"
@@ -289,17 +287,6 @@ def listen(config: Config) -> socket.socket:
         raise RuntimeError(
             f"cannot listen on {config.listen}: {said}; choose another with --listen."
         ) from why
-
-
-def most_connections(config: Config) -> int:
-    """How many there may be: as many as the option says, and there are file descriptors for."""
-    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-        files = most
-    if files == resource.RLIM_INFINITY:
-        return config.max_connections
-    return max(1, min(config.max_connections, files - SPARE_FILES))
 
 
 async def serve(program: Program, listener: socket.socket, ready: asyncio.Event) -> None:
