@@ -14,9 +14,11 @@ import pytest
 from siderite.compute.domain.driver_card import DriverCard
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.power_truth import Verdict
+from siderite.compute.usecases.server import announced as announcing
 from siderite.compute.usecases.server import power_truth
 from siderite.compute.usecases.server.power_truth import Reading
 from siderite.compute.workers import announced
+from siderite.core.store import Op
 from tests.compute.cloud import Cloud
 from tests.compute.workers.moves import until
 from tests.crash.power_race import race
@@ -259,8 +261,11 @@ def test_an_event_changes_nothing_while_something_is_done_to_the_server(lite: Cl
     lite.until(uuid, "SHUTOFF")
 
 
-def announced_meanwhile(cloud: Cloud, then: Power) -> str:
-    """A server that was just stopped; while that was done, it was said that its machine runs."""
+def announced_meanwhile(cloud: Cloud, then: Power, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A server that was just stopped; while that was done, it was said that its machine runs, which
+    is to be looked at (`look`).
+    """
+    monkeypatch.setattr(announcing, "SOON_S", 3000.0)
     uuid = cloud.boot(metadata={"power_policy": "observe"})
     cloud.script(f"server:{uuid}", guest="ignores")
     cloud.act(uuid, "os-stop")
@@ -270,16 +275,26 @@ def announced_meanwhile(cloud: Cloud, then: Power) -> str:
     cloud.act(uuid, "os-stop", {"shutdown_type": "HARD"}, version=901)
     cloud.until(uuid, "SHUTOFF")
     switch(cloud, uuid, then)
+    monkeypatch.setattr(announcing, "SOON_S", 0.1)
     return uuid
+
+
+def look(cloud: Cloud, uuid: str) -> None:
+    """Have the machine looked at now."""
+    program = cloud.app.app.program
+    now = Op("UPDATE work SET due = ? WHERE machine = ? AND kind = 'announced'", (0.0, uuid), 1)
+    cloud.app.run(program.store.commit([now]))
+    program.worker.kick()
 
 
 @pytest.mark.parametrize(
     ("then", "status"), [(Power.RUNNING, "ACTIVE"), (Power.SHUTDOWN, "SHUTOFF")]
 )
 def test_a_change_that_was_announced_meanwhile_is_looked_at_when_that_is_done(
-    lite: Cloud, then: Power, status: str
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch, then: Power, status: str
 ) -> None:
-    uuid = announced_meanwhile(lite, then)
+    uuid = announced_meanwhile(lite, then, monkeypatch)
+    look(lite, uuid)
     until(lite, uuid, ANNOUNCED, 0)
     assert lite.show(uuid)["status"] == status
     assert len(lite.actions(uuid)) == (5 if then is Power.RUNNING else 4)
@@ -289,8 +304,9 @@ def test_such_a_change_is_not_forgotten_while_its_machine_cannot_be_read(
     lite: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(announced, "_UNREAD_S", 0.1)
-    uuid = announced_meanwhile(lite, Power.RUNNING)
+    uuid = announced_meanwhile(lite, Power.RUNNING, monkeypatch)
     lite.script(f"server:{uuid}", unreachable=True)
+    look(lite, uuid)
     until(lite, uuid, f"{ANNOUNCED} AND reason LIKE '%cannot be read%'", 1)
     lite.guests.scripts.set(f"server:{uuid}", None)
     until(lite, uuid, ANNOUNCED, 0)
@@ -300,7 +316,8 @@ def test_such_a_change_is_not_forgotten_while_its_machine_cannot_be_read(
 def test_such_a_change_is_not_forgotten_as_the_server_is_renamed_while_its_machine_is_looked_at(
     lite: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uuid, confirmed = announced_meanwhile(lite, Power.RUNNING), power_truth.confirmed
+    uuid = announced_meanwhile(lite, Power.RUNNING, monkeypatch)
+    confirmed = power_truth.confirmed
 
     async def after_a_new_name(*seen: Any) -> None:
         monkeypatch.setattr(power_truth, "confirmed", confirmed)
@@ -309,6 +326,7 @@ def test_such_a_change_is_not_forgotten_as_the_server_is_renamed_while_its_machi
         await confirmed(*seen)
 
     monkeypatch.setattr(power_truth, "confirmed", after_a_new_name)
+    look(lite, uuid)
     until(lite, uuid, ANNOUNCED, 0)
     assert (lite.show(uuid)["name"], lite.show(uuid)["status"]) == ("other", "ACTIVE")
 
