@@ -160,6 +160,29 @@ def test_a_guest_whose_host_is_lost_in_a_live_migration_runs_on_in_one_place(
     impatient.done(impatient.driver.life.destroy, here[0], guest)
 
 
+def test_a_copy_that_an_earlier_libvirtd_had_begun_is_waited_for(
+    lab: LabHost, far: LabHost, impatient: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is ended a moment after a libvirtd was started anew: too short to meet it by chance."""
+    at, to = at_lab(lab), at_lab(far)
+    guest = replace(_large(impatient, at, lab), is_running=True)
+    impatient.done(impatient.driver.power.on, at, guest)
+    real, refusals = libvirt.virDomain.migrate3, []
+
+    def migrate3(domain: Any, *how: Any) -> Any:
+        if not refusals:
+            refusals.append("internal error: disk 'vdb' has a blockjob assigned")
+            raise libvirt.libvirtError(refusals[0])
+        return real(domain, *how)
+
+    monkeypatch.setattr(libvirt.virDomain, "migrate3", migrate3)
+    live: Any = impatient.driver.live_migrate
+    impatient.done(live.live_migrate, at, guest, to)
+    assert len(refusals) == 1
+    assert impatient.state(to, guest) is Power.RUNNING
+    impatient.done(impatient.driver.life.destroy, to, guest)
+
+
 @pytest.mark.parametrize("who", ["source", "target"])
 @pytest.mark.parametrize("then", ["live_migrate", "abort"])
 def test_a_guest_whose_host_is_lost_at_the_end_of_a_live_migration_runs_once(

@@ -35,6 +35,7 @@ from siderite.compute.drivers.libvirt.trouble import code
 from siderite.compute.drivers.libvirt.volumes import Pool
 
 _BUSY_AGAIN_S = 2.0
+_COPIES = "has a blockjob assigned"
 
 
 class LibvirtLiveMigrate:
@@ -229,7 +230,14 @@ def _send(domain: Any, road: Road, to: str, *, is_shared: bool) -> None:
         flags |= libvirt.VIR_MIGRATE_NON_SHARED_INC
     if is_encrypted(road.target.options):
         flags |= libvirt.VIR_MIGRATE_TLS
-    domain.migrate3(road.arrival, {libvirt.VIR_MIGRATE_PARAM_URI: f"tcp://{to}"}, flags)
+    try:
+        domain.migrate3(road.arrival, {libvirt.VIR_MIGRATE_PARAM_URI: f"tcp://{to}"}, flags)
+    except libvirt.libvirtError as why:
+        if _COPIES not in str(why):
+            raise
+        # A libvirtd that was started anew still ends what the one before had begun.
+        reason = f"an earlier copy of its disks is being ended ({why})"
+        raise HostError(Wait(reason, _BUSY_AGAIN_S)) from why
 
 
 def is_encrypted(options: Mapping[str, str]) -> bool:
