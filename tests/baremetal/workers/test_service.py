@@ -1,6 +1,7 @@
 """Work that is given up on a real machine: no ramdisk stays, and a workload comes back."""
 
 import asyncio
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -43,6 +44,25 @@ async def served(app, front, paper):
     await verb(app, uuid, "service", service_steps=STEPS)
     await until(app, uuid, "service wait")
     assert paper.starts == [ISO]
+    return uuid
+
+
+@contextmanager
+def failing():
+    """The address of a ramdisk whose every step fails."""
+    with listening() as (agent, url):
+        end = {"command_status": "FAILED", "command_error": {"message": "too hot"}}
+        take = agent.given
+        agent.given = lambda body, query: {**take(body, query), **end}
+        yield url
+
+
+async def failed_in_its_ramdisk(app, front, paper, url):
+    """The UUID of a node whose service failed, and whose ramdisk is left there."""
+    uuid = await served(app, front, paper)
+    await call(app, uuid, url)
+    await until(app, uuid, "service failed")
+    assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
     return uuid
 
 
@@ -101,7 +121,7 @@ def test_an_abort_whose_bmc_stays_away_does_not_say_that_the_workload_is_back(
 
 @pytest.mark.parametrize("again", [True, False])
 def test_so_does_a_service_that_failed_and_is_aborted_then(paper, front, tmp_path, again):
-    async def story(agent, url):
+    async def story(url):
         async with running(tmp_path, work=True, agent_require_tls=False) as app:
             uuid = await served(app, front, paper)
             await call(app, uuid, url)
@@ -119,11 +139,8 @@ def test_so_does_a_service_that_failed_and_is_aborted_then(paper, front, tmp_pat
             await until(app, uuid, "active")
             await back(app, uuid, paper)
 
-    with listening() as (agent, url):
-        end = {"command_status": "FAILED", "command_error": {"message": "too hot"}}
-        take = agent.given
-        agent.given = lambda body, query: {**take(body, query), **end}
-        asyncio.run(story(agent, url))
+    with failing() as url:
+        asyncio.run(story(url))
 
 
 def test_so_does_a_service_without_a_ramdisk_after_one_that_failed_in_its_own(
@@ -131,20 +148,14 @@ def test_so_does_a_service_without_a_ramdisk_after_one_that_failed_in_its_own(
 ):
     async def story(url):
         async with running(tmp_path, work=True, agent_require_tls=False) as app:
-            uuid = await served(app, front, paper)
-            await call(app, uuid, url)
-            await until(app, uuid, "service failed")
-            assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
+            uuid = await failed_in_its_ramdisk(app, front, paper, url)
             pause = {"interface": "power", "step": "wait", "args": {"seconds": 0}}
             await verb(app, uuid, "service", service_steps=[pause])
             node = await until(app, uuid, "active")
             assert (paper.is_on, paper.image, paper.starts) == (True, None, [ISO, "disk"])
             assert "ramdisk" not in node.driver_internal_info
 
-    with listening() as (agent, url):
-        end = {"command_status": "FAILED", "command_error": {"message": "too hot"}}
-        take = agent.given
-        agent.given = lambda body, query: {**take(body, query), **end}
+    with failing() as url:
         asyncio.run(story(url))
 
 
@@ -153,10 +164,7 @@ def test_so_does_one_that_is_aborted_before_it_has_left_the_ramdisk_of_the_one_b
 ):
     async def story(url):
         async with running(tmp_path, work=True, agent_require_tls=False) as app:
-            uuid = await served(app, front, paper)
-            await call(app, uuid, url)
-            await until(app, uuid, "service failed")
-            assert (await app.ask("DELETE", f"/v1/nodes/{uuid}/maintenance")).status == 202
+            uuid = await failed_in_its_ramdisk(app, front, paper, url)
             hold = {"interface": "power", "step": "hold"}
             await verb(app, uuid, "service", service_steps=[hold])
             await until(app, uuid, "service hold")
@@ -164,10 +172,7 @@ def test_so_does_one_that_is_aborted_before_it_has_left_the_ramdisk_of_the_one_b
             await until(app, uuid, "active")
             await back(app, uuid, paper)
 
-    with listening() as (agent, url):
-        end = {"command_status": "FAILED", "command_error": {"message": "too hot"}}
-        take = agent.given
-        agent.given = lambda body, query: {**take(body, query), **end}
+    with failing() as url:
         asyncio.run(story(url))
 
 
