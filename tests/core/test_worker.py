@@ -627,3 +627,60 @@ def test_a_job_that_finds_itself_lost_after_its_end_does_not_cost_the_next_its_l
 
     asyncio.run(world(handlers, story))
     assert owners == ["me"], "somebody else could have begun it beside us"
+
+
+async def ask(door, machine):
+    """Have a job begun, and wait for it as those who answer requests do."""
+    change = door.change(Cause())
+    change.work(work.add(machine, "provision", "count", job="{}", now=change.now, deadline=work.FAR))
+    await door.commit(change)
+    await door.a_moment(machine)
+
+
+def test_who_asks_for_what_is_a_matter_of_milliseconds_hears_that_it_is_done():
+    def handlers(store):
+        async def quick(item):
+            await store.commit([work.done(item)])
+
+        return {"count": quick}
+
+    async def story(store, worker):
+        door = Door(store, host="here")
+        door.hands = worker
+        await asyncio.sleep(0)  # it begins to work
+        for n in range(3):
+            await ask(door, f"m{n}")
+            assert await work.depth(store) == (0, 0)
+
+    asyncio.run(world(handlers, story))
+
+
+def test_who_asks_for_what_takes_its_time_waits_for_a_moment_once_and_then_not_at_all(monkeypatch):
+    monkeypatch.setattr("siderite.core.worker.MOMENT_S", 0.01)
+    begun, go_on = [], asyncio.Event()
+
+    def handlers(store):
+        async def slow(item):
+            begun.append(item.machine)
+            await go_on.wait()
+            await store.commit([work.done(item)])
+
+        return {"count": slow}
+
+    async def story(store, worker):
+        door = Door(store, host="here")
+        door.hands = worker
+        await asyncio.sleep(0)
+        await ask(door, "first")
+        assert begun == ["first"] and await work.depth(store) == (1, 1)
+        await asyncio.sleep(0.15)
+        go_on.set()
+        await empty(store)
+        go_on.clear()
+        await asyncio.sleep(0.01)  # the worker has heard of its end
+        await ask(door, "second")
+        assert begun == ["first"]  # nothing was waited for
+        go_on.set()
+        await empty(store)
+
+    asyncio.run(world(handlers, story))

@@ -43,6 +43,10 @@ STAND_BACK_S = (0.025, 0.2)
 FEW = 32
 """Jobs under way, from which on a worker lets others go first."""
 BACK_OFF_S = 60.0
+MOMENT_S = 0.05
+"""How long who asked for something waits to hear that it is done, where that is the rule."""
+RECENT = 10
+"""How many jobs of a kind show whether it is, more or less."""
 SLIGHT_S = 10.0
 """By so much a deadline may be off and nobody minds."""
 
@@ -73,6 +77,8 @@ class Worker:
         self._wake = asyncio.Event()
         self._in_a_hurry = asyncio.Event()
         self._running: dict[int, asyncio.Task[None]] = {}  # by fence
+        self._latest: dict[str, tuple[str, asyncio.Task[None]]] = {}  # kind and job, by machine
+        self._takes_s: dict[str, float] = {}  # on the average, by kind
         self._busy: dict[str, int] = {}  # machines, and how many jobs of theirs are under way here
         self._jobs = 0  # under way here
         self._next = 0.0  # when something may be due
@@ -146,7 +152,16 @@ class Worker:
             return
         task = asyncio.create_task(self._do(item))
         self._running[item.fence] = task
-        task.add_done_callback(partial(self._ended, item))
+        self._latest[item.machine] = item.kind, task
+        task.add_done_callback(partial(self._ended, item, time.monotonic()))
+
+    async def a_moment(self, machine: str) -> None:
+        """Until the job of a machine that was begun last is over, if those of its kind have been a
+        matter of milliseconds of late, and no longer than such a one may take.
+        """
+        kind, task = self._latest.get(machine, ("", None))
+        if task is not None and self._takes_s.get(kind, 0.0) < MOMENT_S:
+            await asyncio.wait((task,), timeout=MOMENT_S)
 
     def start_over(self, back_s: float) -> None:
         """The clock was set back by so much, and with it the times in all rows: who is at a job
@@ -248,9 +263,14 @@ class Worker:
             return 0.0  # there are none
         return max(STAND_BACK_S) if self._jobs >= FEW else self._back_s
 
-    def _ended(self, item: Work, task: asyncio.Task[None]) -> None:
+    def _ended(self, item: Work, began: float, task: asyncio.Task[None]) -> None:
         if self._running.get(item.fence) is task:
             del self._running[item.fence]
+        if self._latest.get(item.machine) == (item.kind, task):
+            del self._latest[item.machine]
+        took_s = min(time.monotonic() - began, RECENT * MOMENT_S)  # one long one is soon forgotten
+        before_s = self._takes_s.get(item.kind, 0.0)
+        self._takes_s[item.kind] = before_s + (took_s - before_s) / RECENT
         self.let_go(item.machine)
         if self._left_behind:
             self.kick()

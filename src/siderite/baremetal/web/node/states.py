@@ -44,7 +44,7 @@ async def set_provision(service: "Service", request: Request) -> Response:
         if since > request.version:
             raise NotAcceptable(f"abort from {node.provision_state} needs API version 1.{since}.")
 
-    await provision.ask(
+    node = await provision.ask(
         service.ctx,
         ident(request),
         wish,
@@ -56,6 +56,7 @@ async def set_provision(service: "Service", request: Request) -> Response:
             hold=policy.guard("hold:answer", request.who),
         ),
     )
+    await service.ctx.door.a_moment(node.uuid)
     return accepted(service, request)
 
 
@@ -87,7 +88,7 @@ async def set_power(service: "Service", request: Request) -> Response:
         raise NotAcceptable(f"{target} with a timeout or softly needs API version 1.{SOFT_POWER}.")
     if timeout is not None and (type(timeout) is not int or not 1 <= timeout <= _LONGEST_S):
         raise Invalid(f"timeout must be a whole number of seconds from 1 to {_LONGEST_S}.")
-    await power.ask(
+    node = await power.ask(
         service.ctx,
         ident(request),
         target,
@@ -96,6 +97,7 @@ async def set_power(service: "Service", request: Request) -> Response:
         cause=service.cause(request),
         guard=policy.guard("node:power", request.who),
     )
+    await service.ctx.door.a_moment(node.uuid)
     return accepted(service, request)
 
 
