@@ -632,7 +632,9 @@ def test_a_job_that_finds_itself_lost_after_its_end_does_not_cost_the_next_its_l
 async def ask(door, machine):
     """Have a job begun, and wait for it as those who answer requests do."""
     change = door.change(Cause())
-    change.work(work.add(machine, "provision", "count", job="{}", now=change.now, deadline=work.FAR))
+    change.work(
+        work.add(machine, "provision", "count", job="{}", now=change.now, deadline=work.FAR)
+    )
     await door.commit(change)
     await door.a_moment(machine)
 
