@@ -1,5 +1,6 @@
 """Verbs in every state: what is legal is done, what is not is refused with what would be."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.baremetal.web.expect import refused
 from tests.baremetal.web.kinds import KINDS
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.app import running
 
 LEGAL = {
     "active": ["available", "deploy failed"],
@@ -145,6 +147,27 @@ def test_power_is_asked_for_by_its_targets(app: Standing, target: str) -> None:
     refused(busy, 409, "retry")
     assert busy.headers["retry-after"] == "2"
     refused(wish(app, uuid, "deleted"), 409, "retry")
+
+
+def test_what_is_done_at_once_is_seen_by_who_asked_for_it(
+    tmp_path, database_url, monkeypatch
+) -> None:
+    monkeypatch.setattr("siderite.core.worker.MOMENT_S", 30.0)
+
+    async def story() -> None:
+        async with running(tmp_path, database_url, work=True) as app:
+            uuid = await app.plant("enroll")
+            states = f"/v1/nodes/{uuid}/states"
+            for what, target, field, then in (
+                ("provision", "manage", "provision_state", "manageable"),
+                ("power", "power on", "power_state", "power on"),
+            ):
+                asked = await app.ask("PUT", f"{states}/{what}", {"target": target})
+                assert asked.status == 202
+                shown = await app.show(uuid)
+                assert (shown[field], shown[f"target_{field}"]) == (then, None)
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("state", ["cleaning", "clean wait"])
