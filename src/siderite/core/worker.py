@@ -268,7 +268,8 @@ class Worker:
             del self._running[item.fence]
         if self._latest.get(item.machine) == (item.kind, task):
             del self._latest[item.machine]
-        took_s = min(time.monotonic() - began, RECENT * MOMENT_S)  # one long one is soon forgotten
+        # A long one is seen at once, and forgotten after a few.
+        took_s = min(time.monotonic() - began, 2 * RECENT * MOMENT_S)
         before_s = self._takes_s.get(item.kind, 0.0)
         self._takes_s[item.kind] = before_s + (took_s - before_s) / RECENT
         self.let_go(item.machine)
