@@ -43,7 +43,7 @@ STAND_BACK_S = (0.025, 0.2)
 FEW = 32
 """Jobs under way, from which on a worker lets others go first."""
 BACK_OFF_S = 60.0
-MOMENT_S = 0.05
+MOMENT_S = 0.1
 """How long who asked for something waits to hear that it is done, where that is the rule."""
 RECENT = 10
 """How many jobs of a kind show whether it is, more or less."""
