@@ -638,7 +638,7 @@ def test_who_asks_for_what_is_a_matter_of_milliseconds_hears_that_it_is_done(mon
         await asyncio.sleep(0)  # it begins to work
         for n in range(3):
             door = await add(store, worker, f"m{n}")
-            await door.a_moment(f"m{n}")
+            await door.wait_a_moment(f"m{n}")
             assert await work.depth(store) == (0, 0)
 
     asyncio.run(world(handlers, story))
@@ -659,7 +659,7 @@ def test_who_asks_for_what_takes_its_time_waits_for_a_moment_once_and_then_not_a
     async def story(store, worker):
         await asyncio.sleep(0)
         door = await add(store, worker, "first")
-        await door.a_moment("first")
+        await door.wait_a_moment("first")
         assert begun == ["first"] and await work.depth(store) == (1, 1)
         await asyncio.sleep(0.2)
         go_on.set()
@@ -667,7 +667,7 @@ def test_who_asks_for_what_takes_its_time_waits_for_a_moment_once_and_then_not_a
         go_on.clear()
         await asyncio.sleep(0.01)  # the worker has heard of its end
         door = await add(store, worker, "second")
-        await door.a_moment("second")
+        await door.wait_a_moment("second")
         assert begun == ["first"]  # nothing was waited for
         go_on.set()
         await empty(store)

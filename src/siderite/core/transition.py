@@ -223,7 +223,7 @@ class Hands(Protocol):
         """A job without a lease is due at this time."""
         ...
 
-    async def a_moment(self, machine: str) -> None:
+    async def wait_a_moment(self, machine: str) -> None:
         """Until the machine's last job is over, if that is a matter of milliseconds."""
         ...
 
@@ -249,12 +249,12 @@ class Door:
         """Whether work of this process should be let go of where it can rest."""
         return self.hands is not None and self.hands.is_draining
 
-    async def a_moment(self, machine: str) -> None:
+    async def wait_a_moment(self, machine: str) -> None:
         """Until what was asked of a machine is done, if that is a matter of milliseconds: who asked
         need not ask again how it is going.
         """
         if self.hands is not None:
-            await self.hands.a_moment(machine)
+            await self.hands.wait_a_moment(machine)
 
     def change(self, cause: Cause) -> Change:
         """An empty change, as of now."""

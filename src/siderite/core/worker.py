@@ -155,7 +155,7 @@ class Worker:
         self._latest[item.machine] = item.kind, task
         task.add_done_callback(partial(self._ended, item, time.monotonic()))
 
-    async def a_moment(self, machine: str) -> None:
+    async def wait_a_moment(self, machine: str) -> None:
         """Until the job of a machine that was begun last is over, if those of its kind have been a
         matter of milliseconds of late, and no longer than such a one may take.
         """

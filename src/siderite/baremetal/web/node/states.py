@@ -56,7 +56,7 @@ async def set_provision(service: "Service", request: Request) -> Response:
             hold=policy.guard("hold:answer", request.who),
         ),
     )
-    await service.ctx.door.a_moment(node.uuid)
+    await service.ctx.door.wait_a_moment(node.uuid)
     return accepted(service, request)
 
 
@@ -97,7 +97,7 @@ async def set_power(service: "Service", request: Request) -> Response:
         cause=service.cause(request),
         guard=policy.guard("node:power", request.who),
     )
-    await service.ctx.door.a_moment(node.uuid)
+    await service.ctx.door.wait_a_moment(node.uuid)
     return accepted(service, request)
 
 
