@@ -187,18 +187,17 @@ def is_legal(state: str, event: Event) -> bool:
 
 
 def _refusal(node: Node, verb: str) -> IllegalVerb | Busy:
-    state = NODE.states[node.provision_state]
     text = (
         f'The requested action "{verb}" can not be performed on node "{node.uuid}" while it is in'
         f' state "{node.provision_state}".'
     )
-    legal = ", ".join(legal_verbs(node.provision_state)) or "none until that is done"
-    if state.moves_by_itself:
+    if NODE.states[node.provision_state].kind is Kind.ACTIVE:
+        # What drives it now ends, so that asking again helps: an Ironic would hold its lock.
         return Busy(
             f"{text} It is on its way to {node.target_provision_state!r}; please retry after the"
-            f" current operation is completed. Legal meanwhile: {legal}."
+            " current operation is completed."
         )
-    return IllegalVerb(f"{text} Legal here: {legal}.")
+    return IllegalVerb(f"{text} Legal here: {', '.join(legal_verbs(node.provision_state))}.")
 
 
 def _recorded(node: Node, wish: Ask, now: float) -> dict[str, Any]:
