@@ -110,6 +110,27 @@ def test_a_child_that_is_on_and_could_not_be_rebooted_fails_the_step(tmp_path):
     asyncio.run(story())
 
 
+def test_what_else_fails_on_a_child_while_it_is_rebooted_is_not_the_reboots(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, (child,) = await family(app, 1)
+            broken = {"console": "no serial line"}
+            script(app, f"node:{child}", latency_s={"power": 0.3}, fail=broken)
+            await verb(app, parent, "clean", clean_steps=[on_children("reboot")])
+            async with asyncio.timeout(30):
+                while (await app.node(child)).target_power_state is None:
+                    await asyncio.sleep(0.01)
+                path = f"/v1/nodes/{child}/states/console"
+                assert (await app.ask("PUT", path, {"enabled": True})).status == 202
+                while (await app.node(child)).last_error is None:
+                    await asyncio.sleep(0.01)
+            node = await until(app, parent, "manageable", "clean failed")
+            assert (node.provision_state, node.last_error) == ("manageable", None)
+            assert "no serial line" in (await app.node(child)).last_error
+
+    asyncio.run(story())
+
+
 def test_what_cannot_be_done_on_children_is_refused(tmp_path):
     alone = {"interface": "power", "step": "power_on", "limit_child_node_execution": ["x"]}
 

@@ -39,7 +39,7 @@ async def on_children(
     for child in family:
         if child.uuid in asked:
             continue
-        begin = children.power_of(ctx, target) if target else children.step_of(ctx, run, step)
+        begin = children.power_of(ctx, run, target) if target else children.step_of(ctx, run, step)
         try:
             await children.ask(ctx, run, child, begin)
         except Busy as why:
@@ -48,20 +48,20 @@ async def on_children(
             return Failed(why.sentence)
         return Wait(f"child node {child.uuid} was asked for {target or step.step}", 0.0)
     for child in family:
-        outcome = _power_of(child, target) if target else _step_of(run, child)
+        outcome = _power_of(run, child, target) if target else _step_of(run, child)
         if outcome is not None:
             return outcome
     return Done(remember={CHILD_STEPS: None})
 
 
-def _power_of(child: Node, target: PowerTarget) -> Wait | Failed | None:
+def _power_of(run: Run, child: Node, target: PowerTarget) -> Wait | Failed | None:
     """Why the step is not done with a child; None if it is."""
     if child.target_power_state is not None:
         return Wait(f"child node {child.uuid} is on its way to {target.leads_to}", _AGAIN_S)
-    # One that was to be rebooted has that power anyway; its error is from after it was asked.
-    has_failed = target.is_reboot and child.last_error is not None
-    if child.power_state != target.leads_to or has_failed:
-        said = child.last_error or f"its power is {child.power_state or 'unknown'}"
+    # One that was to be rebooted has that power anyway, whatever came of it.
+    error = (children.came_of(run, child) or {}).get("error")
+    if child.power_state != target.leads_to or error is not None:
+        said = error or f"its power is {child.power_state or 'unknown'}"
         return Failed(f"child node {child.uuid}: {said}")
     return None
 

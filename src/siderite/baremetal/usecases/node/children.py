@@ -100,9 +100,9 @@ def asked(run: Run) -> list[str]:
     return list(memory["asked"]) if memory.get("token") == run.job.token else []
 
 
-def power_of(ctx: Context, target: PowerTarget) -> Begin:
+def power_of(ctx: Context, run: Run, target: PowerTarget) -> Begin:
     """A child's power is to be changed."""
-    return lambda change, child: power.begin(ctx, change, child, target)
+    return lambda change, child: power.begin(ctx, change, child, target, step=token_of(run, child))
 
 
 def step_of(ctx: Context, run: Run, step: Step) -> Begin:

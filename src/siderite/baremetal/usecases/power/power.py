@@ -15,6 +15,7 @@ from siderite.baremetal.domain.outcome import Wait
 from siderite.baremetal.domain.power import PowerState
 from siderite.baremetal.domain.power import PowerTarget
 from siderite.baremetal.domain.power_truth import with_power
+from siderite.baremetal.domain.steps import OWN
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.life.progress import remembered
@@ -55,6 +56,8 @@ class PowerJob(msgspec.Struct, frozen=True, omit_defaults=True):
     """The machine is being put back to what the record says: if it fails, the record stays."""
     hard: bool = False
     """The operating system was asked softly and did not follow in time."""
+    step: str | None = None
+    """Names the step that the node's parent asked for it with: it looks at what came of it."""
 
 
 async def ask(
@@ -94,7 +97,13 @@ async def _is_asked_softly(ctx: Context, node: Node) -> bool:
 
 
 def begin(
-    ctx: Context, change: Change, node: Node, target: PowerTarget, timeout_s: float | None = None
+    ctx: Context,
+    change: Change,
+    node: Node,
+    target: PowerTarget,
+    timeout_s: float | None = None,
+    *,
+    step: str | None = None,
 ) -> Node:
     """Put into the change what has the node's power changed; or say why not."""
     _check(node, target)
@@ -109,16 +118,22 @@ def begin(
     }
     after = node.changed(change.now, changes)
     change.put(NODES.swap(node, after))
-    order(ctx, change, after, target, timeout_s)
+    order(ctx, change, after, target, timeout_s, step=step)
     return after
 
 
 def order(
-    ctx: Context, change: Change, node: Node, target: PowerTarget, timeout_s: float | None = None
+    ctx: Context,
+    change: Change,
+    node: Node,
+    target: PowerTarget,
+    timeout_s: float | None = None,
+    *,
+    step: str | None = None,
 ) -> None:
     """Put the fact and the work into a change by which a node is on its way to another power."""
     change.tell(facts.power_set("start", node, target))
-    job = PowerJob(target.value, new_uuid())
+    job = PowerJob(target.value, new_uuid(), step=step)
     change.work(
         work.add(
             node.uuid, LANE, "power", job=msgspec.json.encode(job).decode(), now=change.now,
@@ -214,7 +229,8 @@ async def ended(
         if node is None:
             return
         changes: dict[str, Any] = {"target_power_state": None, **_reason(node, None)}
-        changes |= remembered(node, remember)
+        told = {OWN: {"token": job.step, "ended": True, "error": error}} if job.step else {}
+        changes |= remembered(node, {**remember, **told})
         if error is None:
             changes["power_state"] = PowerTarget(job.target).leads_to.value
         else:
