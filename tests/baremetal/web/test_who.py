@@ -33,7 +33,9 @@ CHANGES = {
     "maintenance off": ("DELETE", "/v1/nodes/{}/maintenance", {}),
     "delete": ("DELETE", "/v1/nodes/{}", {}),
 }
-READS = ["/v1/nodes/{}", "/v1/nodes/{}/states", "/v1/nodes/{}/validate"]
+READS = ["/v1/nodes/{}", "/v1/nodes/{}/states"]
+ASKS = {"validate": 200, "management/boot_device": 403, "management/boot_device/supported": 403}
+"""What a machine is asked for whoever drives it, and what its lessee is answered."""
 
 
 def basic(text: bytes) -> dict[str, str]:
@@ -105,6 +107,18 @@ def test_a_reader_only_reads(app: Standing, what: str) -> None:
         others = app.plant("enroll", owner="them")
         refused(change(app, what, others, token), 404)
         assert app.node(others).version == 1
+
+
+@pytest.mark.parametrize("what", ASKS)
+def test_who_only_reads_does_not_ask_what_a_node_can_do(app: Standing, what: str) -> None:
+    for role, owner, lessee in (("reader", 403, 403), ("member", 200, ASKS[what])):
+        _, token, project = app.person(role)
+        for field, status in (("owner", owner), ("lessee", lessee)):
+            path = f"/v1/nodes/{app.plant('enroll', **{field: project})}/{what}"
+            answer = app.ask("GET", path, token=token)
+            assert answer.status == status, (role, field, answer)
+        theirs = f"/v1/nodes/{app.plant('enroll', owner='them')}/{what}"
+        refused(app.ask("GET", theirs, token=token), 404)
 
 
 def test_a_reader_is_told_so_of_a_node_that_is_addressed_with_a_suffix(app: Standing) -> None:

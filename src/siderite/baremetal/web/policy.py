@@ -39,6 +39,7 @@ RULES = {
     "node:read": Rule("reader"),
     "node:create": Rule("admin"),
     "node:delete": Rule("admin"),
+    "node:validate": Rule("member"),
     "node:update": Rule("member", lessee=False),
     "node:maintenance": Rule("member", lessee=False),
     "node:provision": Rule("member"),

@@ -147,11 +147,11 @@ _HARDWARE = (
         firmware_states.SECURE_BOOT.form,
     ),
     Route("PUT", "/nodes/{node}/states/raid", firmware_states.set_raid, _WRITE),
-    Route("GET", _BOOT_DEVICE, management.boot_device, _READ, gives=management.boot_form),
+    Route("GET", _BOOT_DEVICE, management.boot_device, _WRITE, gives=management.boot_form),
     Route(
         "PUT", _BOOT_DEVICE, management.set_boot_device, _WRITE, takes=management.BOOT_DEVICE.form
     ),
-    Route("GET", _BOOT_DEVICE + "/supported", management.boot_devices, _READ,
+    Route("GET", _BOOT_DEVICE + "/supported", management.boot_devices, _WRITE,
           gives=management.boot_devices_form),
     Route("PUT", "/nodes/{node}/management/inject_nmi", management.inject_nmi, _WRITE, 29),
     Route("GET", _LIGHTS, management.indicators, _READ, 63, gives=management.indicators_form),
@@ -199,7 +199,7 @@ _V1 = (
     Route("PUT", "/nodes/{node}/maintenance", nodes.maintenance_on, "node:maintenance",
           takes=nodes.maintenance_form),
     Route("DELETE", "/nodes/{node}/maintenance", nodes.maintenance_off, "node:maintenance"),
-    Route("GET", "/nodes/{node}/validate", nodes.validation, "node:read",
+    Route("GET", "/nodes/{node}/validate", nodes.validation, "node:validate",
           gives=nodes.validation_form),
     *_HARDWARE,
     *_AGENT,

@@ -59,7 +59,7 @@ def _write(request: Request) -> Any:
 
 async def boot_device(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/management/boot_device"""
-    found = await management.boot_device(service.ctx, ident(request), request.who, _read(request))
+    found = await management.boot_device(service.ctx, ident(request), request.who, _write(request))
     return reply(found)
 
 
@@ -70,7 +70,7 @@ def boot_form() -> shape.Json:
 
 async def boot_devices(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/management/boot_device/supported"""
-    found = await management.boot_devices(service.ctx, ident(request), request.who, _read(request))
+    found = await management.boot_devices(service.ctx, ident(request), request.who, _write(request))
     return reply({"supported_boot_devices": found})
 
 
