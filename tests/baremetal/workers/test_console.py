@@ -5,12 +5,15 @@ import contextlib
 
 import pytest
 
+from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.machine import console
 from siderite.core import work
 from siderite.core.store import Op
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
+from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import verb
 from tests.support.app import running
 
 
@@ -387,6 +390,37 @@ def test_a_console_that_is_still_to_be_restored_can_be_switched_off(tmp_path, da
             assert (await told(app, uuid))[-3:] == ends
             await switch(app, uuid, True)
             assert uuid in await greeting(await until_on(app, uuid))
+
+    asyncio.run(story())
+
+
+def test_a_console_that_is_switched_off_just_when_its_node_is_torn_down_ends_once(
+    tmp_path, monkeypatch
+):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("active")
+            script(app, f"node:{uuid}", unreachable=True)
+            node = await app.node(uuid)
+            on = NODES.swap(node, node.changed(0, {"console_enabled": True}))
+            await app.program.store.commit([on, console.wanted(uuid)])
+            async with asyncio.timeout(30):
+                while await told(app, uuid) != ["console_restore.start"]:
+                    await asyncio.sleep(0.01)
+            steps = app.program.baremetal.hardware._drivers["fake-hardware"].steps
+            run = steps.run
+
+            async def slow(*args):
+                monkeypatch.setattr(steps, "run", run)
+                await switch(app, uuid, False)
+                script(app, f"node:{uuid}")
+                return await run(*args)
+
+            monkeypatch.setattr(steps, "run", slow)
+            await verb(app, uuid, "deleted")
+            await until(app, uuid, "available")
+            ends = ["console_restore.error", "console_set.start", "console_set.end"]
+            assert await told(app, uuid) == ["console_restore.start", *ends]
 
     asyncio.run(story())
 

@@ -57,10 +57,10 @@ async def verified(
         await details.put(ctx, change, node.uuid, found)
         change.put(power_schedule.look_soon(node.uuid, change.now))
 
-    def told(node: Node) -> list[Fact]:
-        if run.node.power_state == power.wire:
+    def told(before: Node, after: Node) -> list[Fact]:
+        if before.power_state == after.power_state:
             return []
-        return [facts.power_corrected(node, run.node.power_state)]
+        return [facts.power_corrected(after, before.power_state)]
 
     await progress.moved(
         ctx, run, Event.DONE, run.job,
@@ -78,7 +78,7 @@ async def finished(ctx: Context, run: Run, last: Done) -> Run | None:
             changes=lambda node: {
                 **changes, **progress.remembered(node, last.remember), **_WIPED, "deploy_step": {},
             },
-            facts=partial(_console_stopped, run), also=partial(_released, ctx), outcome=last,
+            facts=_console_stopped, also=partial(_released, ctx), outcome=last,
         )  # fmt: skip
     if run.family is Family.INSPECT:
         await _inspected(ctx, run, last)
@@ -105,13 +105,12 @@ async def _inspected(ctx: Context, run: Run, last: Done) -> None:
     if verdict.failure is not None:
         await failed(ctx, run, verdict.failure, in_step=False, last=last)
         return
-    is_given = was_on = False
+    is_given = False
 
     def fields(node: Node) -> dict[str, Any]:
-        nonlocal is_given, was_on
+        nonlocal is_given
         judged = court.judge(msgspec.structs.replace(node, **last.changes)).changes
         is_given = console.changes_hands(node, judged)
-        was_on = node.console_enabled
         if is_given:
             judged["console_enabled"] = False
         return _ended_well(ctx, run, last, node, judged)
@@ -122,7 +121,7 @@ async def _inspected(ctx: Context, run: Run, last: Done) -> None:
 
     await progress.moved(
         ctx, run, Event.DONE, run.job, changes=fields, also=shut, outcome=last,
-        facts=lambda node: _stop_of_console(node) if is_given and was_on else [],
+        facts=_console_stopped,
     )  # fmt: skip
 
 
@@ -170,7 +169,7 @@ async def failed(
 
     if run.family is Family.TEARDOWN:
         await progress.moved(
-            ctx, run, Event.FAIL, run.job, changes=fields, facts=partial(_console_stopped, run),
+            ctx, run, Event.FAIL, run.job, changes=fields, facts=_console_stopped,
             also=partial(_released, ctx), outcome=Failed(text),
         )  # fmt: skip
         return
@@ -211,13 +210,11 @@ async def _no_console(ctx: Context, change: Change, node: Node) -> None:
     change.put(console.forget(node.uuid))
 
 
-def _console_stopped(run: Run, node: Node) -> list[Fact]:
+def _console_stopped(before: Node, after: Node) -> list[Fact]:
     """An instance's console ends with it: whoever comes next does not find it open."""
-    return _stop_of_console(node) if run.node.console_enabled else []
-
-
-def _stop_of_console(node: Node) -> list[Fact]:
-    return [facts.console("console_stop", status, node) for status in ("start", "end")]
+    if after.console_enabled or not before.console_enabled:
+        return []
+    return [facts.console("console_stop", status, after) for status in ("start", "end")]
 
 
 _WORDS = {

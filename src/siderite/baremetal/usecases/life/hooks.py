@@ -73,7 +73,7 @@ async def hold(ctx: Context, run: Run, hook: Hook) -> None:
 
     await progress.moved(
         ctx, run, holding(run.node), job, reason=reason, due_in=hook.deadline_s, changes=fields,
-        facts=lambda node: [hook_facts.hook("start", node, job, stop, reason=reason)],
+        facts=lambda _, node: [hook_facts.hook("start", node, job, stop, reason=reason)],
     )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ async def looked_at(ctx: Context, run: Run) -> Run | None:
     job, event = run.job.released(), going_on(run.node)
     after = await progress.moved(
         ctx, run, event, job, reason=reason,
-        facts=lambda node: [
+        facts=lambda _, node: [
             hook_facts.hook("end", node, job, stop, by=By.DEADLINE, reason=reason)
         ],
     )  # fmt: skip
@@ -146,7 +146,7 @@ async def _fail_late(ctx: Context, run: Run, stop: Hold, reason: str) -> None:
     await progress.moved(
         ctx, run, failing(run.node), run.job, also=tidy,
         changes=lambda node: failed_fields(run.family, node, reason),
-        facts=lambda node: [
+        facts=lambda _, node: [
             hook_facts.hook("error", node, run.job, stop, by=By.DEADLINE, reason=reason)
         ],
     )  # fmt: skip

@@ -191,14 +191,15 @@ async def moved(
     job: Job,
     *,
     changes: Callable[[Node], dict[str, Any]] = lambda node: {},
-    facts: Callable[[Node], list[Fact]] = lambda node: [],
+    facts: Callable[[Node, Node], list[Fact]] = lambda before, after: [],
     also: Callable[[Change, Node], Awaitable[None]] | None = None,
     reason: str | None = None,
     due_in: float = 0.0,
     outcome: Done | Wait | Failed | None = None,
 ) -> Run:
     """The machine moves: with it the job goes on, is parked, or ends; `also` adds what else
-    becomes true with it. `outcome` is what its step answered, if that is why.
+    becomes true with it, and `facts` what else is told of the node before and after. `outcome` is
+    what its step answered, if that is why.
     """
     begun, job = run.job.switching, switching.after(job, outcome)
 
@@ -214,7 +215,7 @@ async def moved(
             change, ctx.rules, node, event, job=job_text(job), held=run.held, reason=reason,
             due_in=due_in, changes=fields,
         )  # fmt: skip
-        change.tell(*facts(applied.value), *watch_facts.settled(node, applied.value))
+        change.tell(*facts(node, applied.value), *watch_facts.settled(node, applied.value))
         if also is not None:
             await also(change, node)
         tell_compute.note(ctx, change, node, applied.value)
