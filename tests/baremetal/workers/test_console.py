@@ -365,6 +365,28 @@ def test_a_console_that_is_switched_off_just_when_it_is_to_be_restored_goes_off(
     asyncio.run(story())
 
 
+def test_a_console_that_is_to_be_restored_just_when_its_node_goes_is_given_up(
+    tmp_path, database_url, monkeypatch
+):
+    async def story():
+        async with running(tmp_path, database_url) as app:
+            uuid = await app.make_node(console_enabled=True)
+            of_machine = work.of_machine
+
+            async def slow(*args):
+                found = await of_machine(*args)
+                monkeypatch.setattr(work, "of_machine", of_machine)
+                await console.restore(app.program.baremetal, "here:1:x")
+                return found
+
+            monkeypatch.setattr(work, "of_machine", slow)
+            assert (await app.ask("DELETE", f"/v1/nodes/{uuid}")).status == 204
+            ends = ["console_restore.error", "console_set.start", "console_set.end"]
+            assert await told(app, uuid) == ["console_restore.start", *ends]
+
+    asyncio.run(story())
+
+
 def test_a_console_that_is_still_to_be_restored_can_be_switched_off(tmp_path, database_url):
     """Its BMC may never come back."""
 

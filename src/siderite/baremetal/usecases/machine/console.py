@@ -270,7 +270,8 @@ async def restore(ctx: Context, home: str) -> int:
         if node is None or not node.console_enabled:
             change.put(Op(_GONE, (uuid, old), 1))
         else:
-            change.put(Op(_TAKE, (home, uuid, old), 1), NODES.hold(node))
+            # Counted, lest whoever ends the node's work just now does not end this.
+            change.put(Op(_TAKE, (home, uuid, old), 1), NODES.swap(node, node.touched()))
             _begin(ctx, change, node, ConsoleJob(True, restore=True), RESTORE_PATIENCE_S)
         try:
             await ctx.door.commit(change)
