@@ -14,6 +14,8 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.drivers.redfish import firmware
 from siderite.baremetal.drivers.redfish.button import RedfishButton
 from siderite.baremetal.drivers.simulated import driver as simulated
+from siderite.baremetal.usecases.life import progress
+from siderite.baremetal.usecases.node import children
 from siderite.core import eventlog
 from siderite.core import work
 from siderite.core.transition import Cause
@@ -151,6 +153,55 @@ def test_a_step_of_power_on_a_node_that_is_deleted_has_an_end_in_the_log(tmp_pat
     asyncio.run(story())
 
 
+async def deleted_just_when_it_begins(app, monkeypatch, uuid, where, begin):
+    """What is told of a node's power if it is deleted, as by another process (who asks by its name
+    does not wait for its worker here), while a step that `begin` begins announces that it changes.
+    """
+    begun, looked, gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    switches, of_machine = where.switches, work.of_machine
+
+    async def late(*args):
+        begun.set()
+        await looked.wait()
+        found = await switches(*args)
+        await gone.wait()
+        return found
+
+    async def slow(*args):
+        found = await of_machine(*args)
+        monkeypatch.setattr(work, "of_machine", of_machine)
+        looked.set()
+        while not await told(app, uuid):
+            await asyncio.sleep(0.01)
+        return found
+
+    monkeypatch.setattr(where, "switches", late)
+    await begin()
+    async with asyncio.timeout(30):
+        await begun.wait()
+        assert (await app.ask("PUT", f"/v1/nodes/{uuid}/maintenance", {})).status == 202
+        name = [{"op": "add", "path": "/name", "value": "goes"}]
+        assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", name)).status == 200
+        monkeypatch.setattr(work, "of_machine", slow)
+        assert (await app.ask("DELETE", "/v1/nodes/goes")).status == 204
+    gone.set()
+    return await told(app, uuid)
+
+
+def test_a_step_of_power_that_begins_just_when_its_node_goes_has_an_end_in_the_log(
+    tmp_path, monkeypatch
+):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.plant("manageable", power_state="power off")
+            assert await deleted_just_when_it_begins(
+                app, monkeypatch, uuid, progress,
+                lambda: verb(app, uuid, "clean", clean_steps=STEPS),
+            ) == [("start", "power on"), ("error", "power on")]  # fmt: skip
+
+    asyncio.run(story())
+
+
 def test_booting_a_ramdisk_and_the_disk_again_is_told_and_recorded(
     paper, front, tmp_path, monkeypatch
 ):
@@ -277,6 +328,22 @@ def test_a_child_that_is_deleted_while_a_step_switches_it_has_an_end_in_the_log(
             answer = await app.ask("DELETE", f"/v1/nodes/{child}")
             assert answer.status == 204, answer
             assert await told(app, child) == [("start", "rebooting"), ("error", "rebooting")]
+
+    asyncio.run(story())
+
+
+def test_a_step_that_begins_to_switch_a_child_just_when_that_goes_has_an_end_in_the_log(
+    paper, front, tmp_path, monkeypatch
+):
+    steps = [{**BIOS, "execute_on_child_nodes": True}]
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, child = await redfish_child(app, front)
+            assert await deleted_just_when_it_begins(
+                app, monkeypatch, child, children,
+                lambda: verb(app, parent, "clean", clean_steps=steps),
+            ) == [("start", "rebooting"), ("error", "rebooting")]  # fmt: skip
 
     asyncio.run(story())
 

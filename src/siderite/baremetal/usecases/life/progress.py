@@ -160,7 +160,10 @@ async def switches(ctx: Context, run: Run, target: PowerTarget) -> Run:
     async def decide(change: Change, node: Node) -> Node:
         change.tell(telling.power_set("start", node, target))
         change.put(work.keep(run.held, job=job_text(job)))
-        return node
+        # Whoever ends the work just now ends this as well.
+        after = node.touched()
+        change.put(NODES.swap(node, after))
+        return after
 
     return Run(run.held, await reported(ctx, run, decide), job, run.hooks)
 

@@ -169,6 +169,7 @@ async def switches(ctx: Context, held: Work, job: ChildJob, target: PowerTarget)
         node = await NODES.get(ctx.door.store, held.machine)
         if node is not None:
             change.tell(facts.power_set("start", node, target))
+            change.put(NODES.swap(node, node.touched()))
 
     await ctx.door.attempt(Cause(held.request_id), held.machine, decide, held=held)
     return job
