@@ -333,3 +333,44 @@ def test_what_no_host_asked_for_in_a_while_leaves_the_cache(tmp_path: Path) -> N
 
     with running_server(tmp_path) as there:
         asyncio.run(story(there, _image(there, b"one"), _image(there, b"two")))
+
+
+def test_what_came_of_a_transfer_that_nobody_waits_for_any_more_is_not_told_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when its server is deleted meanwhile, and the image has left the cache since."""
+    image, data = "9a3d7c2e-0f5b-4c1d-8e6a-1b2c3d4e5f60", [b"half", b"disk"]
+    record = {"id": image, "status": "active", "checksum": hashlib.md5(b"disk").hexdigest()}
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/file"):
+            await asyncio.sleep(0.02)
+            return httpx.Response(200, content=data.pop(0))
+        return httpx.Response(200, json=record)
+
+    class Tokens:
+        async def service_token(self) -> str:
+            return "t"
+
+    async def given_up(images: GlanceImages) -> None:
+        monkeypatch.setattr(glance_images, "_AGAIN_S", 0.0)
+        assert isinstance(await images.local(image), Wait)
+        async with asyncio.timeout(10):
+            while images._under_way:
+                await asyncio.sleep(0.005)
+        monkeypatch.setattr(glance_images, "_AGAIN_S", 10.0)
+
+    async def story() -> None:
+        images = GlanceImages("http://glance", Tokens(), tmp_path)  # type: ignore[arg-type]
+        images._http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        await given_up(images)  # with another checksum
+        path = await images.local(image)
+        assert isinstance(path, Path) and path.read_bytes() == b"disk"
+        path.unlink()
+        data[:] = [b"disk", b"disk"]
+        await given_up(images)
+        path.unlink()
+        assert await images.local(image) == path and path.exists()
+
+    monkeypatch.setattr(glance_images, "_TOLD_S", 0.0)
+    asyncio.run(story())

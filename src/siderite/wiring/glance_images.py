@@ -46,6 +46,8 @@ _AGAIN_S = 0.5
 _LATER_S = 5.0
 _MENDED_S = 30.0
 """How soon a transfer begins anew that the disk here stopped: all of its data comes again."""
+_TOLD_S = 60.0
+"""For how long what came of a transfer is kept for who began it, and may not ask any more."""
 _LOOK_S = 3600.0
 _PIECE = 1024 * 1024
 _PATCH = "application/openstack-images-v2.1-json-patch"
@@ -215,11 +217,12 @@ class GlanceImages:
         task = self._under_way.get(key)
         if task is None:
             task = self._under_way[key] = asyncio.create_task(begin())
+            later = asyncio.get_running_loop().call_later
+            task.add_done_callback(lambda done: later(_TOLD_S, self._forget, key, done))
         done, _ = await asyncio.wait((task,), timeout=_AGAIN_S)
         if not done:
             return Wait("the image is on its way", _AGAIN_S)
-        if self._under_way.get(key) is task:  # others may have waited for it, too
-            del self._under_way[key]
+        self._forget(key, task)
         try:
             outcome: Outcome = task.result()
         except Unavailable as why:
@@ -232,6 +235,10 @@ class GlanceImages:
             log.error("an image's file here cannot be used", transfer=key, error=repr(why))
             return Wait(_no_file(why), _MENDED_S)
         return outcome
+
+    def _forget(self, key: str, task: asyncio.Task[Any]) -> None:
+        if self._under_way.get(key) is task:  # others may have waited for it, too
+            del self._under_way[key]
 
     async def _fetch(self, image: str, path: Path, found: Image) -> Outcome:
         part = path.with_name(f"{path.name}.{new_uuid()[:8]}.part")
@@ -258,8 +265,7 @@ class GlanceImages:
                     await asyncio.to_thread(file.flush)
                     await asyncio.to_thread(_keep, part, path)
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                part.unlink()
+            part.unlink(missing_ok=True)
         return Done()
 
     async def _put(self, image: str, source: Path, disk_format: str) -> Outcome:
@@ -375,11 +381,8 @@ def _no_file(why: OSError) -> str:
 
 
 def _silent(why: httpx.HTTPError) -> Unavailable:
-    return Unavailable(f"The image service does not answer: {_words(why)}; try again.")
-
-
-def _words(why: httpx.HTTPError) -> str:
-    return str(why) or type(why).__name__
+    said = str(why) or type(why).__name__
+    return Unavailable(f"The image service does not answer: {said}; try again.")
 
 
 def _unlisted(answer: httpx.Response, marker: str | None) -> Invalid:
