@@ -100,6 +100,38 @@ def test_a_holder_that_lost_its_lease_stops(postgres_url):
     asyncio.run(story())
 
 
+def test_a_holder_whose_database_falls_silent_stops_by_the_end_of_its_lease():
+    class Silent:
+        """A database that gives the lease once, and answers no more."""
+
+        dialect = "postgresql"
+        asked = 0
+
+        async def fetch(self, *_):
+            return []
+
+        async def write(self, *_):
+            self.asked += 1
+            if self.asked > 1:
+                await asyncio.Event().wait()
+            return [("me",)]
+
+        async def commit(self, _):
+            pass
+
+    async def story():
+        job = Job()
+        offer = asyncio.create_task(Singleton(Silent(), "sweep", job, lease_s=0.03).run())
+        await _began(job)
+        async with asyncio.timeout(5):
+            while job.running:
+                await asyncio.sleep(0.005)
+        offer.cancel()
+        await asyncio.gather(offer, return_exceptions=True)
+
+    asyncio.run(story())
+
+
 def test_a_job_that_fails_is_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr("siderite.core.singleton.BACK_OFF_S", 0.0)
 

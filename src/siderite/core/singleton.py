@@ -63,25 +63,29 @@ class Singleton:
         try:
             while True:
                 wait_s = await self._taken_for()
+                asked = self._clock()
                 if wait_s <= 0 and await self._take():
-                    await self._while_ours()
+                    await self._while_ours(asked + self._lease_s)
                 await asyncio.sleep(max(wait_s, self._lease_s / 3))
         finally:
             with contextlib.suppress(Exception):
                 await self._let_go()
 
-    async def _while_ours(self) -> None:
+    async def _while_ours(self, until: float) -> None:
         task = asyncio.create_task(self._keep_going())
-        until = self._clock() + self._lease_s
         try:
-            while self._clock() < until:
-                await asyncio.sleep(self._lease_s / 3)
-                taken = await self._take()
+            while True:
+                # A database that does not answer keeps nobody at it for longer either.
+                async with asyncio.timeout(until - self._clock()):
+                    await asyncio.sleep(self._lease_s / 3)
+                    asked = self._clock()
+                    taken = await self._take()
                 if taken:
-                    until = self._clock() + self._lease_s
+                    until = asked + self._lease_s
                 elif taken is False:
                     log.info("another process has taken over", job=self.name)
                     return
+        except TimeoutError:
             log.warning("the lease could not be renewed in time", job=self.name)
         finally:
             task.cancel()
