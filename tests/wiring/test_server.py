@@ -38,6 +38,14 @@ async def at_once(scope, receive, send):
     assert scope[ANSWER](200, headers, b"" if scope["method"] == "HEAD" else path)
 
 
+async def large(scope, receive, send):
+    body = b"x" * 2**24  # more than a system keeps for its client
+    headers = [(b"content-length", b"%d" % len(body))]
+    if not scope[ANSWER](200, headers, body):
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
 class Hearing(server._Http):
     """Notes what it has heard, and whether that is all."""
 
@@ -194,6 +202,56 @@ def test_a_newcomer_takes_the_place_of_who_has_asked_nothing_for_longest():
                 assert await busy.readuntil(b"\r\n") == b"HTTP/1.1 204 No Content\r\n"
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("requests", [1, 2])
+def test_a_client_that_does_not_read_its_answer_is_cut_and_what_waits_for_it_let_go_of(requests):
+    """The second request is one that cannot be answered as long as the first answer waits."""
+
+    async def story():
+        async with serving(app=large, most=1) as (made, address), asyncio.timeout(30):
+            _, writer = await asyncio.open_connection(*address, limit=1024)
+            writer.write(b"GET / HTTP/1.1\r\n\r\n" * requests)
+            while not [one for one in made.server_state.connections if one._waiting()]:
+                await asyncio.sleep(0.01)
+            [connection] = made.server_state.connections
+            now = connection._heard_at
+            connection.let_go()  # as it is when it asks for nothing more: all that waits stays
+            other, other_writer = await asyncio.open_connection(*address)
+            answer = await other.read()
+            assert answer.startswith(b"HTTP/1.1 503 "), "it has no place of one that is closing"
+            assert not connection.is_unread(now)
+            assert not connection.is_unread(now + server.UNREAD_S)
+            connection._unread_since -= 2 * server.UNREAD_S
+            made._cut()
+            while made.server_state.connections or made.server_state.tasks:
+                await asyncio.sleep(0.01)
+            writer.close()
+            other_writer.close()
+
+    asyncio.run(story())
+
+
+def test_a_client_that_reads_its_answer_slowly_gets_all_of_it():
+    class Line:
+        """A transport from which the client takes what a body may have at the least."""
+
+        size = 2 * int(server.UNREAD_S) * server.BODY_BYTES_PER_S
+
+        def get_write_buffer_size(self):
+            return self.size
+
+        def get_extra_info(self, _):
+            raise OSError
+
+    connection = object.__new__(server._Http)
+    line = Line()
+    connection._waiting = partial(server._waiting, line)
+    connection._unread, connection._unread_since = 0, 0.0
+    assert not connection.is_unread(0.0)
+    for second in range(1, 2 * int(server.UNREAD_S)):
+        line.size -= server.BODY_BYTES_PER_S
+        assert not connection.is_unread(float(second))
 
 
 def test_large_bodies_and_many_requests_at_once_are_no_large_heads(limits):

@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import fcntl
 import signal
 import socket
+import struct
+import termios
 from collections.abc import Callable
 from collections.abc import Iterator
 from functools import partial
@@ -18,10 +21,13 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from siderite.core.config import Config
 from siderite.core.http import ANSWER
+from siderite.core.log import get_logger
 from siderite.core.websocket import with_sockets
 from siderite.events import Hub
 from siderite.wiring.connections import most_connections
 from siderite.wiring.program import Program
+
+log = get_logger("http")
 
 WS_MESSAGE_BYTES = 1024 * 1024
 HEAD_BYTES = 128 * 1024
@@ -32,6 +38,8 @@ SILENCE_S = 60.0
 """How long it may be silent in the middle of a body: by then it is likely to be gone."""
 BODY_BYTES_PER_S = 1024
 """How fast a body has to come, after such a time: of an image, too."""
+UNREAD_S = 60.0
+"""After what time an answer has to have been read as fast, as far as it waits here."""
 SLOW_S = 5.0
 """After what time it has to where connections are scarce."""
 LARGE = 64 * 1024
@@ -62,6 +70,8 @@ class _Http(HttpToolsProtocol):
         self._body_bytes = 0
         self._heard_at = self._body_since = self.loop.time()
         self._head_since: float | None = self._heard_at
+        self._unread, self._unread_since = 0, self._heard_at
+        self._waiting = partial(_waiting, transport)
         super().connection_made(transport)
         if len(self.connections) > self._most and not self._make_room():
             self._refuse(b"503 Service Unavailable", _FULL, _LATER)
@@ -73,7 +83,7 @@ class _Http(HttpToolsProtocol):
         now, waited_for = self.loop.time(), []
         for one in list[Any](self.connections):
             since = one.waited_for_since(now) if isinstance(one, _Http) else None
-            if since is not None and one is not self:
+            if since is not None and one is not self and not one.transport.is_closing():
                 waited_for.append((since, one))
         waited_for.sort(key=itemgetter(0))
         for _, one in waited_for[: max(1, self._most // 50)]:
@@ -169,6 +179,17 @@ class _Http(HttpToolsProtocol):
             return now - self._heard_at > self.timeout_keep_alive
         return self._head_since is not None and now - self._head_since > HEAD_S
 
+    def is_unread(self, now: float) -> bool:
+        """Whether the client does not read what it asked for, which waits for it here; closing
+        waits for that, too.
+        """
+        left, before = self._waiting(), self._unread
+        took = now - self._unread_since
+        if 0 < left <= before and took <= UNREAD_S:
+            return False
+        self._unread, self._unread_since = left, now
+        return 0 < left <= before and before - left < took * BODY_BYTES_PER_S
+
     def let_go(self) -> None:
         """Close what is late, with a word if it has begun to ask and was not answered yet."""
         cycle = self.cycle
@@ -179,6 +200,19 @@ class _Http(HttpToolsProtocol):
         if is_unanswered:
             self._refuse(b"408 Request Timeout", _LATE)
         self.transport.close()
+
+
+def _waiting(transport: asyncio.Transport) -> int:
+    """How much has not reached the client of what does not fit into the system's buffer; with what
+    is in there, as that is large, and takes more only when a good part of it is free again.
+    """
+    kept = transport.get_write_buffer_size()
+    if not kept:
+        return 0
+    with contextlib.suppress(OSError, ValueError):
+        file = transport.get_extra_info("socket").fileno()
+        kept += struct.unpack("i", fcntl.ioctl(file, termios.TIOCOUTQ, bytes(4)))[0]
+    return kept
 
 
 def _answer(
@@ -240,13 +274,16 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _cut(self, *, stopping: bool = False) -> None:
-        """Let go of clients that send no request, of streams that were given up, and when stopping
-        of those that nobody reads: such a connection is closed when its client has read what is
-        left, that is never.
+        """Let go of clients that send no request or read no answer, of streams that were given up,
+        and when stopping of those that nobody reads: such a connection is closed when its client
+        has read what is left, that is never.
         """
         now = asyncio.get_running_loop().time()
         for connection in list[Any](self.server_state.connections):
-            if isinstance(connection, _Http) and connection.is_late(now):
+            if isinstance(connection, _Http) and connection.is_unread(now):
+                log.info("cut a client that does not read its answer", patience_s=UNREAD_S)
+                connection.transport.abort()
+            elif isinstance(connection, _Http) and connection.is_late(now):
                 connection.let_go()
             cycle = getattr(connection, "cycle", None)  # a WebSocket has none
             if cycle is None or cycle.response_complete or not cycle.response_started:
