@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from siderite.core.streaming import PIECE
 from siderite.core.streaming import pour
 
 
@@ -79,6 +80,35 @@ def test_a_client_that_does_not_read_is_cut_and_nothing_is_made_ahead_for_it() -
             await pour(source.chunks(), client.receive, client.send, patience_s=0.05)
         assert (len(client.got), source.made, client.is_complete) == (5, 6, False)
         assert source.is_closed
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("bytes_per_look", "is_complete"), [(PIECE, True), (PIECE - 1, False)])
+def test_a_client_that_reads_on_is_not_cut_though_its_system_takes_no_more_for_long(
+    bytes_per_look: int, is_complete: bool
+) -> None:
+    """As of who fetches an image to a slow disk: room is made in large steps."""
+
+    class Full(Client):
+        waits = 0
+
+        async def send(self, message: dict[str, object]) -> None:
+            while self.waits < 3:
+                self.waits += 1
+                await asyncio.Event().wait()
+            await super().send(message)
+
+    async def story() -> None:
+        client, source = Full(), Source(2)
+
+        def unread() -> int:
+            return 2**22 - client.waits * bytes_per_look
+
+        async with asyncio.timeout(5):
+            await pour(source.chunks(), client.receive, client.send, unread=unread, patience_s=0.01)
+        assert client.got == ([b"x", b"x", b""] if is_complete else [])
+        assert client.is_complete is is_complete
 
     asyncio.run(story())
 

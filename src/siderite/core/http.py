@@ -32,6 +32,7 @@ from siderite.core.log import get_logger
 from siderite.core.shape import Shape
 from siderite.core.store import Duplicate
 from siderite.core.store import Lost
+from siderite.core.streaming import UNREAD
 from siderite.core.streaming import Chunks
 from siderite.core.streaming import pour
 from siderite.core.who import NOBODY
@@ -331,7 +332,8 @@ class App:
             await send(
                 {"type": "http.response.start", "status": response.status, "headers": headers}
             )
-            await pour(response.chunks, receive, send, silent=request.method == "HEAD")
+            is_head, unread = request.method == "HEAD", scope.get(UNREAD, int)
+            await pour(response.chunks, receive, send, silent=is_head, unread=unread)
             return
         if response.status != NO_CONTENT:
             headers.append((b"content-length", b"%d" % len(body)))

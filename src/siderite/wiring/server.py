@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from siderite.core.config import Config
 from siderite.core.http import ANSWER
 from siderite.core.log import get_logger
+from siderite.core.streaming import UNREAD
 from siderite.core.websocket import with_sockets
 from siderite.events import Hub
 from siderite.wiring.connections import most_connections
@@ -127,6 +128,7 @@ class _Http(HttpToolsProtocol):
         super().on_headers_complete()
         # The task that answers has not run yet.
         self.scope[ANSWER] = partial(_answer, self.cycle, self.close)  # type: ignore[literal-required]
+        self.scope[UNREAD] = self._waiting  # type: ignore[literal-required]
 
     def on_message_complete(self) -> None:
         self._in_body = False
