@@ -46,6 +46,12 @@ async def large(scope, receive, send):
         await send({"type": "http.response.body", "body": body})
 
 
+UPGRADE = (
+    b"GET / HTTP/1.1\r\nhost: h\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+    b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n"
+)
+
+
 class Hearing(server._Http):
     """Notes what it has heard, and whether that is all."""
 
@@ -212,7 +218,7 @@ def test_a_client_that_does_not_read_its_answer_is_cut_and_what_waits_for_it_let
         async with serving(app=large, most=1) as (made, address), asyncio.timeout(30):
             _, writer = await asyncio.open_connection(*address, limit=1024)
             writer.write(b"GET / HTTP/1.1\r\n\r\n" * requests)
-            while not [one for one in made.server_state.connections if one._waiting()]:
+            while not [one for one in made.server_state.connections if one.unread.size()]:
                 await asyncio.sleep(0.01)
             [connection] = made.server_state.connections
             now = connection._heard_at
@@ -220,9 +226,9 @@ def test_a_client_that_does_not_read_its_answer_is_cut_and_what_waits_for_it_let
             other, other_writer = await asyncio.open_connection(*address)
             answer = await other.read()
             assert answer.startswith(b"HTTP/1.1 503 "), "it has no place of one that is closing"
-            assert not connection.is_unread(now)
-            assert not connection.is_unread(now + server.UNREAD_S)
-            connection._unread_since -= 2 * server.UNREAD_S
+            assert not connection.unread.is_left(now)
+            assert not connection.unread.is_left(now + server.UNREAD_S)
+            connection.unread._since -= 2 * server.UNREAD_S
             made._cut()
             while made.server_state.connections or made.server_state.tasks:
                 await asyncio.sleep(0.01)
@@ -244,14 +250,45 @@ def test_a_client_that_reads_its_answer_slowly_gets_all_of_it():
         def get_extra_info(self, _):
             raise OSError
 
-    connection = object.__new__(server._Http)
     line = Line()
-    connection._waiting = partial(server._waiting, line)
-    connection._unread, connection._unread_since = 0, 0.0
-    assert not connection.is_unread(0.0)
+    unread = server._Unread(line, 0.0)
+    assert not unread.is_left(0.0)
     for second in range(1, 2 * int(server.UNREAD_S)):
         line.size -= server.BODY_BYTES_PER_S
-        assert not connection.is_unread(float(second))
+        assert not unread.is_left(float(second))
+
+
+def test_a_console_whose_client_does_not_read_on_ends():
+    """Its keep-alive closes it, which waits for the client as well; and nobody else gets to it."""
+    is_over = asyncio.Event()
+
+    async def endless(scope, receive, send):
+        await receive()
+        await send({"type": "websocket.accept"})
+        try:
+            while True:
+                await send({"type": "websocket.send", "bytes": bytes(2**20)})
+        finally:
+            is_over.set()
+
+    async def story():
+        async with serving(app=endless) as (made, address), asyncio.timeout(30):
+            _, writer = await asyncio.open_connection(*address, limit=1024)
+            writer.write(UPGRADE)
+            while not [one for one in made.server_state.connections if hasattr(one, "writable")]:
+                await asyncio.sleep(0.01)
+            [connection] = made.server_state.connections
+            while connection.writable.is_set():
+                await asyncio.sleep(0.01)
+            connection.keepalive_timeout()
+            made._cut()
+            made._unread[connection]._since -= 2 * server.UNREAD_S
+            made._cut()
+            await is_over.wait()
+            assert not made.server_state.connections
+            writer.close()
+
+    asyncio.run(story())
 
 
 def test_large_bodies_and_many_requests_at_once_are_no_large_heads(limits):

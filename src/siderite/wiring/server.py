@@ -13,6 +13,7 @@ from functools import partial
 from operator import itemgetter
 from types import FrameType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
@@ -55,6 +56,37 @@ _FULL = b"This server has as many connections as it may have (max_connections); 
 _LATE = b"The request took too long to arrive; look at the network, and send it again."
 
 
+class _Unread:
+    """What waits for the client of a connection, which has to read it in time: a connection that is
+    closed waits for that, too.
+    """
+
+    def __init__(self, transport: asyncio.Transport, now: float) -> None:
+        self._transport = transport
+        self._size = 0  # at the last look that counts
+        self._since = now
+
+    def size(self) -> int:
+        """How much there is of what does not fit into the system's buffer; with what is in there,
+        as that is large, and takes more only when a good part of it is free again.
+        """
+        kept = self._transport.get_write_buffer_size()
+        if not kept:
+            return 0
+        with contextlib.suppress(OSError, ValueError):
+            file = self._transport.get_extra_info("socket").fileno()
+            kept += struct.unpack("i", fcntl.ioctl(file, termios.TIOCOUTQ, bytes(4)))[0]
+        return kept
+
+    def is_left(self, now: float) -> bool:
+        """Whether the client does not read it, or more slowly than a body may come."""
+        size, before, took = self.size(), self._size, now - self._since
+        if 0 < size <= before and took <= UNREAD_S:
+            return False
+        self._size, self._since = size, now
+        return 0 < size <= before and before - size < took * BODY_BYTES_PER_S
+
+
 class _Http(HttpToolsProtocol):
     """The server's protocol, which lets the application give whole answers at once; it takes
     requests that are neither endless nor everlasting, on at most so many connections.
@@ -71,8 +103,7 @@ class _Http(HttpToolsProtocol):
         self._body_bytes = 0
         self._heard_at = self._body_since = self.loop.time()
         self._head_since: float | None = self._heard_at
-        self._unread, self._unread_since = 0, self._heard_at
-        self._waiting = partial(_waiting, transport)
+        self.unread = _Unread(transport, self._heard_at)
         super().connection_made(transport)
         if len(self.connections) > self._most and not self._make_room():
             self._refuse(b"503 Service Unavailable", _FULL, _LATER)
@@ -128,7 +159,7 @@ class _Http(HttpToolsProtocol):
         super().on_headers_complete()
         # The task that answers has not run yet.
         self.scope[ANSWER] = partial(_answer, self.cycle, self.close)  # type: ignore[literal-required]
-        self.scope[UNREAD] = self._waiting  # type: ignore[literal-required]
+        self.scope[UNREAD] = self.unread.size  # type: ignore[literal-required]
 
     def on_message_complete(self) -> None:
         self._in_body = False
@@ -181,17 +212,6 @@ class _Http(HttpToolsProtocol):
             return now - self._heard_at > self.timeout_keep_alive
         return self._head_since is not None and now - self._head_since > HEAD_S
 
-    def is_unread(self, now: float) -> bool:
-        """Whether the client does not read what it asked for, which waits for it here; closing
-        waits for that, too.
-        """
-        left, before = self._waiting(), self._unread
-        took = now - self._unread_since
-        if 0 < left <= before and took <= UNREAD_S:
-            return False
-        self._unread, self._unread_since = left, now
-        return 0 < left <= before and before - left < took * BODY_BYTES_PER_S
-
     def let_go(self) -> None:
         """Close what is late, with a word if it has begun to ask and was not answered yet."""
         cycle = self.cycle
@@ -202,19 +222,6 @@ class _Http(HttpToolsProtocol):
         if is_unanswered:
             self._refuse(b"408 Request Timeout", _LATE)
         self.transport.close()
-
-
-def _waiting(transport: asyncio.Transport) -> int:
-    """How much has not reached the client of what does not fit into the system's buffer; with what
-    is in there, as that is large, and takes more only when a good part of it is free again.
-    """
-    kept = transport.get_write_buffer_size()
-    if not kept:
-        return 0
-    with contextlib.suppress(OSError, ValueError):
-        file = transport.get_extra_info("socket").fileno()
-        kept += struct.unpack("i", fcntl.ioctl(file, termios.TIOCOUTQ, bytes(4)))[0]
-    return kept
 
 
 def _answer(
@@ -259,6 +266,7 @@ class _Server(uvicorn.Server):
         self._ready = ready
         self._hub = hub
         self._hurry = hurry
+        self._unread: WeakKeyDictionary[Any, _Unread] = WeakKeyDictionary()  # of WebSockets
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -282,8 +290,8 @@ class _Server(uvicorn.Server):
         """
         now = asyncio.get_running_loop().time()
         for connection in list[Any](self.server_state.connections):
-            if isinstance(connection, _Http) and connection.is_unread(now):
-                log.info("cut a client that does not read its answer", patience_s=UNREAD_S)
+            if self._unread_of(connection, now).is_left(now):
+                log.info("cut a client that does not read on", patience_s=UNREAD_S)
                 connection.transport.abort()
             elif isinstance(connection, _Http) and connection.is_late(now):
                 connection.let_go()
@@ -292,6 +300,13 @@ class _Server(uvicorn.Server):
                 continue
             if connection.transport.is_closing() or (stopping and connection.flow.write_paused):
                 connection.transport.abort()
+
+    def _unread_of(self, connection: Any, now: float) -> _Unread:
+        if isinstance(connection, _Http):
+            return connection.unread
+        if connection not in self._unread:
+            self._unread[connection] = _Unread(connection.transport, now)
+        return self._unread[connection]
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
