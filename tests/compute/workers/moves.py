@@ -1,12 +1,16 @@
 """What tests of moves and of their interruption share."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from siderite.core.store import Op
 from tests.compute.cloud import PATIENCE_S
 from tests.compute.cloud import Cloud
 
 CLAIMS = "SELECT host FROM claims WHERE server = ? ORDER BY host"
+BEHIND = "SELECT 1 FROM work WHERE lane = 'evicted' AND machine LIKE ? || '@%'"
 LEFT = "SELECT 1 FROM work WHERE machine = ? AND kind = 'left'"
 
 
@@ -63,3 +67,39 @@ def home_of(cloud: Cloud, uuid: str) -> str:
 def during(cloud: Cloud, uuid: str, task: str) -> None:
     """Wait until this is being done to it."""
     cloud.wait(uuid, lambda seen: seen["OS-EXT-STS:task_state"] == task)
+
+
+def _path_of(cloud: Cloud, host: str) -> str:
+    services = cloud.ask("GET", "/os-services", version=53).json["services"]
+    return next(f"/os-services/{one['id']}" for one in services if one["host"] == host)
+
+
+@contextmanager
+def down(cloud: Cloud, host: str) -> Iterator[None]:
+    """The host is said to be down, and does not answer."""
+    path = _path_of(cloud, host)
+    cloud.script(f"host:{host}", unreachable=True)
+    assert cloud.ask("PUT", path, {"forced_down": True}, version=53).status == 200
+    try:
+        yield
+    finally:
+        cloud.guests.scripts.set(f"host:{host}", None)
+        assert cloud.ask("PUT", path, {"forced_down": False}, version=53).status == 200
+
+
+@contextmanager
+def disabled(cloud: Cloud, *hosts: str) -> Iterator[None]:
+    """Nothing new comes to these hosts."""
+    paths = [_path_of(cloud, host) for host in hosts]
+    for status in ("disabled", "enabled"):
+        for path in paths:
+            assert cloud.ask("PUT", path, {"status": status}, version=53).status == 200
+        if status == "disabled":
+            yield
+
+
+def tidy_up(cloud: Cloud, *, in_s: float = 0.0) -> None:
+    """What moves left is looked for now, or after a while."""
+    store, now = cloud.app.app.program.store, cloud.app.app.program.compute.context.door.clock()
+    op = Op("UPDATE work SET due = ? WHERE kind IN ('evicted', 'left')", (now + in_s,))
+    cloud.app.run(store.commit([op]))

@@ -3,7 +3,6 @@ are deleted.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,19 @@ from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.simulated import driver
+from siderite.compute.usecases.server import evacuating
 from siderite.compute.usecases.server import listing
-from siderite.compute.usecases.server import resizing
 from siderite.compute.workers import placing
 from siderite.core.store import Op
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
+from tests.compute.workers.moves import BEHIND
 from tests.compute.workers.moves import claims
+from tests.compute.workers.moves import down
 from tests.compute.workers.moves import home_of
+from tests.compute.workers.moves import tidy_up
 from tests.compute.workers.moves import until
 
-BEHIND = "SELECT 1 FROM work WHERE lane = 'evicted' AND machine LIKE ? || '@%'"
 FIRST = "removed first"
 
 
@@ -33,25 +34,6 @@ def two(tmp_path: Path) -> Iterator[Cloud]:
     """A cloud of two hosts."""
     with cloud(tmp_path) as made:
         yield made
-
-
-@contextmanager
-def down(made: Cloud, host: str) -> Iterator[None]:
-    """The host is said to be down, and does not answer."""
-    services = made.ask("GET", "/os-services", version=53).json["services"]
-    path = next(f"/os-services/{one['id']}" for one in services if one["host"] == host)
-    made.script(f"host:{host}", unreachable=True)
-    assert made.ask("PUT", path, {"forced_down": True}, version=53).status == 200
-    yield
-    made.guests.scripts.set(f"host:{host}", None)
-    assert made.ask("PUT", path, {"forced_down": False}, version=53).status == 200
-
-
-def tidy_up(made: Cloud, *, in_s: float = 0.0) -> None:
-    """What evacuations left is looked for now, or after a while."""
-    store, now = made.app.app.program.store, made.app.app.program.compute.context.door.clock()
-    op = Op("UPDATE work SET due = ? WHERE lane = 'evicted'", (now + in_s,))
-    made.app.run(store.commit([op]))
 
 
 def fled(made: Cloud) -> tuple[str, str, str]:
@@ -145,7 +127,7 @@ def test_a_host_that_was_only_not_asked_keeps_its_servers(
     async def yes(*_: object) -> None:
         """It had not been heard of when this was asked for."""
 
-    monkeypatch.setattr(resizing, "check_is_down", yes)
+    monkeypatch.setattr(evacuating, "check_is_down", yes)
     uuid = two.boot()
     home = home_of(two, uuid)
     unheard(two, home)

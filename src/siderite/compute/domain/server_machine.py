@@ -90,9 +90,10 @@ _ANY_LIVE_REBOOT = (
 _WAIT_FOR_THE_HOST = (
     "powering-on", "powering-off", "rebooting", "rebooting_hard", "pausing", "suspending",
     "rescuing", "updating_password", "image_snapshot_pending", "image_backup", "image_uploading",
-    "shelving", "shelving_image_uploading",
+    "shelving", "shelving_image_uploading", "rebuilding", "rebuild_spawning", "resize_prep",
+    "resize_migrating", "resize_finish", "migrating",
 )  # fmt: skip
-"""What cannot go on once the host is down, and leaves nothing elsewhere but an empty image."""
+"""What cannot go on once the host is down."""
 
 ACTIONS = (
     Action("start", (V.STOPPED,), ("powering-on",), V.ACTIVE, 10 * _MINUTE),

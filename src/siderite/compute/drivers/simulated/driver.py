@@ -101,6 +101,8 @@ class _Simulated:
     async def spawn(self, at: At, guest: Guest, token: str) -> Outcome:
         seen = self._guests.seen(guest.uuid, at.host)
         if seen is not None and not seen.kept:
+            if guest.is_running and seen.power is not Power.RUNNING:
+                self._guests.set_power(guest.uuid, at.host, Power.RUNNING)
             return Done(_ROOT)
         power = Power.RUNNING if guest.is_running else Power.SHUTDOWN
         outcome = self._try(

@@ -64,12 +64,3 @@ async def check_host(
     """A host that is asked for must be there."""
     if name is not None and await hosts.named(ctx, name) is None:
         raise find.missing_host(name, missing)
-
-
-async def check_is_down(ctx: Context, server: Server) -> None:
-    """Only servers of a host that is down can be evacuated."""
-    if await acting.is_down(ctx, server.host) is False:
-        raise Invalid(
-            f"Compute service of {server.host} is still in use. If it is not, say so first:"
-            f" `compute service set --down {server.host} nova-compute`."
-        )

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from typing import Any
 
-import msgspec
-
 from siderite.compute.domain.image import Image
 from siderite.compute.domain.image import check_reserved
 from siderite.compute.domain.image import usable
@@ -15,6 +13,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import create
+from siderite.compute.usecases.server import evacuating
 from siderite.compute.usecases.server import rebuilding
 from siderite.compute.usecases.server import resizing
 from siderite.compute.usecases.server import update
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 _IMAGE_ID, _HOST_MIGRATE, _PASSWORD_UNTIL, _STOPPED = 45, 56, 13, 95
 _ZONE = 77
 _IMAGE_METADATA = 128
-_HELD = (V.PAUSED, V.SUSPENDED, V.RESCUED, V.RESIZED)
 
 
 async def _image(service: "Service", request: Request, ident: str) -> Image:
@@ -172,30 +170,14 @@ async def evacuate(service: "Service", request: Request, value: Any) -> Response
     asked = forms.take({} if value is None else value, "evacuate", action_keys.EVACUATE, version)
     host = asked.get("host")
     await resizing.check_host(service.ctx, host, missing=NotFound)
-    server = await service.server(request)
-    await resizing.check_is_down(service.ctx, server)
-    if host is not None and host == server.host:
-        raise Invalid("The target host can't be the same one. Name another, or none.")
-    args = {"stopped": version >= _STOPPED, **({} if host is None else {"host": host})}
     password = asked.get("adminPass")
     if not password and version <= _PASSWORD_UNTIL:
         password = new_secret(9)
 
-    def check(server: Server) -> None:
-        if server.vm_state in _HELD:
-            raise Conflict(
-                f"Cannot 'evacuate' instance {server.uuid} while it is in vm_state"
-                f" {server.vm_state}, which it cannot leave as its host is down. Have its state"
-                " reset to error first (os-resetState)."
-            )
-
-    def prepare(server: Server, change: Any) -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
-        if not password:
-            return {}, {}, []
-        kept = msgspec.structs.replace(server.request, admin_password=password)
-        return {"request": kept}, {}, []
-
-    await _ask(service, request, Ask("evacuate", args, prepare, check=check))
+    wish = evacuating.Evacuate(host, version >= _STOPPED, password)
+    await evacuating.evacuate(
+        service.ctx, request.params[0], wish, who=request.who, cause=service.cause(request)
+    )
     if version > _PASSWORD_UNTIL:
         return Response(status=200)
     return reply({"adminPass": password})

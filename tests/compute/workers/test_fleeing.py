@@ -1,0 +1,119 @@
+"""A server whose host goes down in the middle of a move, or of a rebuild, can leave at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from siderite.compute.domain.power import Power
+from tests.compute.cloud import Cloud
+from tests.compute.cloud import cloud
+from tests.compute.workers.moves import BEHIND
+from tests.compute.workers.moves import CLAIMS
+from tests.compute.workers.moves import LEFT
+from tests.compute.workers.moves import claims
+from tests.compute.workers.moves import counted
+from tests.compute.workers.moves import disabled
+from tests.compute.workers.moves import down
+from tests.compute.workers.moves import during
+from tests.compute.workers.moves import home_of
+from tests.compute.workers.moves import tidy_up
+from tests.compute.workers.moves import until
+
+LIVE = {"host": None, "block_migration": "auto"}
+
+
+def _begin(made: Cloud, uuid: str, action: str, step: str) -> None:
+    """Ask for something, and wait until this is being done for hours."""
+    made.script(f"server:{uuid}", latency_s={step: 3600.0})
+    values: dict[str, Any] = {
+        "resize": {"flavorRef": made.make_flavor(ram=2048, vcpus=2)}, "os-migrateLive": LIVE,
+        "rebuild": {"imageRef": made.image},
+    }  # fmt: skip
+    assert made.act(uuid, action, values.get(action)).status == 202
+    made.wait(uuid, lambda seen: f"busy with {step}" in str(seen["wait_reason"]))
+
+
+@pytest.mark.parametrize(
+    ("action", "step"),
+    [
+        ("migrate", "prepare"), ("migrate", "finish"), ("os-migrateLive", "live_migrate"),
+        ("rebuild", "rebuild"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_server_does_not_wait_for_what_its_hosts_end_interrupted(
+    lite: Cloud, action: str, step: str, *, elsewhere: bool
+) -> None:
+    """Whether it comes to where a move led, or to another host."""
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    _begin(lite, uuid, action, step)
+    (there,) = set(claims(lite, uuid)) - {home} or {next(h for h in lite.hosts if h != home)}
+    if step in ("finish", "live_migrate"):
+        lite.guests.make(uuid, there, Power.RUNNING)  # so far it is, which nobody knows
+    refuge = lite.add_host() if elsewhere else there
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    with down(lite, home):
+        assert lite.act(uuid, "evacuate", {"host": refuge}, version=94).status == 200
+        assert lite.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] == refuge
+        until(lite, uuid, LEFT, 0)
+        assert claims(lite, uuid) == [refuge]
+        assert lite.guests.seen(uuid, refuge).power is Power.RUNNING
+        assert sorted(lite.guests.where(uuid)) == sorted([home, refuge])
+    tidy_up(lite)
+    until(lite, uuid, BEHIND, 0)
+    assert lite.guests.where(uuid) == [refuge]
+    given_up = lite.actions(uuid)[1]
+    assert "evacuate was asked for" in given_up["events"][0]["details"]
+    moves = lite.ask("GET", f"/os-migrations?instance_uuid={uuid}").json["migrations"]
+    told = ["completed"] if action == "rebuild" else ["completed", "cancelled"]
+    assert [one["status"] for one in moves] == told
+
+
+def test_one_that_fled_from_a_resize_has_the_size_and_the_one_place_that_it_had_before(
+    both: Cloud,
+) -> None:
+    uuid, before = both.boot(), counted(both)
+    home = home_of(both, uuid)
+    others = [host for host in both.hosts if host != home]
+    with disabled(both, *others):  # so that it is resized where it is
+        _begin(both, uuid, "resize", "finish")
+        assert claims(both, uuid) == [home, home]
+    both.guests.scripts.set(f"server:{uuid}", None)
+    with down(both, home):
+        assert both.act(uuid, "evacuate", {}, version=94).status == 200
+        assert both.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] != home
+        assert (counted(both), both.show(uuid)["flavor"]["ram"]) == (before, 512)
+        assert len(claims(both, uuid)) == 1
+    refuge = home_of(both, uuid)
+    tidy_up(both)
+    until(both, uuid, LEFT, 0)
+    until(both, uuid, BEHIND, 0)
+    assert (both.guests.where(uuid), claims(both, uuid)) == ([refuge], [refuge])
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Any:
+    """A cloud of two hosts."""
+    with cloud(tmp_path) as made:
+        yield made
+
+
+def test_an_evacuation_is_begun_anew_only_if_the_host_that_it_leads_to_is_down_too(
+    two: Cloud,
+) -> None:
+    uuid = two.boot()
+    home = home_of(two, uuid)
+    first, second = next(name for name in two.hosts if name != home), two.add_host()
+    with down(two, home):
+        two.script(f"server:{uuid}", latency_s={"spawn": 3600.0})
+        assert two.act(uuid, "evacuate", {"host": first}, version=94).status == 200
+        during(two, uuid, "rebuild_spawning")
+        assert two.act(uuid, "evacuate", {}, version=94).status == 409
+        with down(two, first):
+            two.guests.scripts.set(f"server:{uuid}", None)
+            assert two.act(uuid, "evacuate", {}, version=94).status == 200
+            assert two.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] == second
+        until(two, uuid, LEFT, 0)
+        until(two, uuid, CLAIMS, 1)
