@@ -71,7 +71,7 @@ def test_a_server_does_not_wait_for_what_its_hosts_end_interrupted(
     assert [one["status"] for one in moves] == told
 
 
-def test_one_that_fled_from_a_resize_has_the_size_and_the_one_place_that_it_had_before(
+def test_one_that_fled_from_a_resize_has_its_size_and_waits_for_nothing_on_the_host_that_is_down(
     both: Cloud,
 ) -> None:
     uuid, before = both.boot(), counted(both)
@@ -86,6 +86,9 @@ def test_one_that_fled_from_a_resize_has_the_size_and_the_one_place_that_it_had_
         assert both.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] != home
         assert (counted(both), both.show(uuid)["flavor"]["ram"]) == (before, 512)
         assert len(claims(both, uuid)) == 1
+        until(both, uuid, LEFT, 1)
+        assert both.act(uuid, "reboot", {"type": "HARD"}).status == 202
+        both.until(uuid, "ACTIVE")
     refuge = home_of(both, uuid)
     tidy_up(both)
     until(both, uuid, LEFT, 0)

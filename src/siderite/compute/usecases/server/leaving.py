@@ -146,9 +146,16 @@ async def is_open(ctx: Context, server: Server) -> bool:
 
 async def _open(ctx: Context, server: Server, hows: frozenset[str] = _OPEN) -> str | None:
     for item in await work.of_machine(ctx.door.store, server.uuid):
-        if item.kind == KIND and msgspec.json.decode(item.job, type=Left).how in hows:
+        if item.kind == KIND and _matters(server, msgspec.json.decode(item.job, type=Left), hows):
             return item.reason
     return None
+
+
+def _matters(server: Server, left: Left, hows: frozenset[str]) -> bool:
+    """Of a server that has fled since, it is known where it is: what is left elsewhere is only to
+    be removed, which may have to wait until a host is back.
+    """
+    return left.how in hows and left.claim == server.claim
 
 
 async def is_left_at(ctx: Context, server: Server, host: str) -> bool:
