@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from tests.compute.cloud import Cloud
+from tests.compute.workers.moves import disabled
+from tests.compute.workers.moves import down
+from tests.compute.workers.moves import home_of
 
 
 @pytest.fixture
@@ -176,3 +179,33 @@ def test_a_guest_that_does_not_run_has_no_diagnostics(
         assert told.startswith(
             f"Cannot 'get_diagnostics' instance {uuid} while it is in power state {word}."
         )
+
+
+def test_what_cannot_be_migrated_live_is_told_so_at_once_up_to_version_2_33_and_later_after_that(
+    both: Cloud,
+) -> None:
+    """Also from a host that is down; and it does not wait for that host."""
+    uuid = both.boot()
+    home = home_of(both, uuid)
+    other = next(host for host in both.hosts if host != home)
+    old = {"host": None, "block_migration": True}
+    with down(both, home):
+        refused = both.act(uuid, "os-migrateLive", old, version=33)
+        assert refused.status == 400, refused
+        assert f"service of {home} is unavailable" in refused.json["badRequest"]["message"]
+        assert both.act(uuid, "os-migrateLive", old, version=34).status == 202
+        both.until(uuid, "ACTIVE")
+        (event,) = both.actions(uuid)[0]["events"]
+        assert event["result"] == "Error"
+        assert f"service of {home} is unavailable" in event["details"]
+    with down(both, other):
+        named = both.act(uuid, "os-migrateLive", {**old, "host": other}, version=33)
+        assert (named.status, other in str(named.json)) == (400, True)
+    with disabled(both, *(host for host in both.hosts if host != home)):
+        for host in (None, home):
+            refused = both.act(uuid, "os-migrateLive", {**old, "host": host}, version=33)
+            assert refused.status == 400
+            assert "No valid host" in refused.json["badRequest"]["message"]
+    assert both.act(uuid, "os-migrateLive", old, version=33).status == 202
+    both.until(uuid, "ACTIVE")
+    assert home_of(both, uuid) == other

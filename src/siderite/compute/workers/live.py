@@ -7,6 +7,8 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.power import Power
 from siderite.compute.domain.server_machine import V
+from siderite.compute.usecases.placement.placing import HERE
+from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import kinds
 from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server import migrations
@@ -17,7 +19,7 @@ from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
-from siderite.compute.workers.moving import HERE
+from siderite.compute.workers.host_watch import answers
 from siderite.compute.workers.moving import both_places
 from siderite.compute.workers.moving import came
 from siderite.compute.workers.moving import move_to
@@ -30,10 +32,10 @@ _ABORTED = "it was aborted, as was asked for"
 
 
 async def _choose(hands: Hands, run: Run) -> Told:
-    server = run.server
-    at, found = await another_place(
-        hands, run, host=run.job.args.get("host"), avoid={server.host or "": HERE}
-    )
+    server, home = run.server, run.server.host or ""
+    if await acting.is_down(hands.ctx, home) and not await answers(hands, home):
+        return Failed(acting.cannot_leave(server))
+    at, found = await another_place(hands, run, host=run.job.args.get("host"), avoid={home: HERE})
     move = move_to(run, "live-migration", at, server.flavor)
     begun = migrations.begins(hands.ctx, server, move, "running")
     return replace(found, ops=[*found.ops, begun])

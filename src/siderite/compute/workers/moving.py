@@ -19,6 +19,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import GONE
+from siderite.compute.usecases.placement.placing import HERE
 from siderite.compute.usecases.project import quota
 from siderite.compute.usecases.server import leaving
 from siderite.compute.usecases.server import migrations
@@ -42,7 +43,6 @@ from siderite.compute.workers.steps import then_next
 from siderite.core.fact import Fact
 
 _PLACE, _SHUT_DOWN = 0, 1
-HERE = "where it is: it asks for another host"
 
 
 def new_size(run: Run) -> Flavor:

@@ -37,6 +37,7 @@ SELECT s.uuid, c.host FROM servers s JOIN claims c ON c.server = s.uuid
 _TO_CHOOSE_FROM = 5
 """So many places are found for one that moves, if there are: it may be that some are not tidy."""
 _AT_A_TIME = 500
+HERE = "where it is: it asks for another host"
 
 
 class NotYet(Exception):

@@ -213,6 +213,14 @@ async def is_down(ctx: Context, host: str | None) -> bool | None:
     return bool(rows[0][0]) or silent_s > ctx.settings.host_patience_s
 
 
+def cannot_leave(server: Server) -> str:
+    """Why a guest whose host is down cannot leave it alive."""
+    return (
+        f"Compute service of {server.host} is unavailable at this time: the server's host is down."
+        " Ask again when it is back, or evacuate the server."
+    )
+
+
 async def check_up(ctx: Context, server: Server, kind: Kind) -> None:
     """Refuse to bring away from a host what is there while that is down: it would only wait, and
     nobody could evacuate the server meanwhile.

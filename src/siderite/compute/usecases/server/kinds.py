@@ -27,7 +27,7 @@ class Kind(msgspec.Struct, frozen=True):
     needs_host: bool = True
     clean: bool = False
     brings_away: bool = False
-    """Whether it takes what is on the server's host to another one."""
+    """Whether it takes what is on the server's host to another one; refused while that is down."""
 
 
 KINDS = {
@@ -56,8 +56,7 @@ KINDS = {
     "revert_resize": Kind("revert_resize", "revertResize", "compute_revert_resize",
                           "resize_revert", "revertResize"),
     "live_migrate": Kind("live_migrate", "live-migration", "compute_live_migration",
-                         "live_migration", "os-migrateLive", ability="live_migrate",
-                         brings_away=True),
+                         "live_migration", "os-migrateLive", ability="live_migrate"),
     "create_image": Kind("create_image", "createImage", "compute_snapshot_instance", "snapshot",
                          "createImage", ability="snapshot", ignores_lock=True),
     "create_backup": Kind("create_backup", "createBackup", "compute_backup_instance", "snapshot",

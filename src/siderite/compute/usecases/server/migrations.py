@@ -12,11 +12,13 @@ from siderite.compute.domain.server import Move
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases.context import Context
+from siderite.compute.usecases.placement import placing
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import find
 from siderite.compute.usecases.server.kinds import ABORT
 from siderite.compute.usecases.server.kinds import ASKED
 from siderite.compute.usecases.server.kinds import FORCE
+from siderite.compute.usecases.server.kinds import KINDS
 from siderite.compute.usecases.server.kinds import TOLD
 from siderite.compute.usecases.server.kinds import unheeded
 from siderite.core import work
@@ -126,6 +128,23 @@ async def of_server(ctx: Context, server: Server, number: int) -> Line | None:
     """A migration of a server by its number."""
     rows = await page(ctx, "server = ? AND id = ?", [server.uuid, number], limit=1)
     return rows[0] if rows else None
+
+
+async def check_live(ctx: Context, uuid: str, host: str | None, *, who: Who) -> None:
+    """Refuse a live migration that cannot be, in the answer to the request for it."""
+    server = await find.server(ctx, uuid, who)
+    kind = KINDS["live_migrate"]
+    acting.check_lock(server, who)
+    acting.check_state(server, kind.event, kind.word or kind.action)
+    acting.check_place(ctx, server, kind)
+    if await acting.is_down(ctx, server.host):
+        raise Invalid(acting.cannot_leave(server))
+    if host is not None and await acting.is_down(ctx, host):
+        raise Invalid(f"Compute service of {host} is unavailable at this time. Name another host.")
+    avoid = {server.host or "": placing.HERE}
+    found = await placing.find_place(ctx, server, host=host, avoid=avoid, is_move=True)
+    if not found.ranked:
+        raise Invalid(found.sentence)
 
 
 async def tell(

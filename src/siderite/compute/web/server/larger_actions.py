@@ -14,6 +14,7 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import create
 from siderite.compute.usecases.server import evacuating
+from siderite.compute.usecases.server import migrations
 from siderite.compute.usecases.server import rebuilding
 from siderite.compute.usecases.server import resizing
 from siderite.compute.usecases.server import update
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 _IMAGE_ID, _HOST_MIGRATE, _PASSWORD_UNTIL, _STOPPED = 45, 56, 13, 95
 _ZONE = 77
+_CHECKED_LATER = 34
+"""From here on whether a live migration can be is found out after the answer."""
 _IMAGE_METADATA = 128
 
 
@@ -159,6 +162,8 @@ async def migrate_live(service: "Service", request: Request, value: Any) -> Resp
     version = request.version
     asked = forms.take(value, "os-migrateLive", action_keys.migrate_live(version), version)
     await resizing.check_host(service.ctx, asked["host"])
+    if version < _CHECKED_LATER:
+        await migrations.check_live(service.ctx, request.params[0], asked["host"], who=request.who)
     args = {} if asked["host"] is None else {"host": asked["host"]}
     await _ask(service, request, Ask("live_migrate", args))
     return Response(status=202)
