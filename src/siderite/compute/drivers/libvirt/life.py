@@ -133,13 +133,26 @@ def _make(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> 
     """Its files and its domain; nothing of them if its image was just being removed."""
     pool = Pool(connection, host.options)
     _clear_halves(connection, host, guest)
+    if pool.find(names.disk(guest.uuid, 1)) is not None:
+        pool.refresh()  # on shared storage its old host may have put more there since
     domains.make_files(connection, host, guest, base, 1)
     try:
         must_stand(pool, booted(pool, guest))
     except HostError:
         domains.remove(connection, host, guest.uuid)
         raise
-    return domains.define(connection, host, guest, Mark(token))
+    return domains.define(connection, host, guest, Mark(token, _newest(pool, guest)))
+
+
+def _newest(pool: Pool, guest: Guest) -> int:
+    """Which of its disks a guest is made on: one that comes from a host that is down finds those on
+    shared storage, of which a resize has put one on top of the other. It stays on that.
+    """
+    volumes = [name for name in pool.names() if name.startswith(f"{guest.uuid}.")]
+    back = names.way_back_of(guest.uuid, volumes)
+    if back is not None:
+        pool.delete(names.way_back(guest.uuid, back))
+    return max([1, *map(names.generation_of, volumes)])
 
 
 def _clear_halves(connection: Any, host: Host, guest: Guest) -> None:

@@ -1,0 +1,33 @@
+"""Guests on storage that hosts share, of which one is down."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.compute.drivers.libvirt.world import World
+from tests.compute.drivers.libvirt.world import at_lab
+from tests.compute.drivers.libvirt.world import new_guest
+from tests.lab import LabHost
+
+
+def test_a_guest_that_was_resized_is_made_elsewhere_on_the_disk_that_it_had_last(
+    lab: LabHost, far: LabHost, world: World, tmp_path: Path
+) -> None:
+    """Also if the resize waits to be confirmed, or was cut off; it can be resized again."""
+    resize: Any = world.driver.resize
+    pool = tmp_path / "pool"
+    here, there = (at_lab(h, pool="flight", pool_path=str(pool)) for h in (lab, far))
+    guest = new_guest(world.tiny_image(), disk_gib=1, is_running=False)
+    world.done(world.driver.life.spawn, here, guest)
+    assert world.state(there, guest) is None
+    for disk in (2, 3):
+        world.done(resize.prepare, here, guest, here)
+        if disk == 2:
+            world.done(resize.finish, here, guest, here)
+        world.done(world.driver.life.spawn, there, guest)
+        domain = far.connection().lookupByUUIDString(guest.uuid)
+        assert f"{guest.uuid}.disk-{disk}.qcow2" in domain.XMLDesc()
+        assert [path.name for path in pool.glob(f"{guest.uuid}.back*")] == []
+        world.done(world.driver.life.leave, here, guest, there)
+        here, there, lab, far = there, here, far, lab
+    world.done(world.driver.life.destroy, here, guest)
+    assert list(pool.glob(f"{guest.uuid}*")) == []
