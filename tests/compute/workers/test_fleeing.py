@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from siderite.compute.domain.power import Power
+from siderite.core.store import Op
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 from tests.compute.workers.moves import BEHIND
@@ -120,3 +121,34 @@ def test_an_evacuation_is_begun_anew_only_if_the_host_that_it_leads_to_is_down_t
             assert two.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] == second
         until(two, uuid, LEFT, 0)
         until(two, uuid, CLAIMS, 1)
+
+
+@pytest.mark.parametrize("offload_time_s", [0, 3600])
+def test_a_server_that_is_stored_as_an_image_leaves_a_host_that_is_down(
+    tmp_path: Path, offload_time_s: int
+) -> None:
+    """It can be unshelved elsewhere then; nothing but its image is needed for that."""
+    with cloud(tmp_path, shelved_offload_time_s=offload_time_s) as made:
+        uuid = made.boot()
+        home = home_of(made, uuid)
+        if not offload_time_s:
+            made.script(f"server:{uuid}", latency_s={"destroy": 3600.0})
+        assert made.act(uuid, "shelve").status == 202
+        if offload_time_s:
+            made.until(uuid, "SHELVED")
+        else:
+            made.wait(uuid, lambda seen: "busy with destroy" in str(seen["wait_reason"]))
+        with down(made, home):
+            made.guests.scripts.set(f"server:{uuid}", None)
+            if offload_time_s:
+                assert made.act(uuid, "shelveOffload").status == 202
+            else:
+                op = Op("UPDATE work SET due = 0 WHERE machine = ?", (uuid,))
+                made.app.run(made.app.app.program.store.commit([op]))
+            made.until(uuid, "SHELVED_OFFLOADED")
+            assert (claims(made, uuid), made.guests.where(uuid)) == ([], [home])
+            assert made.act(uuid, "unshelve").status == 202
+            refuge = made.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"]
+        tidy_up(made)
+        until(made, uuid, BEHIND, 0)
+        assert made.guests.where(uuid) == [refuge] != [home]

@@ -41,10 +41,11 @@ from siderite.compute.workers.placing import place_new
 from siderite.compute.workers.steps import Told
 from siderite.compute.workers.steps import asking
 from siderite.core.fact import Fact
+from siderite.core.store import Op
 from siderite.core.times import iso
 
 _BEHIND = "behind"
-"""Of a deletion's work: hosts and nodes that a guest is left on, as they are down."""
+"""Of the work: hosts and nodes that a guest is left on, as they are down."""
 _spawn = asking(lambda driver, at, guest, run: driver.life.spawn(at, guest, run.job.token))
 
 
@@ -146,24 +147,15 @@ BUILD = Plan((place_new, _spawn), end=_made, fail=_not_made, no_host=_nowhere)
 
 
 async def destroy_everywhere(hands: Hands, run: Run) -> Told:
-    """Leave nothing of the guest on any host where it has a claim."""
-    return await _destroy(hands, run, for_good=False)
-
-
-async def _destroy_for_good(hands: Hands, run: Run) -> Told:
-    """The same of a server that is deleted. What is on a host that an administrator has forced down
-    is removed when that is back, which may be never.
+    """Leave nothing of the guest on any host where it has a claim. What is on one that an
+    administrator has forced down is removed when that is back, which may be never.
     """
-    return await _destroy(hands, run, for_good=True)
-
-
-async def _destroy(hands: Hands, run: Run, *, for_good: bool) -> Told:
     left_to: NotOurs | None = None
     gone, behind = list(run.job.args.get("gone", ())), list(run.job.args.get(_BEHIND, ()))
     for slot, host, node, _ in await rows.claims(hands.ctx.door.store, run.server.uuid):
         if slot in gone:
             continue
-        may_stay = for_good and await hands.is_forced_down(host)
+        may_stay = await hands.is_forced_down(host)
         try:
             outcome = await _destroyed(hands, run, (slot, host, node))
         except NotOurs as why:
@@ -188,6 +180,14 @@ async def _destroyed(hands: Hands, run: Run, at: tuple[str, str, str]) -> Outcom
         return Done()  # a host that was removed keeps nothing of ours
     guest = guest_of(hands, run.server, node=node)
     return await place.driver.life.destroy(place.at, guest, f"{run.job.op}/{slot}")
+
+
+def left_behind(hands: Hands, run: Run, *, only_off: bool = False) -> list[Op]:
+    """The work on what was left on hosts that are down."""
+    return [
+        migrations.leaves_behind(hands.ctx, run.server, host, node, only_off=only_off)
+        for host, node in run.job.args.get(_BEHIND, ())
+    ]
 
 
 async def _discard(hands: Hands, run: Run) -> None:
@@ -215,10 +215,7 @@ async def _gone(hands: Hands, run: Run, told: Report) -> Report:
             *await free_all(hands, server),
             rows.give_addresses(server.uuid),
             *quota.give_back(server),
-            *(
-                migrations.leaves_behind(hands.ctx, server, host, node)
-                for host, node in run.job.args.get(_BEHIND, ())
-            ),
+            *left_behind(hands, run),
             *(() if server.move is None else (leaving.settled(server.move, "confirmed", at),)),
         ],
         ends=True,
@@ -242,7 +239,7 @@ async def _not_gone(hands: Hands, run: Run, why: Failed) -> Report:
     return replace(told, ops=[*told.ops, *ops], changes=changes)
 
 
-DELETE = Plan((_destroy_for_good,), end=_gone, fail=_not_gone)
+DELETE = Plan((destroy_everywhere,), end=_gone, fail=_not_gone)
 
 
 async def _switched_off(hands: Hands, run: Run) -> Told:
@@ -275,10 +272,7 @@ async def _set_aside(hands: Hands, run: Run, told: Report) -> Report:
     """It can be restored, if there is quota for it then: it is not counted any more."""
     await _discard(hands, run)
     told = await done(hands, run, told)
-    behind = (
-        migrations.leaves_behind(hands.ctx, run.server, host, node, only_off=True)
-        for host, node in run.job.args.get(_BEHIND, ())
-    )
+    behind = left_behind(hands, run, only_off=True)
     return replace(
         told, ops=[*told.ops, *quota.give_back(run.server), *behind],
         changes={**told.changes, "uncounted": True},

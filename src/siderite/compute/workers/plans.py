@@ -187,6 +187,15 @@ async def _shelved(hands: Hands, run: Run, told: Report) -> Report:
     return await _offloaded(hands, run, told)
 
 
+async def _surely_off(hands: Hands, run: Run) -> Told:
+    """It was shut down when it was shelved; a host that an administrator has forced down is not
+    asked whether that is so still.
+    """
+    if await hands.is_forced_down(run.server.host or ""):
+        return Report()
+    return await shut_down(hands, run)
+
+
 async def _offloaded(hands: Hands, run: Run, told: Report) -> Report:
     return Report(
         Event.DONE,
@@ -195,7 +204,7 @@ async def _offloaded(hands: Hands, run: Run, told: Report) -> Report:
             "host": None, "node": None, "claim": None, "power_state": int(Power.NOSTATE),
             "fault": None,
         },
-        ops=await ends.free_all(hands, run.server),
+        ops=[*await ends.free_all(hands, run.server), *building.left_behind(hands, run)],
         facts=lambda server: [facts.phase("shelve_offload", "end", server)],
         details=run.job.args.get("shutdown"),
     )  # fmt: skip
@@ -281,7 +290,7 @@ PLANS: dict[str, Plan] = {
         (at_home(then_next(shut_down)), _shelve_disk, building.destroy_everywhere),
         end=_shelved, fail=_not_shelved,
     ),
-    "shelve_offload": Plan((shut_down, building.destroy_everywhere), end=_offloaded),
+    "shelve_offload": Plan((_surely_off, building.destroy_everywhere), end=_offloaded),
     "unshelve": Plan((_place_again, _back), end=_unshelved, fail=_not_unshelved),
     "change_password": Plan((asking(_password),)),
 }  # fmt: skip
