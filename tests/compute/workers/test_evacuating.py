@@ -224,7 +224,7 @@ def test_what_it_left_is_not_removed_while_the_server_is_unshelved_elsewhere(two
     assert two.guests.where(uuid) == [second]
 
 
-@pytest.mark.parametrize("held_by", ["pause", "suspend", "rescue", "migrate"])
+@pytest.mark.parametrize("held_by", ["pause", "suspend", "rescue"])
 def test_one_that_cannot_leave_its_state_is_told_how_to_flee(two: Cloud, held_by: str) -> None:
     uuid = two.boot()
     assert two.act(uuid, held_by).status in (200, 202)

@@ -152,3 +152,62 @@ def test_a_server_that_is_stored_as_an_image_leaves_a_host_that_is_down(
         tidy_up(made)
         until(made, uuid, BEHIND, 0)
         assert made.guests.where(uuid) == [refuge] != [home]
+
+
+@pytest.mark.parametrize("end", ["confirmResize", "os-resetState"])
+def test_a_server_that_has_moved_does_not_wait_for_the_host_that_it_came_from(
+    lite: Cloud, end: str
+) -> None:
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    assert lite.act(uuid, "migrate").status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    there = home_of(lite, uuid)
+    with down(lite, home):
+        asked = lite.act(uuid, end, {"state": "active"} if end == "os-resetState" else None)
+        assert asked.status in (202, 204)
+        lite.until(uuid, "ACTIVE")
+        assert lite.act(uuid, "reboot", {"type": "HARD"}).status == 202
+        lite.until(uuid, "ACTIVE")
+        assert claims(lite, uuid) == [there]
+        assert sorted(lite.guests.where(uuid)) == sorted([home, there])
+    tidy_up(lite)
+    until(lite, uuid, BEHIND, 0)
+    assert lite.guests.where(uuid) == [there]
+
+
+def test_a_server_whose_new_host_is_down_is_told_to_go_back_to_its_disk_and_does(
+    lite: Cloud,
+) -> None:
+    """To have it reset would be to confirm the move: its disk would go with that."""
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    assert lite.act(uuid, "migrate").status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    there = home_of(lite, uuid)
+    with down(lite, there):
+        told = lite.act(uuid, "evacuate", {}, version=94)
+        assert (told.status, "revertResize" in str(told.json)) == (409, True)
+        assert lite.act(uuid, "revertResize").status == 202
+        assert lite.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] == home
+        assert claims(lite, uuid) == [home]
+    tidy_up(lite)
+    until(lite, uuid, BEHIND, 0)
+    assert lite.guests.where(uuid) == [home]
+
+
+def test_a_move_that_was_given_up_does_not_hold_a_server_up_if_it_led_to_a_host_that_is_down(
+    lite: Cloud,
+) -> None:
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    _begin(lite, uuid, "migrate", "finish")
+    (there,) = set(claims(lite, uuid)) - {home}
+    with down(lite, there):
+        lite.guests.scripts.set(f"server:{uuid}", None)
+        assert lite.act(uuid, "os-resetState", {"state": "error"}).status == 202
+        assert lite.act(uuid, "reboot", {"type": "HARD"}).status == 202
+        assert lite.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] == home
+    tidy_up(lite)
+    until(lite, uuid, BEHIND, 0)
+    assert (lite.guests.where(uuid), claims(lite, uuid)) == ([home], [home])

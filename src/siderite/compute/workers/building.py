@@ -21,10 +21,10 @@ from siderite.compute.usecases.placement import pending
 from siderite.compute.usecases.project import quota
 from siderite.compute.usecases.server import interrupting
 from siderite.compute.usecases.server import leaving
-from siderite.compute.usecases.server import migrations
 from siderite.compute.usecases.server.leaving import Left
 from siderite.compute.usecases.server.progress import Report
 from siderite.compute.usecases.server.progress import Run
+from siderite.compute.workers.ends import BEHIND
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.ends import at_end
 from siderite.compute.workers.ends import at_error
@@ -32,6 +32,7 @@ from siderite.compute.workers.ends import broken
 from siderite.compute.workers.ends import done
 from siderite.compute.workers.ends import failed
 from siderite.compute.workers.ends import free_all
+from siderite.compute.workers.ends import left_behind
 from siderite.compute.workers.ends import left_there
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import NotOurs
@@ -41,11 +42,8 @@ from siderite.compute.workers.placing import place_new
 from siderite.compute.workers.steps import Told
 from siderite.compute.workers.steps import asking
 from siderite.core.fact import Fact
-from siderite.core.store import Op
 from siderite.core.times import iso
 
-_BEHIND = "behind"
-"""Of the work: hosts and nodes that a guest is left on, as they are down."""
 _spawn = asking(lambda driver, at, guest, run: driver.life.spawn(at, guest, run.job.token))
 
 
@@ -151,7 +149,7 @@ async def destroy_everywhere(hands: Hands, run: Run) -> Told:
     administrator has forced down is removed when that is back, which may be never.
     """
     left_to: NotOurs | None = None
-    gone, behind = list(run.job.args.get("gone", ())), list(run.job.args.get(_BEHIND, ()))
+    gone, behind = list(run.job.args.get("gone", ())), list(run.job.args.get(BEHIND, ()))
     for slot, host, node, _ in await rows.claims(hands.ctx.door.store, run.server.uuid):
         if slot in gone:
             continue
@@ -169,8 +167,8 @@ async def destroy_everywhere(hands: Hands, run: Run) -> Told:
             return outcome
         gone.append(slot)
     if left_to is not None:
-        raise NotOurs(left_to.host, **{"gone": gone, _BEHIND: behind})
-    return Report(job=run.job.with_args(**{_BEHIND: behind})) if behind else Report()
+        raise NotOurs(left_to.host, **{"gone": gone, BEHIND: behind})
+    return Report(job=run.job.with_args(**{BEHIND: behind})) if behind else Report()
 
 
 async def _destroyed(hands: Hands, run: Run, at: tuple[str, str, str]) -> Outcome:
@@ -180,14 +178,6 @@ async def _destroyed(hands: Hands, run: Run, at: tuple[str, str, str]) -> Outcom
         return Done()  # a host that was removed keeps nothing of ours
     guest = guest_of(hands, run.server, node=node)
     return await place.driver.life.destroy(place.at, guest, f"{run.job.op}/{slot}")
-
-
-def left_behind(hands: Hands, run: Run, *, only_off: bool = False) -> list[Op]:
-    """The work on what was left on hosts that are down."""
-    return [
-        migrations.leaves_behind(hands.ctx, run.server, host, node, only_off=only_off)
-        for host, node in run.job.args.get(_BEHIND, ())
-    ]
 
 
 async def _discard(hands: Hands, run: Run) -> None:
@@ -258,7 +248,7 @@ async def _switched_off(hands: Hands, run: Run) -> Told:
         return told
     if told.call_off is not None:
         await told.call_off()
-    job = run.job.with_args(**{_BEHIND: [(host, node)]})
+    job = run.job.with_args(**{BEHIND: [(host, node)]})
     return Report(job=job, changes={"power_state": int(Power.NOSTATE)})
 
 

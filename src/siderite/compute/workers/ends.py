@@ -18,6 +18,7 @@ from siderite.compute.domain.server_machine import SERVER
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.server import leaving
+from siderite.compute.usecases.server import migrations
 from siderite.compute.usecases.server.kinds import fact_of
 from siderite.compute.usecases.server.progress import Facts
 from siderite.compute.usecases.server.progress import Report
@@ -30,6 +31,8 @@ from siderite.core.store import Op
 
 End = Callable[[Hands, Run, Report], Awaitable[Report]]
 Fail = Callable[[Hands, Run, Failed], Awaitable[Report]]
+BEHIND = "behind"
+"""Of the work: hosts and nodes that a guest is left on, as they are down."""
 NoHost = Callable[[Hands, Run, Placement], Awaitable[Report]]
 
 
@@ -116,6 +119,14 @@ def left_there(hands: Hands, run: Run) -> tuple[Op, ...]:
     if left is None:
         return ()
     return tuple(leaving.behind(run.server, left, hands.ctx.door.clock()))
+
+
+def left_behind(hands: Hands, run: Run, *, only_off: bool = False) -> list[Op]:
+    """The work on what was left on hosts that are down."""
+    return [
+        migrations.leaves_behind(hands.ctx, run.server, host, node, only_off=only_off)
+        for host, node in run.job.args.get(BEHIND, ())
+    ]
 
 
 class Plan(msgspec.Struct, frozen=True):

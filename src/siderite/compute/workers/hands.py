@@ -12,6 +12,7 @@ from siderite.compute.domain.network import Network
 from siderite.compute.domain.network import Port
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.power import Power
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import At
@@ -105,6 +106,15 @@ async def place_of(hands: Hands, name: str | None) -> Place | Failed:
     if driver is None:
         return Failed(f"driver {host.driver} of host {name} is not there (any more)")
     return Place(driver, At(host.name, host.uri, host.options))
+
+
+async def is_lost(hands: Hands, place: Place, guest: Guest) -> bool:
+    """Whether an administrator has forced a host down, and it does not tell what the guest does
+    there: what is to be removed there is removed when it is back, which may be never.
+    """
+    if not await hands.is_forced_down(place.at.host):
+        return False
+    return await place.driver.life.state(place.at, guest) is Power.NOSTATE
 
 
 async def apart(hands: Hands, *names: str | None) -> Wait | None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
@@ -10,14 +11,18 @@ from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.server import Move
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
+from siderite.compute.drivers.contract import Guest
 from siderite.compute.usecases.server import due
 from siderite.compute.usecases.server import leaving
+from siderite.compute.usecases.server import migrations
 from siderite.compute.usecases.server import progress
 from siderite.compute.usecases.server.leaving import Left
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import NotOurs
+from siderite.compute.workers.hands import Place
 from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import is_lost
 from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.steps import missing
 from siderite.core.log import get_logger
@@ -27,6 +32,8 @@ log = get_logger("leaving")
 
 _BUSY_S = 2.0
 _AGAIN_S = 10.0
+_LOST = "lost"
+"""Of what was found: the host and node where it is removed when they are back."""
 
 
 class LeftWork:
@@ -61,7 +68,9 @@ class LeftWork:
             log.warning("something may be left", server=server.uuid, host=left.host, on=held.reason)
         if isinstance(outcome, Done):
             changes: dict[str, Any] = dict(outcome.found)
-            await leaving.settle(ctx, held, server, left, changes)
+            lost = changes.pop(_LOST, None)
+            behind = [] if lost is None else [migrations.leaves_behind(ctx, server, *lost)]
+            await leaving.settle(ctx, held, server, left, changes=changes, behind=behind)
             return
         again_s = _AGAIN_S if isinstance(outcome, Failed) else outcome.again_in
         await due.later(ctx, held, outcome.reason, again_s)
@@ -102,14 +111,25 @@ class LeftWork:
             self._hands, server, node=move.source_node, is_running=server.vm_state == V.ACTIVE,
             flavor=move.new_flavor if is_confirmed else move.old_flavor,
         )  # fmt: skip
-        if is_confirmed:
-            return await source.driver.resize.confirm(source.at, guest, token)
-        other = await place_of(self._hands, left.host)
-        leaving_at = source.at if isinstance(other, Failed) else other.at
+        other = await place_of(self._hands, server.host if is_confirmed else left.host)
+        at = source.at if isinstance(other, Failed) else other.at
+        gone = source if is_confirmed else other
+        lost: dict[str, Any] = {}
+        if isinstance(gone, Place) and source.at.host != at.host:
+            lost = await self._lost(gone, replace(guest, node=left.node))
+        if is_confirmed:  # on storage that hosts share, another one can do it
+            outcome = await source.driver.resize.confirm(at if lost else source.at, guest, token)
+            return Done(lost) if isinstance(outcome, Done) else outcome
+        leaving_at = source.at if lost else at
         outcome = await source.driver.resize.revert(source.at, guest, leaving_at, token)
         if not isinstance(outcome, Done):
             return outcome
-        return Done(await leaving.undone(self._hands.ctx, server, left))
+        return Done({**await leaving.undone(self._hands.ctx, server, left), **lost})
+
+    async def _lost(self, place: Place, guest: Guest) -> dict[str, Any]:
+        """A host that is down for good does not hold up the server at its other one."""
+        is_so = await is_lost(self._hands, place, guest)
+        return {_LOST: (place.at.host, guest.node)} if is_so else {}
 
     async def _abort(self, server: Server, left: Left) -> Outcome:
         here = await place_of(self._hands, server.host)

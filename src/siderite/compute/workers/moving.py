@@ -19,6 +19,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.domain.server_machine import V
 from siderite.compute.drivers.contract import GONE
+from siderite.compute.drivers.contract import Guest
 from siderite.compute.usecases.placement.placing import HERE
 from siderite.compute.usecases.project import quota
 from siderite.compute.usecases.server import leaving
@@ -32,6 +33,7 @@ from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import Place
 from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import is_lost
 from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.host_watch import answers
 from siderite.compute.workers.placing import another_place
@@ -191,8 +193,22 @@ async def _confirm(hands: Hands, run: Run) -> Told:
     if source.driver.resize is None:
         return missing("resize")
     guest = guest_of(hands, run.server, flavor=move.new_flavor, node=move.source_node)
-    outcome = await source.driver.resize.confirm(source.at, guest, run.job.token)
-    return Report() if isinstance(outcome, Done) else outcome
+    lost, at = await _lost(hands, run, source, guest), source.at
+    if lost:  # on storage that hosts share, another one can do it
+        home = await place_of(hands, run.server.host)
+        at = source.at if isinstance(home, Failed) else home.at
+    outcome = await source.driver.resize.confirm(at, guest, run.job.token)
+    return Report(job=run.job.with_args(**lost)) if isinstance(outcome, Done) else outcome
+
+
+async def _lost(hands: Hands, run: Run, other: Place, guest: Guest) -> dict[str, Any]:
+    """For the job, the other end of a move that waits to be confirmed, if that is down for good: a
+    server is not held up by the host that it does not need.
+    """
+    server, move = run.server, run.server.move
+    if move is None or move.source_host == server.host or not await is_lost(hands, other, guest):
+        return {}
+    return {ends.BEHIND: [(other.at.host, guest.node)]}
 
 
 def _after(server: Server) -> str:
@@ -203,6 +219,7 @@ def _after(server: Server) -> str:
 async def _confirmed(hands: Hands, run: Run, told: Report) -> Report:
     server = run.server
     ops = await ends.free_all(hands, server, but=server.claim)
+    ops += ends.left_behind(hands, run)
     if server.move is not None:
         ops.append(migrations.becomes(hands.ctx, server.move.migration, "confirmed"))
     return Report(
@@ -228,12 +245,15 @@ async def _revert(hands: Hands, run: Run) -> Told:
         hands, run.server, flavor=move.old_flavor, node=move.source_node,
         is_running=_was_running(run.server),
     )  # fmt: skip
-    outcome = await source.driver.resize.revert(source.at, guest, there.at, run.job.token)
+    left = replace(guest, node=run.server.node or "")
+    lost = await _lost(hands, run, there, left)
+    leaving_at = source.at if lost else there.at
+    outcome = await source.driver.resize.revert(source.at, guest, leaving_at, run.job.token)
     if not isinstance(outcome, Done):
         return outcome
     if outcome.found.get(GONE):
         return Failed(f"its disk is gone from host {move.source_host}; rebuild the server")
-    return Report()
+    return Report(job=run.job.with_args(**lost))
 
 
 async def _reverted(hands: Hands, run: Run, told: Report) -> Report:
@@ -242,6 +262,7 @@ async def _reverted(hands: Hands, run: Run, told: Report) -> Report:
     if move is None:
         return await ends.done(hands, run, told)
     ops = await ends.free_all(hands, server, but=move.old_claim)
+    ops += ends.left_behind(hands, run)
     ops.append(migrations.becomes(hands.ctx, move.migration, "reverted"))
     ops.append(quota.becomes(server, move.old_flavor))
     return Report(

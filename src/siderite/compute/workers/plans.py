@@ -204,7 +204,7 @@ async def _offloaded(hands: Hands, run: Run, told: Report) -> Report:
             "host": None, "node": None, "claim": None, "power_state": int(Power.NOSTATE),
             "fault": None,
         },
-        ops=[*await ends.free_all(hands, run.server), *building.left_behind(hands, run)],
+        ops=[*await ends.free_all(hands, run.server), *ends.left_behind(hands, run)],
         facts=lambda server: [facts.phase("shelve_offload", "end", server)],
         details=run.job.args.get("shutdown"),
     )  # fmt: skip

@@ -29,5 +29,10 @@ def test_a_guest_that_was_resized_is_made_elsewhere_on_the_disk_that_it_had_last
         assert [path.name for path in pool.glob(f"{guest.uuid}.back*")] == []
         world.done(world.driver.life.leave, here, guest, there)
         here, there, lab, far = there, here, far, lab
+    world.done(resize.prepare, here, guest, there)
+    world.done(resize.finish, there, guest, here)
+    world.done(resize.confirm, there, guest)  # as the host that it came from is down
+    assert [path.name for path in pool.glob(f"{guest.uuid}.back*")] == []
+    here = there
     world.done(world.driver.life.destroy, here, guest)
     assert list(pool.glob(f"{guest.uuid}*")) == []

@@ -214,6 +214,8 @@ class _Simulated:
 
     async def revert(self, at: At, guest: Guest, leaving: At, token: str) -> Outcome:
         power = Power.RUNNING if guest.is_running else Power.SHUTDOWN
+        if self._guests.script(leaving.host, guest.uuid).unreachable:
+            return _unreachable(leaving)
 
         def effect() -> None:
             if leaving.host != at.host:

@@ -76,6 +76,12 @@ async def check_is_down(ctx: Context, server: Server) -> None:
 
 
 def _check_held(server: Server) -> None:
+    move = server.move
+    if server.vm_state == V.RESIZED and move is not None and move.source_host != server.host:
+        raise Conflict(
+            f"Cannot 'evacuate' instance {server.uuid} while it is in vm_state {server.vm_state}."
+            f" Revert that (revertResize): its disk is still on host {move.source_host}."
+        )
     if server.vm_state in _HELD:
         raise Conflict(
             f"Cannot 'evacuate' instance {server.uuid} while it is in vm_state"

@@ -2,6 +2,7 @@
 and gives the room back that was claimed for it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 from typing import Literal
 
@@ -210,9 +211,12 @@ def settled(move: Move, status: str, at: str) -> Op:
 
 
 async def settle(
-    ctx: Context, held: Work, server: Server, left: Left, changes: dict[str, Any]
-) -> None:
-    """Nothing is left there: the room is free, and the server is where it is."""
+    ctx: Context, held: Work, server: Server, left: Left, *, changes: dict[str, Any],
+    behind: Sequence[Op] = (),
+) -> None:  # fmt: skip
+    """Nothing is left there, or it is seen to by other work: the room is free, and the server is
+    where it is.
+    """
     change = ctx.door.change(Cause(held.request_id))
     change.put(work.done(held))
     after = server
@@ -227,6 +231,5 @@ async def settle(
     old = None if left.move is None else left.move.old_claim
     gone = {left.slot, left.claim, old} - {after.claim}
     found = [one for one in await rows.claims(ctx.door.store, server.uuid) if one[0] in gone]
-    for op in rows.free_many(server.uuid, found):
-        change.put(op)
+    change.put(*rows.free_many(server.uuid, found), *behind)
     await ctx.door.commit(change)
