@@ -211,3 +211,46 @@ def test_a_move_that_was_given_up_does_not_hold_a_server_up_if_it_led_to_a_host_
     tidy_up(lite)
     until(lite, uuid, BEHIND, 0)
     assert (lite.guests.where(uuid), claims(lite, uuid)) == ([home], [home])
+
+
+def test_what_an_earlier_move_left_is_claimed_until_it_is_gone_though_another_one_fails(
+    lite: Cloud,
+) -> None:
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    assert lite.act(uuid, "migrate").status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    there = home_of(lite, uuid)
+    lite.script(f"server:{uuid}", latency_s={"confirm": 3600.0})
+    assert lite.act(uuid, "os-resetState", {"state": "active"}).status == 202
+    with down(lite, there):
+        assert lite.act(uuid, "os-migrateLive", LIVE).status == 202
+        assert "is unavailable" in lite.until(uuid, "ACTIVE")["fault"]["message"]
+        assert sorted(claims(lite, uuid)) == sorted([home, there])
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
+    lite.until(uuid, "GONE")
+    assert (lite.guests.where(uuid), claims(lite, uuid)) == ([], [])
+
+
+def test_nothing_stays_of_one_that_is_deleted_after_it_fled_from_a_move(lite: Cloud) -> None:
+    """Its place at the other end of the move was free as soon as it had another one."""
+    uuid = lite.boot()
+    home, third = home_of(lite, uuid), lite.add_host()
+    _begin(lite, uuid, "migrate", "finish")
+    (there,) = set(claims(lite, uuid)) - {home}
+    refuge = next(host for host in (*lite.hosts, third) if host not in (home, there))
+    lite.guests.make(uuid, there, Power.SHUTDOWN)
+    with down(lite, home):
+        lite.script(f"server:{uuid}", latency_s={"destroy": 3600.0})
+        assert lite.act(uuid, "evacuate", {"host": refuge}, version=94).status == 200
+        lite.until(uuid, "ACTIVE")
+        until(lite, uuid, f"{LEFT} AND reason LIKE '%busy with destroy'", 1)
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    lite.guests._db.execute("DELETE FROM runs")
+    assert lite.ask("DELETE", f"/servers/{uuid}").status == 204
+    lite.until(uuid, "GONE")
+    tidy_up(lite)
+    until(lite, uuid, LEFT, 0)
+    until(lite, uuid, BEHIND, 0)
+    assert lite.guests.where(uuid) == []

@@ -111,6 +111,15 @@ async def free_all(hands: Hands, server: Server, *, but: str | None = None) -> l
     return rows.free_many(server.uuid, [claim for claim in found if claim[0] != but])
 
 
+async def free_own(hands: Hands, run: Run) -> list[Op]:
+    """The ops that give back what the work itself has claimed; what an earlier move left claimed is
+    free when that is removed.
+    """
+    found = await rows.claims(hands.ctx.door.store, run.server.uuid)
+    own = [claim for claim in found if claim[0] == run.job.args.get("claim")]
+    return rows.free_many(run.server.uuid, own)
+
+
 def left_there(hands: Hands, run: Run) -> tuple[Op, ...]:
     """The work that removes what was made of the server where it did not come to be, and gives the
     room back.

@@ -37,8 +37,8 @@ _LOST = "lost"
 
 
 class LeftWork:
-    """The handler. A server that is deleted meanwhile leaves all places that it has a claim of by
-    itself.
+    """The handler. Of a server that is deleted meanwhile nothing stays: its deletion has removed
+    what is where it had a claim, and this is where it may have had none any more.
     """
 
     def __init__(self, hands: Hands) -> None:
@@ -49,7 +49,7 @@ class LeftWork:
         ctx = self._hands.ctx
         left = msgspec.json.decode(held.job, type=Left)
         server = await progress.load(ctx, held.machine)
-        if server is None or (server.deleted and left.how != "leave"):
+        if server is None:
             await progress.abandon(ctx, held)
             return
         if server.task_state is not None and not (
@@ -82,7 +82,7 @@ class LeftWork:
         waits = await apart(self._hands, left.host, home, source)
         if waits is not None:
             return waits
-        if server.claim != left.claim or left.how == "leave":
+        if server.deleted or server.claim != left.claim or left.how == "leave":
             return await self._leave(server, left, token)
         if left.move is not None:
             return await self._end_resize(server, left, left.move, token)

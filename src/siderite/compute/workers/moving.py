@@ -167,7 +167,7 @@ async def _not_resized(hands: Hands, run: Run, why: Failed) -> Report:
 
 async def _undone(hands: Hands, run: Run, told: Report) -> Report:
     server = run.server
-    ops = await ends.free_all(hands, server, but=server.claim)
+    ops = await ends.free_own(hands, run)
     ops.append(quota.becomes(server, server.flavor))
     ops.append(migrations.becomes(hands.ctx, run.job.op, "error"))
     return replace(told, ops=ops, changes={**told.changes, "move": None, "counted": None})
@@ -300,7 +300,7 @@ async def came(hands: Hands, run: Run, told: Report) -> Report:
 async def stays(hands: Hands, run: Run, why: Failed, status: str = "error") -> Report:
     """It is where it was; what was claimed elsewhere is given back."""
     told = ends.failure(run, why.reason, Event.FAIL)
-    ops = await ends.free_all(hands, run.server, but=run.server.claim)
+    ops = await ends.free_own(hands, run)
     ops.append(migrations.becomes(hands.ctx, run.job.op, status))
     return replace(told, ops=ops)
 
