@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from siderite.compute.domain.power import Power
+from siderite.compute.usecases.server import leaving
 from siderite.core.store import Op
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
@@ -254,3 +255,21 @@ def test_nothing_stays_of_one_that_is_deleted_after_it_fled_from_a_move(lite: Cl
     until(lite, uuid, LEFT, 0)
     until(lite, uuid, BEHIND, 0)
     assert lite.guests.where(uuid) == []
+
+
+def test_what_cannot_be_removed_in_a_day_is_removed_when_its_host_is_back(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaving, "PATIENCE_S", 0.0)
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    assert lite.act(uuid, "migrate").status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    there = home_of(lite, uuid)
+    lite.script(f"host:{home}", unreachable=True)
+    assert lite.act(uuid, "os-resetState", {"state": "active"}).status == 202
+    until(lite, uuid, LEFT, 0)
+    lite.guests.scripts.set(f"host:{home}", None)
+    tidy_up(lite)
+    until(lite, uuid, BEHIND, 0)
+    assert (lite.guests.where(uuid), claims(lite, uuid)) == ([there], [there])

@@ -66,6 +66,7 @@ class LeftWork:
                 return
         else:
             log.warning("something may be left", server=server.uuid, host=left.host, on=held.reason)
+            outcome = _when_it_is_back(server, left)
         if isinstance(outcome, Done):
             changes: dict[str, Any] = dict(outcome.found)
             lost = changes.pop(_LOST, None)
@@ -143,6 +144,14 @@ class LeftWork:
         if not isinstance(outcome, Done):
             return outcome
         return Done(leaving.arrived(left) if outcome.found.get("arrived") else {})
+
+
+def _when_it_is_back(server: Server, left: Left) -> Done:
+    """The server does not wait any longer. What is removed later must not be all there is of it, as
+    where a live migration may have led.
+    """
+    is_spare = left.how != "abort" and left.host != server.host
+    return Done({_LOST: (left.host, left.node)} if is_spare else {})
 
 
 def _is_there(server: Server, left: Left) -> bool:
