@@ -273,3 +273,22 @@ def test_what_cannot_be_removed_in_a_day_is_removed_when_its_host_is_back(
     tidy_up(lite)
     until(lite, uuid, BEHIND, 0)
     assert (lite.guests.where(uuid), claims(lite, uuid)) == ([there], [there])
+
+
+def test_one_that_flees_while_it_goes_back_leaves_nothing_at_either_end(lite: Cloud) -> None:
+    uuid = lite.boot()
+    assert lite.act(uuid, "migrate").status == 202
+    lite.until(uuid, "VERIFY_RESIZE")
+    there, third = home_of(lite, uuid), lite.add_host()
+    lite.script(f"server:{uuid}", latency_s={"revert": 3600.0})
+    assert lite.act(uuid, "revertResize").status == 202
+    lite.wait(uuid, lambda seen: "busy with revert" in str(seen["wait_reason"]))
+    with down(lite, there):
+        assert lite.act(uuid, "os-resetState", {"state": "error"}).status == 202
+        assert lite.act(uuid, "evacuate", {"host": third}, version=94).status == 200
+        lite.until(uuid, "ACTIVE")
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    tidy_up(lite)
+    until(lite, uuid, LEFT, 0)
+    until(lite, uuid, BEHIND, 0)
+    assert lite.guests.where(uuid) == [third]

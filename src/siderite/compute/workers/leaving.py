@@ -33,7 +33,7 @@ log = get_logger("leaving")
 _BUSY_S = 2.0
 _AGAIN_S = 10.0
 _LOST = "lost"
-"""Of what was found: the host and node where it is removed when they are back."""
+"""Of what was found: hosts and nodes where it is removed when they are back."""
 
 
 class LeftWork:
@@ -69,8 +69,8 @@ class LeftWork:
             outcome = _when_it_is_back(server, left)
         if isinstance(outcome, Done):
             changes: dict[str, Any] = dict(outcome.found)
-            lost = changes.pop(_LOST, None)
-            behind = [] if lost is None else [migrations.leaves_behind(ctx, server, *lost)]
+            lost = changes.pop(_LOST, ())
+            behind = [migrations.leaves_behind(ctx, server, *at) for at in lost]
             await leaving.settle(ctx, held, server, left, changes=changes, behind=behind)
             return
         again_s = _AGAIN_S if isinstance(outcome, Failed) else outcome.again_in
@@ -90,10 +90,16 @@ class LeftWork:
         return await self._abort(server, left)
 
     async def _leave(self, server: Server, left: Left, token: str) -> Outcome:
-        place = await place_of(self._hands, left.host)
-        if isinstance(place, Failed) or _is_there(server, left):
+        outcomes = [await self._leave_one(server, at, token) for at in _ends(left)]
+        open_ = [outcome for outcome in outcomes if not isinstance(outcome, Done)]
+        return open_[0] if open_ else Done()
+
+    async def _leave_one(self, server: Server, at: tuple[str, str], token: str) -> Outcome:
+        host, node = at
+        place = await place_of(self._hands, host)
+        if isinstance(place, Failed) or _is_there(server, host, node):
             return Done()  # a host that was removed keeps nothing of ours
-        guest = guest_of(self._hands, server, node=left.node)
+        guest = guest_of(self._hands, server, node=node)
         if server.host is None or server.deleted:
             return await place.driver.life.destroy(place.at, guest, token)
         home = await place_of(self._hands, server.host)
@@ -130,7 +136,7 @@ class LeftWork:
     async def _lost(self, place: Place, guest: Guest) -> dict[str, Any]:
         """A host that is down for good does not hold up the server at its other one."""
         is_so = await is_lost(self._hands, place, guest)
-        return {_LOST: (place.at.host, guest.node)} if is_so else {}
+        return {_LOST: [(place.at.host, guest.node)]} if is_so else {}
 
     async def _abort(self, server: Server, left: Left) -> Outcome:
         here = await place_of(self._hands, server.host)
@@ -150,15 +156,27 @@ def _when_it_is_back(server: Server, left: Left) -> Done:
     """The server does not wait any longer. What is removed later must not be all there is of it, as
     where a live migration may have led.
     """
-    is_spare = left.how != "abort" and left.host != server.host
-    return Done({_LOST: (left.host, left.node)} if is_spare else {})
+    if left.how == "abort":
+        return Done()
+    ends = [(left.host, left.node)] if server.claim == left.claim else _ends(left)
+    return Done({_LOST: [(host, node) for host, node in ends if host != server.host]})
 
 
-def _is_there(server: Server, left: Left) -> bool:
+def _ends(left: Left) -> list[tuple[str, str]]:
+    """Where something of it may be if the server has a third place by now: one that was to be back
+    where it came from has something there too.
+    """
+    ends = {left.host: left.node}
+    if left.move is not None and left.claim != left.move.old_claim:
+        ends.setdefault(left.move.source_host, left.move.source_node)
+    return list(ends.items())
+
+
+def _is_there(server: Server, host: str, node: str) -> bool:
     """Whether it is now where something was left of it. A host of bare metal has many nodes."""
-    if server.host != left.host:
+    if server.host != host:
         return False
-    return server.flavor.resource_class is None or server.node == left.node
+    return server.flavor.resource_class is None or server.node == node
 
 
 def _is_on_its_own(server: Server, left: Left) -> bool:
@@ -166,4 +184,4 @@ def _is_on_its_own(server: Server, left: Left) -> bool:
     not carry the server any more.
     """
     is_node = server.flavor.resource_class is not None
-    return is_node and not left.has_claim and not _is_there(server, left)
+    return is_node and not left.has_claim and not _is_there(server, left.host, left.node)
