@@ -291,7 +291,8 @@ def test_a_reader_sees_and_cannot_act(eyes: Eyes) -> None:
     project = server.api.post(
         "/identity/v3/projects", json={"project": {"name": "lookers"}}, headers=headers
     ).json()["project"]["id"]
-    uuid = make_node(server, "looked-at", owner=project)
+    uuid = make_node(server, "looked-at", owner=project, driver_info={"rack": "r8"})
+    iron(server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
     user = {"name": "looker", "password": "looking", "default_project_id": project}
     made = server.api.post("/identity/v3/users", json={"user": user}, headers=headers).json()
     roles = server.api.get("/identity/v3/roles?name=reader", headers=headers).json()["roles"]
@@ -306,6 +307,12 @@ def test_a_reader_sees_and_cannot_act(eyes: Eyes) -> None:
     eyes.at("fleet/server")
     eyes.page.wait_for_selector(".empty:text-is('There are no servers yet.')")
     assert not eyes.page.locator("input[name=host]").count(), "the API would leave it out"
+    server.script("rack:r8", unreachable=True)
+    eyes.at("attention")
+    eyes.page.wait_for_selector(".card.bad:has-text('1BMCs that cannot be read')", timeout=120_000)
+    eyes.page.wait_for_selector("tr:has(a:text-is('looked-at')):has-text('does not answer') time")
+    assert "deadline" not in eyes.page.inner_text("main"), "nobody may tell them of it"
+    server.unscript("rack:r8")
 
 
 def test_text_from_outside_is_never_taken_for_markup(eyes: Eyes) -> None:
