@@ -14,6 +14,8 @@ import yaml
 from siderite.cli.cloud import Cloud
 from siderite.cli.main import main
 from siderite.cli.main import parser
+from siderite.cli.server import gone
+from siderite.cli.wait import Sight
 from tests.cli.member import member
 from tests.support.server import Server
 from tests.support.server import running_server
@@ -379,6 +381,12 @@ def test_servers_that_go_are_waited_for_though_another_is_not_there(say: Say) ->
     code, _, err = say("server", "delete", "nobody", "goes", "--wait")
     assert code == 3
     assert "goes: gone" in err
+
+
+def test_one_that_can_be_restored_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = {"server": {"status": "SOFT_DELETED", "OS-EXT-STS:task_state": None}}
+    monkeypatch.setattr(Cloud, "compute", lambda *_: shown)
+    assert gone(Cloud.__new__(Cloud), "a") == Sight("SOFT_DELETED", is_over=True)
 
 
 def test_a_member_is_shown_no_servers_of_other_hosts_and_those_that_wait(

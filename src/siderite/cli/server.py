@@ -269,10 +269,11 @@ def _delete(cloud: Cloud, said: argparse.Namespace) -> int:
 
 
 def gone(cloud: Cloud, ident: str) -> Sight:
-    """Whether a server is no more."""
+    """Whether a server is no more, or may only be restored (reclaim_interval_s)."""
     try:
         server = cloud.compute("GET", f"/servers/{ident}")["server"]
     except Missing:
         return Sight("gone", is_over=True)
     is_stuck = server["status"] == "ERROR" and server[_TASK] is None
-    return Sight(server["status"], is_stuck, "it could not be deleted" if is_stuck else None)
+    is_over = is_stuck or server["status"] == "SOFT_DELETED"
+    return Sight(server["status"], is_over, "it could not be deleted" if is_stuck else None)
