@@ -1,5 +1,8 @@
 """Tables as a terminal shows them."""
 
+import os
+from contextlib import suppress
+
 import pytest
 
 from siderite.cli import show
@@ -46,3 +49,12 @@ def test_no_number_of_the_monitor_is_cut_in_a_narrow_terminal(monkeypatch, capsy
     said = capsys.readouterr().out
     assert said.count("12345") == 7
     assert "…" not in said
+
+
+def test_a_monitor_that_nobody_reads_on_does_not_say_that_something_is_overdue(monkeypatch) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with suppress(BrokenPipeError), os.fdopen(writer, "w", buffering=1) as closed:
+        monkeypatch.setattr("sys.stdout", closed)
+        with pytest.raises(BrokenPipeError):
+            _print({"operations": [], "current_to": 9}, [])

@@ -27,7 +27,13 @@ def _print(report: dict[str, Any], late: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=_WIDE)  # in a narrow terminal lines are broken, and no number is cut
+    class Printed(Console):
+        """Whose reader may go: rich would end with 1 then, which is our word for overdue."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    console = Printed(width=_WIDE)  # in a narrow terminal lines are broken, and no number is cut
     table = Table(box=None, pad_edge=False)
     table.add_column("operation", no_wrap=True)
     for name in (*_COUNTS, "longest open"):
