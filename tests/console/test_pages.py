@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def nova(server: Server, path: str, body: object) -> Any:
     headers = {**server.headers(), **COMPUTE}
     answer = server.api.post(f"/compute/v2.1/{path}", json=body, headers=headers)
-    return answer.raise_for_status().json()
+    return answer.raise_for_status().json() if answer.content else None
 
 
 def shut(server: Server, service: str, change: object) -> None:

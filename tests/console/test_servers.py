@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Dialog
@@ -116,6 +117,34 @@ def test_a_server_gets_another_size(eyes: Eyes, server: Server, boot: Callable[[
     eyes.page.click("button:text-is('confirm resize')")
     eyes.page.wait_for_selector("h1 .tag:text-is('ACTIVE')")
     eyes.page.wait_for_selector("dd:text-is('larger')")
+
+
+def test_a_locked_server_says_so_and_offers_members_nothing(
+    eyes: Eyes, server: Server, boot: Callable[[str], str]
+) -> None:
+    uuid = boot("shut")
+    nova(server, f"servers/{uuid}/action", {"lock": {"locked_reason": "audit"}})
+    member(server, "ana", "s3cret")
+    eyes.log_in("ana", "s3cret")
+    eyes.sees("Attention")
+    eyes.at(f"server/{uuid}")
+    eyes.page.wait_for_selector(".note:has-text('Locked: audit. Only administrators may')")
+    assert eyes.page.get_attribute("button[disabled]:text-is('delete')", "title") == "It is locked."
+    assert eyes.page.locator("[role=group] button:enabled").count() == 0
+
+
+def member(server: Server, name: str, password: str) -> None:
+    """Make one of the project admin."""
+
+    def ask(method: str, path: str, body: object = None) -> Any:
+        where = f"/identity/v3/{path}"
+        answer = server.api.request(method, where, json=body, headers=server.headers())
+        return answer.raise_for_status().json() if answer.content else None
+
+    user = ask("POST", "users", {"user": {"name": name, "password": password}})["user"]["id"]
+    [project] = ask("GET", "projects?name=admin")["projects"]
+    [role] = ask("GET", "roles?name=member")["roles"]
+    ask("PUT", f"projects/{project['id']}/users/{user}/roles/{role['id']}")
 
 
 def test_a_server_that_is_deleted_is_gone_and_nothing_went_wrong(

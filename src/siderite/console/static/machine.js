@@ -8,11 +8,11 @@ import { DISTURBS, MEANS, MORE, SERVER_VERBS, needed, nodeVerb, serverVerb, word
 
 // What was pressed and is not answered yet: pressed once more, it is not asked for twice, though the page be drawn anew.
 const busy = new Set();
-function verbs(label, words, legal, act, { sure = () => null, means = {} } = {}) {
+function verbs(label, words, legal, act, { sure = () => null, means = {}, otherwise = "Not possible in this state." } = {}) {
   return h("div", { class: "bar", role: "group", tabindex: -1, "aria-label": label }, words.map((word) => {
     const key = `${location.hash} ${word}`;
     return h("button", { type: "button", disabled: !can("member") || !legal.includes(word), "aria-busy": busy.has(key) ? "true" : null, "data-key": key,
-      title: !can("member") ? "Your role may look, not act." : legal.includes(word) ? means[word] : "Not possible in this state.",
+      title: !can("member") ? "Your role may look, not act." : legal.includes(word) ? means[word] : otherwise,
       onclick: async ({ currentTarget: pressed }) => {
         if (busy.has(key) || (sure(word) && !window.confirm(sure(word)))) return;
         busy.add(key);
@@ -129,6 +129,7 @@ export async function oneServer(ident) {
   const task = one["OS-EXT-STS:task_state"];
   const here = task ? `${vm}/${task}` : vm;
   const legal = machine.server.verbs[here] || [];
+  const isShut = one.locked && !can("admin");
   const refusals = Object.entries(one.refusals || {});
   const known = [...Object.keys(SERVER_VERBS), "delete"];
   const act = async (word) => { const more = await wish(word, one); return more && serverVerb(one.id, word, more).then(() => true); };
@@ -137,8 +138,9 @@ export async function oneServer(ident) {
     title(one.name || one.id, tag(one.status), task ? tag(task) : null, h("span", { class: "soft" }, "power: ", runs(one), ", in this state for ", ago(one.updated))),
     one.fault ? h("div", { class: "trouble" }, h("strong", {}, "Fault: "), one.fault.message, h("p", {}, faultRemedy(one))) : null,
     one.wait_reason && (!one.fault || one.deadline) ? h("div", { class: "note" }, one.wait_reason, one.deadline ? [" – until ", moment(one.deadline)] : null) : null,
-    verbs("What can be done", known, [...legal, "delete"], act,
-      { sure: (word) => (word === "delete" ? `Delete ${one.name} for good?` : DISTURBS.test(word) ? `${words_(word)} ${one.name}? Whoever uses it is interrupted.` : null) }),
+    one.locked ? h("div", { class: "note" }, "Locked", one.locked_reason ? `: ${one.locked_reason}. ` : ". ", "Only administrators may ask anything of it until it is unlocked: ", h("code", {}, `openstack server unlock ${one.id}`)) : null,
+    verbs("What can be done", known, isShut ? [] : [...legal, "delete"], act,
+      { otherwise: isShut ? "It is locked." : undefined, sure: (word) => (word === "delete" ? `Delete ${one.name} for good?` : DISTURBS.test(word) ? `${words_(word)} ${one.name}? Whoever uses it is interrupted.` : null) }),
     refusals.length ? [h("h2", {}, "Why no host would take it"), table(["Host", "Reason"], refusals.map(([host, reason]) => h("tr", {}, h("td", {}, host), h("td", { class: "long" }, reason))))] : null,
     h("div", { class: "two" },
       h("section", {}, h("h2", {}, "About it"), facts({ ...one, host: one["OS-EXT-SRV-ATTR:host"], flavor: one.flavor.original_name, image: called(image, one.image && one.image.id),
