@@ -23,6 +23,7 @@ from siderite.cli.doctor import unread
 from siderite.cli.doctor import workers_of
 from siderite.cli.main import main
 from siderite.cli.wait import Sight
+from siderite.cli.wait import each
 from siderite.cli.wait import until_over
 
 BUDGET_S = 0.15
@@ -399,6 +400,18 @@ def test_a_data_directory_that_cannot_be_looked_into_is_named(
     assert main(["doctor", "-o", "json"]) == 1
     found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}
     assert found["database"]["state"] == "wrong"
+
+
+def test_where_the_service_goes_away_it_is_said_who_was_asked_by_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def ask(name: str) -> None:
+        if name == "n3":
+            raise Away("cannot reach x: refused; is it running?")
+
+    with pytest.raises(Away):
+        each(["n1", "n2", "n3", "n4"], ask)
+    assert "2 of 4 were asked, up to n2; n3 may have been" in capsys.readouterr().err
 
 
 def test_who_stops_watching_is_told_that_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,12 +27,17 @@ class Sight:
 
 
 def each(names: Sequence[str], do: Callable[[str], Any]) -> tuple[list[tuple[str, Any]], int]:
-    """What came of it for each that was not refused, and the exit code: the first refusal's."""
+    """What came of it for each that was not refused, and the exit code: the first refusal's. If the
+    service goes away, it is said how far it came: whoever asks again may leave those out.
+    """
     done, code = [], 0
-    for name in names:
+    for at, name in enumerate(names):
         try:
             done.append((name, do(name)))
         except Away:
+            if at:
+                far = f"{at} of {len(names)} were asked, up to {names[at - 1]}"
+                print(f"siderite: {far}; {name} may have been, no other was.", file=sys.stderr)
             raise
         except Refused as why:
             print(f"siderite: {name}: {why}", file=sys.stderr)
