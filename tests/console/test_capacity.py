@@ -35,7 +35,7 @@ def test_what_is_kept_for_a_server_that_waits_is_not_offered(eyes: Eyes) -> None
     server.api.put(f"/image/v2/images/{image}/file", content=b"x" * 512, headers=octets)
     wanted = {"name": "w", "imageRef": image, "flavorRef": flavors["kept"]["flavor"]["id"]}
     uuid = ask("POST", "/servers", {"server": {**wanted, "networks": "none"}})["server"]["id"]
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("capacity")
     offered = "tr:has(.name:text-is('small')) td.num b"
@@ -64,7 +64,7 @@ def test_all_hosts_that_a_server_fits_on_can_be_seen(eyes: Eyes) -> None:
         make("hosts", {"host": host})
     for name, vcpus in (("huge", 1000), ("hopeless", 100_000)):
         make("flavors", {"flavor": {"name": name, "vcpus": vcpus, "ram": 64, "disk": 0}})
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("capacity")
     row = "tr:has(.name:text-is('huge'))"
@@ -93,7 +93,7 @@ def test_a_process_that_does_not_know_of_kept_room_breaks_no_page(eyes: Eyes) ->
         route.fulfill(response=answer, body=json.dumps({"hypervisors": hypervisors}))
 
     eyes.page.route("**/os-hypervisors/detail*", told_by_an_older_one)
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("capacity")
     eyes.page.wait_for_selector("main h1:text-is('Capacity')")
@@ -107,7 +107,7 @@ def test_a_host_that_is_nearly_full_is_seen_at_once(eyes: Eyes) -> None:
     size = nova(eyes.server, "flavors", {"flavor": flavor})["flavor"]["id"]
     asked = {"name": "fills", "flavorRef": size, "imageRef": bootable(eyes.server, "any")}
     nova(eyes.server, "servers", {"server": {**asked, "networks": "none", "host": "brim"}})
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("capacity")
     row = "tr:has(td:text-is('brim'))"

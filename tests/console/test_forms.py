@@ -52,7 +52,7 @@ def half_said(eyes: Eyes, name: str) -> None:
 
 def test_what_is_asked_of_a_node_is_said_to_be_taken(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "asked")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"node/{uuid}")
     eyes.page.click("button:text-is('manage')")
@@ -73,7 +73,7 @@ def test_what_was_half_said_when_a_session_ended_waits_for_its_user(eyes: Eyes) 
 
 
 def test_steps_that_are_not_json_are_still_there_to_be_mended(eyes: Eyes) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     half_said(eyes, "mistyped")
     eyes.page.fill("dialog textarea", STEPS[:-1])
@@ -129,7 +129,7 @@ def test_what_was_typed_when_a_session_ended_is_there_again(eyes: Eyes) -> None:
 
 
 def test_a_question_is_called_off_when_one_goes_to_another_page(eyes: Eyes) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     half_said(eyes, "left-alone")
     eyes.page.go_back()
@@ -151,7 +151,7 @@ def test_a_question_is_called_off_when_one_goes_to_another_page(eyes: Eyes) -> N
     ],
 )
 def test_an_address_that_leads_nowhere_says_so(eyes: Eyes, address: str, said: str) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(address)
     eyes.sees(said)
@@ -159,7 +159,7 @@ def test_an_address_that_leads_nowhere_says_so(eyes: Eyes, address: str, said: s
 
 def test_a_node_that_is_addressed_by_its_name_is_live_too(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "by-name")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("node/by-name")
     eyes.page.wait_for_selector("h1:has-text('by-name') .tag:text-is('enroll')")
@@ -171,7 +171,7 @@ def test_a_node_that_is_addressed_by_its_name_is_live_too(eyes: Eyes) -> None:
 def test_each_command_is_copied_by_itself(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "by-hand")
     eyes.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"node/{uuid}")
     eyes.page.click("summary:text-is('As commands')")
@@ -194,7 +194,7 @@ CONTRAST = """one => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_a_field_is_for_can_be_read(eyes: Eyes, scheme: str) -> None:
     eyes.page.emulate_media(color_scheme=scheme)
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/node")
     eyes.page.wait_for_selector("input[name=owner]")

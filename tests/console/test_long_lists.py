@@ -37,7 +37,7 @@ def to_the_end(eyes: Eyes) -> None:
 
 def test_rows_out_of_sight_are_as_new_as_the_others_when_one_comes_back(eyes: Eyes) -> None:
     rows = {n: make_node(eyes.server, f"far-{n:03}", resource_class="far") for n in range(MANY)}
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/node?resource_class=far")
     eyes.page.wait_for_selector("a:text-is('far-000')")
@@ -54,7 +54,7 @@ def test_rows_out_of_sight_are_as_new_as_the_others_when_one_comes_back(eyes: Ey
 
 def test_a_list_goes_on_though_its_last_row_was_deleted_unheard(eyes: Eyes) -> None:
     rows = [make_node(eyes.server, f"cut-{n}", resource_class="cut") for n in range(SHORT + 3)]
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     # Nothing is told of: as on a network that is slow just then.
     eyes.page.route("**/events/v1/events?after=*", lambda _: None)
@@ -83,7 +83,7 @@ def test_of_many_that_were_asked_those_that_refused_stay_chosen(eyes: Eyes) -> N
     ready, other = (make_node(eyes.server, name, resource_class="two") for name in ("rdy", "not"))
     iron(eyes.server, "PUT", f"/nodes/{ready}/states/provision", {"target": "manage"})
     wait_for(eyes.server, ready, provision_state="manageable")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/node?resource_class=two")
     eyes.page.check("thead input")
@@ -107,7 +107,7 @@ def test_what_a_verb_does_to_many_nodes_is_said_before_it_is_done(eyes: Eyes) ->
 
     make_node(eyes.server, "kept", resource_class="kept")
     eyes.page.on("dialog", refuse)
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/node?resource_class=kept")
     eyes.page.check("thead input")
@@ -118,7 +118,7 @@ def test_what_a_verb_does_to_many_nodes_is_said_before_it_is_done(eyes: Eyes) ->
 
 def test_why_many_are_in_maintenance_is_said_once(eyes: Eyes) -> None:
     uuids = [make_node(eyes.server, name, resource_class="off") for name in ("off-1", "off-2")]
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/node?resource_class=off")
     eyes.page.check("thead input")
@@ -139,7 +139,7 @@ def test_a_node_that_could_not_be_verified_needs_somebody(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "unverified", driver_info={"rack": "afar"})
     make_node(eyes.server, "only-enrolled")
     eyes.server.script("rack:afar", unreachable=True)
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
     eyes.page.wait_for_selector("tr:has(a:text-is('unverified')):has-text('verifying failed')")
@@ -152,7 +152,7 @@ def test_a_node_that_could_not_be_verified_needs_somebody(eyes: Eyes) -> None:
 
 def test_what_no_event_tells_of_is_asked_for_again_by_itself(eyes: Eyes) -> None:
     eyes.page.clock.install()
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("images")
     eyes.page.wait_for_selector("h1:text-is('Images')")
@@ -164,7 +164,7 @@ def test_what_no_event_tells_of_is_asked_for_again_by_itself(eyes: Eyes) -> None
 def test_what_was_there_stays_while_the_service_is_away(eyes: Eyes) -> None:
     make_image(eyes.server, "stays-in-sight")
     eyes.page.clock.install()
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("images")
     eyes.page.wait_for_selector("td:has-text('stays-in-sight')")
@@ -206,7 +206,7 @@ def test_a_search_goes_on_page_after_page(eyes: Eyes) -> None:
     for n in range(MANY):
         make_node(eyes.server, f"sought-{n:03}", resource_class="last" if n == MANY - 1 else "wide")
     indexed(eyes.server, f"sought-{MANY - 1}")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/node?q=sought")
     eyes.page.wait_for_selector("a:text-is('sought-000')")
@@ -221,7 +221,7 @@ def test_a_later_page_that_fails_can_be_asked_for_again_though_nothing_fits_yet(
     for n in range(MANY):
         make_node(eyes.server, f"unfit-{n:03}", resource_class="wide")
     indexed(eyes.server, f"unfit-{MANY - 1}")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     later = re.compile(r"/events/v1/search\?.*after=[1-9]")
     eyes.page.route(later, lambda route: route.abort())

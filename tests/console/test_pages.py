@@ -64,7 +64,7 @@ def test_the_console_is_there_without_its_slash_too(eyes: Eyes) -> None:
 def test_what_was_found_goes_when_one_goes_elsewhere(eyes: Eyes) -> None:
     make_node(eyes.server, "sought")
     indexed(eyes.server, "sought")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.page.fill("#query", "sought")
     eyes.page.wait_for_selector("#found a:has-text('sought')")
@@ -83,7 +83,7 @@ def test_time_goes_on_though_nothing_happens(eyes: Eyes) -> None:
     make_node(eyes.server, "quiet", resource_class="quiet")
     indexed(eyes.server, "quiet")
     eyes.page.clock.install()
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     for page, expected in (
         ("events?resource=quiet", "10 h"),
@@ -101,7 +101,7 @@ def test_a_filter_that_is_refused_is_still_there_to_be_mended(
 ) -> None:
     boot("findable")
     indexed(eyes.server, "findable")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     for page in ("fleet/server?name=[", "fleet/server?name=[&q=findable"):
         eyes.at(page)
@@ -117,7 +117,7 @@ def test_nodes_are_chosen_by_their_owners_name_as_it_is_shown(eyes: Eyes) -> Non
     found = eyes.server.api.get("/identity/v3/projects?name=admin", headers=eyes.server.headers())
     make_node(eyes.server, "ours", owner=found.json()["projects"][0]["id"])
     make_node(eyes.server, "theirs", owner="somebody")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     for owner, name in (("admin", "ours"), ("somebody", "theirs")):
         eyes.at(f"fleet/node?owner={owner}")
@@ -127,7 +127,7 @@ def test_nodes_are_chosen_by_their_owners_name_as_it_is_shown(eyes: Eyes) -> Non
 
 
 def test_machines_are_chosen_by_any_state_that_they_may_have(eyes: Eyes) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     tables = eyes.server.api.get("/console/machines.json").json()
     options = "all => all.map((one) => one.value).filter(Boolean)"
@@ -150,7 +150,7 @@ def test_power_can_be_pressed_only_where_it_would_be_changed(eyes: Eyes) -> None
     eyes.server.script(f"node:{scrubbed}", ramdisk=True, silent=True)
     kept = make_node(eyes.server, "never-off", disable_power_off=True)
     iron(eyes.server, "PUT", f"/nodes/{scrubbed}/states/provision", {"target": "manage"})
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"node/{scrubbed}")
     eyes.page.wait_for_selector("h1 .tag:text-is('manageable')")
@@ -168,7 +168,7 @@ def test_attention_says_for_how_long_a_node_is_held_back_and_not_in_its_state(ey
     uuid = make_node(eyes.server, "held")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
     iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "a fan"})
-    eyes.log_in()
+    eyes.come_in()
     shown = "tr:has(a:text-is('held')) td:last-child time"
     assert eyes.page.get_attribute(shown, "datetime") == began(eyes.server, uuid)
     iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "two fans"})
@@ -206,7 +206,7 @@ def test_a_nodes_page_has_the_newest_of_a_long_life(eyes: Eyes) -> None:
         iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "a fan"})
         iron(eyes.server, "DELETE", f"/nodes/{uuid}/maintenance")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "the last of all"})
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"node/{uuid}")
     row = "section:has(h2:text-is('Timeline')) tbody tr"
@@ -223,7 +223,7 @@ def test_lists_go_on_though_the_services_pages_are_short(eyes: Eyes) -> None:
         flavor = {"name": f"flavor-{number}", "vcpus": 1, "ram": 64, "disk": 1}
         nova(eyes.server, "flavors", {"flavor": flavor})
         make_image(eyes.server, f"image-{number}")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/node?resource_class=many")
     eyes.page.wait_for_selector(f"p.count:has-text('{2 * SHORT + 1} nodes')")
@@ -255,7 +255,7 @@ def boot(server: Server) -> Callable[[str], str]:
 def test_pending_says_that_not_all_servers_were_looked_at(
     eyes: Eyes, boot: Callable[[str], str]
 ) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("pending")
     eyes.sees("No server is preemptible")
@@ -273,7 +273,7 @@ def test_a_long_status_stays_in_its_column(
     nova(eyes.server, "hosts", {"host": {"name": f"shelf-{width}", "uri": "simulated:"}})
     name = f"shelved-at-{width}"
     uuid = boot(name)
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"fleet/server?name={name}")
     row = f"tr:has(a:text-is('{name}'))"
@@ -297,7 +297,7 @@ def test_the_word_for_power_stays_in_one_piece(
     name = f"on-at-{width}"
     boot(name)
     make_node(eyes.server, name, resource_class=name)
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     for page, word in (
         (f"fleet/server?name={name}", "running"),
@@ -322,7 +322,7 @@ def test_events_say_what_became_of_the_power_and_why_no_host_takes_a_server(
     for one in services.json()["services"]:
         shut(eyes.server, one["id"], {"status": "disabled"})
     placeless = boot("placeless")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"events?resource={uuid}")
     row = "#tail tr:has-text('power_state_corrected')"
@@ -339,7 +339,7 @@ def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -
     uuid = make_node(eyes.server, "talkative")
     other = make_node(eyes.server, "silent")
     indexed(eyes.server, "silent")
-    eyes.log_in()
+    eyes.come_in()
     eyes.at("events?resource=nobody")
     eyes.sees("There is no resource with the id or the name 'nobody'")
     eyes.page.fill("input[name=resource]", "talkative")
@@ -354,7 +354,7 @@ def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -
 @pytest.mark.parametrize("width", [768, 1024, 1240, 1360])
 def test_on_a_tablet_what_belongs_together_stays_in_one_row(eyes: Eyes, width: int) -> None:
     make_node(eyes.server, f"tablet-{width}")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.page.set_viewport_size({"width": width, "height": 900})
     eyes.at("events")
@@ -377,7 +377,7 @@ def test_health_says_why_a_compute_service_takes_no_servers(eyes: Eyes) -> None:
     listed = server.api.get("/compute/v2.1/os-services", headers=headers).json()["services"]
     (why,) = [one["down_reason"] for one in listed if one["host"] == "lost"]
     assert why
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("health")
     eyes.page.wait_for_selector("tr:has(td:text-is('mended')):has-text('disabled: a new disk')")

@@ -68,7 +68,7 @@ def test_the_screen_of_a_real_guest_is_seen_and_typed_to(
     eyes: Eyes, tmp_path: Path, host: str
 ) -> None:
     uuid = _boot(eyes.server, tmp_path, host)
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"server/{uuid}")
     eyes.page.wait_for_selector(f"h1:has-text('seen-{host}') .tag:text-is('ACTIVE')")
@@ -90,7 +90,7 @@ def test_the_screen_of_a_real_guest_is_seen_and_typed_to(
 
 def test_a_key_that_comes_up_elsewhere_does_not_stay_down(eyes: Eyes, tmp_path: Path) -> None:
     uuid, frames = _boot(eyes.server, tmp_path, "lab"), list[str | bytes]()
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"server/{uuid}")
     eyes.page.wait_for_selector("h1:has-text('seen-lab') .tag:text-is('ACTIVE')")

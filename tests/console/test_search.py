@@ -25,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def searching(eyes: Eyes) -> Eyes:
     """Somebody who has found both."""
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.page.fill("#query", "swift")
     eyes.page.wait_for_selector("#found a:has-text('swift-beta')")
@@ -68,7 +68,7 @@ def test_a_search_without_an_answer_is_not_nothing_found(searching: Eyes) -> Non
 
 
 def test_a_page_that_cannot_be_made_says_why_in_our_words(eyes: Eyes) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.page.route("**/machines.json", lambda route: route.abort())
     eyes.at("fleet/node")

@@ -42,7 +42,7 @@ def refused(eyes: Eyes, sentence: str) -> None:
 
 def test_a_server_is_booted_and_its_console_read(eyes: Eyes) -> None:
     server = eyes.server
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/server")
     eyes.sees("There are no servers yet")
@@ -93,7 +93,7 @@ def test_a_screen_opens_in_a_window_of_its_own(eyes: Eyes, boot: Callable[[str],
     eyes.page.route(
         "**/remote-consoles", lambda one: one.fulfill(json={"remote_console": {"url": url}})
     )
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"server/{uuid}")
     with eyes.page.expect_popup() as opened:
@@ -105,7 +105,7 @@ def test_a_screen_opens_in_a_window_of_its_own(eyes: Eyes, boot: Callable[[str],
 def test_a_server_gets_another_size(eyes: Eyes, server: Server, boot: Callable[[str], str]) -> None:
     uuid = boot("grows")
     nova(server, "flavors", {"flavor": {"name": "larger", "vcpus": 2, "ram": 128, "disk": 1}})
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"server/{uuid}")
     eyes.page.wait_for_selector("h1 .tag:text-is('ACTIVE')")
@@ -151,7 +151,7 @@ def test_a_server_that_is_deleted_is_gone_and_nothing_went_wrong(
     eyes: Eyes, boot: Callable[[str], str]
 ) -> None:
     uuid = boot("short-lived")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"server/{uuid}")
     eyes.page.wait_for_selector("h1:has-text('short-lived') .tag:text-is('ACTIVE')")
@@ -174,7 +174,7 @@ def test_an_action_that_failed_says_why_though_the_server_goes_on(
     script = f"/simulated-hosts/v1/scripts/server:{uuid}"
     behaviour = {"fail": {"pause": "its host would not"}}
     eyes.server.api.put(script, json=behaviour, headers=eyes.server.headers()).raise_for_status()
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"server/{uuid}")
     eyes.page.wait_for_selector("h1:has-text('stubborn') .tag:text-is('ACTIVE')")
@@ -187,7 +187,7 @@ def test_what_takes_a_server_from_its_users_is_asked_about_first(
     eyes: Eyes, boot: Callable[[str], str]
 ) -> None:
     uuid, asked = boot("in-use"), list[str]()
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"server/{uuid}")
     eyes.page.wait_for_selector("h1:has-text('in-use') .tag:text-is('ACTIVE')")
@@ -216,7 +216,7 @@ def test_in_a_list_the_deleted_go_and_new_ones_are_offered(
     eyes: Eyes, boot: Callable[[str], str]
 ) -> None:
     leaves, _ = boot("leaves"), boot("stays")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/server")
     eyes.page.wait_for_selector("tr:has(a:text-is('stays')) .tag:text-is('ACTIVE')")
@@ -238,7 +238,7 @@ def test_what_was_refused_is_still_there_to_be_mended(eyes: Eyes, server: Server
         size = {"name": name, "vcpus": vcpus, "ram": 64, "disk": 1}
         nova(server, "flavors", {"flavor": size})
     bootable(server, "for-the-refused")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/server")
     eyes.page.click("button:text-is('New server')")
@@ -258,7 +258,7 @@ def test_images_of_one_name_are_told_apart(eyes: Eyes, server: Server) -> None:
     twins = [bootable(server, "twin") for _ in range(2)]
     bootable(server, "only-child")
     nameless = [bootable(server, None) for _ in range(2)]
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/server")
     eyes.page.click("button:text-is('New server')")

@@ -54,7 +54,7 @@ def test_somebody_logs_in_and_a_wrong_password_is_told(eyes: Eyes) -> None:
 
 def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "watched")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at(f"node/{uuid}")
     eyes.page.wait_for_selector("h1 .tag:has-text('enroll')")
@@ -106,7 +106,7 @@ def test_a_node_is_watched_live_and_only_legal_verbs_can_be_pressed(eyes: Eyes) 
 
 def test_a_verb_that_is_refused_shows_the_reason(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "refused", resource_class="refused")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/node?provision_state=enroll&resource_class=refused")
     assert eyes.page.is_disabled("text=Do it to the chosen"), "nothing is chosen yet"
@@ -134,7 +134,7 @@ def test_a_failed_deploy_is_found_understood_and_tried_again(eyes: Eyes) -> None
     wait_for(eyes.server, uuid, provision_state="deploy failed")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
     wait_for(eyes.server, uuid, power_state="power on", last_error=None)
-    eyes.log_in()
+    eyes.come_in()
     eyes.page.click(".card a:has-text('deploy failed')")
     eyes.page.click("td a:text-is('failing')")
     eyes.sees("the disk is gone", within=".trouble")  # though the power request took the error away
@@ -153,7 +153,7 @@ def test_a_failed_deploy_is_found_understood_and_tried_again(eyes: Eyes) -> None
 def test_maintenance_is_told_though_nobody_gave_a_reason(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "untold", resource_class="untold")
     iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {})
-    eyes.log_in()
+    eyes.come_in()
     row = "tr:has(a:text-is('untold')) td:has-text('maintenance: no reason was given')"
     eyes.page.wait_for_selector(row)
     eyes.at("fleet/node?resource_class=untold")
@@ -178,7 +178,7 @@ def test_an_outage_appears_on_attention_and_goes(eyes: Eyes) -> None:
     for name in ("dark", "dim", "dusky", "gloomy", "shady", "unlit"):
         uuid = make_node(eyes.server, name, driver_info={"rack": "r9"})
         iron(eyes.server, "PUT", f"/nodes/{uuid}/states/provision", {"target": "manage"})
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("What needs somebody")
     eyes.server.script("rack:r9", unreachable=True)
     eyes.page.click("summary:text-is('6 nodes')", timeout=120_000)  # one outage is one line
@@ -217,7 +217,7 @@ def test_a_pending_server_gets_room_from_the_reaper(eyes: Eyes) -> None:
         return ask("POST", "/servers", {"server": {**wanted, "networks": "none", **more}})
 
     boot("cheap", metadata={"preemptible": "true"})
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/server")
     eyes.sees("cheap")
@@ -262,7 +262,7 @@ def test_bare_metal_is_no_room_for_virtual_servers(eyes: Eyes) -> None:
     host = {"host": {"name": "metal", "uri": "baremetal:"}}
     eyes.server.api.post(path, json=host, headers=headers).raise_for_status()
     try:
-        eyes.log_in()
+        eyes.come_in()
         eyes.sees("Attention")
         eyes.at("capacity")
         eyes.page.wait_for_selector("p:has-text('bare metal node')")
@@ -273,7 +273,7 @@ def test_bare_metal_is_no_room_for_virtual_servers(eyes: Eyes) -> None:
 
 def test_the_stream_goes_on_after_the_service_was_restarted(eyes: Eyes) -> None:
     uuid = make_node(eyes.server, "patient")
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("events")
     eyes.sees("baremetal.node.create.end")
@@ -319,7 +319,7 @@ def test_text_from_outside_is_never_taken_for_markup(eyes: Eyes) -> None:
     evil = "<img src=x onerror=document.title='pwned'>"
     uuid = make_node(eyes.server, "evil", description=evil, extra={"x": evil})
     iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": evil})
-    eyes.log_in()
+    eyes.come_in()
     eyes.page.wait_for_selector(f"td:has-text('{evil[:10]}')")
     eyes.at(f"node/{uuid}")
     eyes.page.wait_for_selector(".note")
@@ -331,7 +331,7 @@ def test_text_from_outside_is_never_taken_for_markup(eyes: Eyes) -> None:
 def test_thousands_of_nodes_are_scrolled_page_by_page(eyes: Eyes) -> None:
     model = make_node(eyes.server, "many", resource_class="many")
     multiply(eyes.server.data / "siderite.db", model, "many", MANY - 1)
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.at("fleet/node?resource_class=many")
     eyes.page.wait_for_selector("tbody tr")
@@ -379,7 +379,7 @@ def test_every_page_can_be_read_wide_and_narrow_light_and_dark(
 ) -> None:
     eyes.page.set_viewport_size({"width": width, "height": 850})
     eyes.page.emulate_media(color_scheme=scheme)
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     for name in (
         "attention", "fleet", "fleet/server", "pending", "events", "webhooks", "images", "capacity",

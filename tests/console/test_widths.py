@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_every_list_is_as_wide_as_its_window_at_most(eyes: Eyes) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     for name in PAGES:
         eyes.at(name)
@@ -66,7 +66,7 @@ def test_every_list_is_as_wide_as_its_window_at_most(eyes: Eyes) -> None:
 
 
 def test_the_head_of_the_page_leaves_the_page_its_room(eyes: Eyes) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.page.wait_for_selector("#who:text-is('admin')")
     for width, most in ((1280, 60), (390, 170)):
@@ -78,7 +78,7 @@ def test_the_head_of_the_page_leaves_the_page_its_room(eyes: Eyes) -> None:
 
 
 def test_a_question_fits_into_its_dialog(eyes: Eyes) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.page.set_viewport_size({"width": 390, "height": 850})
     eyes.at("fleet/server")
@@ -91,7 +91,7 @@ def test_a_question_fits_into_its_dialog(eyes: Eyes) -> None:
 
 
 def test_on_a_telephone_nothing_is_named_where_nothing_is_said(eyes: Eyes) -> None:
-    eyes.log_in()
+    eyes.come_in()
     eyes.sees("Attention")
     eyes.page.set_viewport_size({"width": 390, "height": 850})
     bare = "all => all.filter((one) => !one.childNodes.length && one.offsetHeight).length"
