@@ -20,6 +20,7 @@ from tests.support.postgres import Postgres
 from tests.support.postgres import running_postgres
 from tests.support.rabbitmq import Rabbit
 from tests.support.rabbitmq import running_rabbitmq
+from tests.support.sampling import others
 from tests.support.scratch import keep_in_memory
 
 keep_in_memory()
@@ -63,8 +64,17 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.set_threshold(20_000, 20, 20)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
+    """Say which cases scripts/soak alone tries, before `-m` chooses; then order what was chosen."""
+    for item in others(items):
+        item.add_marker(pytest.mark.soak)
+    result = yield
+    _deal_out(items)
+    return result
+
+
+def _deal_out(items: list[pytest.Item]) -> None:
     """Begin each process's share of the tests with slow ones.
 
     Each has as many tests to begin with. Who is through takes half of what another has left, from

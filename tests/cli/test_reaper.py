@@ -42,6 +42,7 @@ def reap(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", [(), ("--once",), ("--dry-run",)])
 def test_who_may_not_see_the_servers_of_others_is_told_so_and_nothing_runs(
     tmp_path: Path, words: tuple[str, ...]

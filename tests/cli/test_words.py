@@ -139,6 +139,7 @@ def test_a_list_ends_where_the_terminal_does(monkeypatch, capsys) -> None:
     assert "\x1b[31mdeploy failed" in capsys.readouterr().out
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "words", [["up"], ["up", "--db", "mysql://u:SECRET@x/y"], ["admin-password"]]
 )

@@ -114,6 +114,7 @@ def test_the_sdk_sees_each_field_from_its_version_on(
     baremetal.default_microversion = None
 
 
+@pytest.mark.sampled
 def test_the_command_shows_each_field_from_its_version_on(
     openstack: Shell, thing: tuple[Kind, str]
 ) -> None:

@@ -140,6 +140,7 @@ def test_a_question_is_called_off_when_one_goes_to_another_page(eyes: Eyes) -> N
     eyes.page.wait_for_selector("dialog[open]")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("address", "said"),
     [

@@ -288,6 +288,7 @@ def test_a_long_status_stays_in_its_column(
     eyes.photograph(name)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", [1280, 950, 750])
 def test_the_word_for_power_stays_in_one_piece(
     eyes: Eyes, boot: Callable[[str], str], width: int
@@ -351,6 +352,7 @@ def test_events_are_chosen_by_the_name_of_a_machine_and_go_on_live(eyes: Eyes) -
     assert "silent" not in eyes.page.inner_text("#tail")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", [768, 1024, 1240, 1360])
 def test_on_a_tablet_what_belongs_together_stays_in_one_row(eyes: Eyes, width: int) -> None:
     make_node(eyes.server, f"tablet-{width}")

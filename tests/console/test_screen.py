@@ -63,6 +63,7 @@ def _until_lit(screen: Page) -> None:
     wait_until(lambda: screen.evaluate(_LIT) > 0, lambda: screen.inner_text("#said"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("host", ["lab", "far"])
 def test_the_screen_of_a_real_guest_is_seen_and_typed_to(
     eyes: Eyes, tmp_path: Path, host: str

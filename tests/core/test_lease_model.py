@@ -27,6 +27,7 @@ def test_a_machine_never_has_two_drivers_and_only_its_holder_reports(tmp_path):
     assert "Search not completed" not in printed, printed
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("settings", [{"GRACE": 0}, {"NEVER_DONE": 1}])
 def test_the_model_can_fail(tmp_path, settings):
     """Without the grace period clocks that differ do harm; and jobs do get done."""

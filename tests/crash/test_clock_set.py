@@ -53,6 +53,7 @@ class Watch:
         return time.time() + self.ahead_s
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("is_down", "ramdisk", "by_s"),
     [(False, False, -HOUR_S), (False, True, -HOUR_S), (False, True, HOUR_S), (True, True, -HOUR_S)],

@@ -12,6 +12,7 @@ HOURS_S = 36000.0
 PATIENCE_S = 60.0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("ramdisk", [False, True])
 def test_a_deploy_is_done_however_long_the_service_was_down(tmp_path, ramdisk):
     with running_server(tmp_path) as server:

@@ -35,6 +35,7 @@ def another_administrator(server: Server) -> str:
     return str(answer.headers["X-Subject-Token"])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("end", ["deleted", "disabled"])
 def test_a_new_password_comes_with_all_that_admin_had(tmp_path: Path, end: str) -> None:
     with running_server(tmp_path) as server:

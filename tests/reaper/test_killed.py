@@ -55,6 +55,7 @@ async def is_killed(api: Mortal, strategy: str) -> bool:
     return api.dead.is_set()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("is_sent", [False, True])
 @pytest.mark.parametrize("strategy", ["strict", "chance"])
 def test_whenever_a_reaper_is_killed_the_next_one_goes_on_and_nobody_went_in_vain(

@@ -112,6 +112,7 @@ def test_a_missing_postgresql_is_an_error_with_a_remedy(monkeypatch: pytest.Monk
         find_binaries()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_server_ends_with_the_program_that_started_it(sign: signal.Signals) -> None:
     program = [sys.executable, "-m", "tests.support.postgres"]

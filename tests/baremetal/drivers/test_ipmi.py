@@ -206,6 +206,7 @@ def test_an_account_that_is_not_let_in_is_tried_once_for_each_reading(driver, ip
         assert sum(tries) == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("lost", [OPEN_ANSWER, RAKP_2, RAKP_4, 0])
 def test_packets_that_are_lost_say_nothing_about_the_account(driver, ipmi_board, lost):
     info = ipmi_board.driver_info

@@ -107,6 +107,7 @@ def test_a_task_that_stays_forgotten_is_believed_to_be_over_in_the_end(paper, fr
     assert len(paper.starts) == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("is_seen", [True, False])
 def test_time_in_which_a_bmc_is_away_does_not_make_it_sure_that_its_task_is_over(
     front, machine, is_seen

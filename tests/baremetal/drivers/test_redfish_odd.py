@@ -338,6 +338,7 @@ def test_a_bmc_that_repeats_what_it_was_told_gives_no_secret_away(front, tmp_pat
     asyncio.run(story())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("by_task", [True, False])
 @pytest.mark.parametrize(
     "secret", ["http://me:hunter2@images.invalid/x", PASSWORD, "password=hunter2"]

@@ -1,5 +1,7 @@
 """The life of a real machine behind an IPMI BMC: no virtual media, so it boots by iPXE."""
 
+import pytest
+
 from tests.baremetal.real.life import Life
 from tests.baremetal.real.life import image
 from tests.baremetal.real.life import ramdisk_options
@@ -11,7 +13,8 @@ from tests.lab.iron import iron
 from tests.support.server import running_server
 
 
-def test_a_machine_is_deployed_over_the_network_used_cleaned_and_offered_again(lab, tmp_path):
+@pytest.mark.parametrize("cleans", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_a_machine_is_deployed_over_the_network_used_and_offered_again(lab, tmp_path, cleans):
     served = tmp_path / "images"
     served.mkdir()
     name, checksum = image(served, "written over iPXE")
@@ -44,8 +47,8 @@ def test_a_machine_is_deployed_over_the_network_used_cleaned_and_offered_again(l
             guest.wait_for("TINY GUEST ready written over iPXE")
 
             node.power("soft power off", "power off")
-            node.patch(automated_clean=True)
+            node.patch(automated_clean=cleans)
             shown = node.verb("deleted", "available")
             assert (shown["power_state"], shown["instance_info"]) == ("power off", {})
-            assert guest.disk.read_bytes()[:512] == bytes(512)
+            assert (guest.disk.read_bytes()[:512] == bytes(512)) is cleans
         guest.remove()

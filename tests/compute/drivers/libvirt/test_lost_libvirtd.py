@@ -105,6 +105,7 @@ def _has_bytes(path: Path) -> bool:
         return False
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("who", ["source", "target"])
 def test_a_cold_migration_waits_for_either_host(
     lab: LabHost, far: LabHost, impatient: World, monkeypatch: pytest.MonkeyPatch, who: str
@@ -129,6 +130,7 @@ def test_a_cold_migration_waits_for_either_host(
     impatient.done(impatient.driver.life.destroy, to, guest)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("who", ["source", "target"])
 def test_a_guest_whose_host_is_lost_in_a_live_migration_runs_on_in_one_place(
     lab: LabHost, far: LabHost, impatient: World, who: str
@@ -183,6 +185,7 @@ def test_a_copy_that_an_earlier_libvirtd_had_begun_is_waited_for(
     impatient.done(impatient.driver.life.destroy, to, guest)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("who", ["source", "target"])
 @pytest.mark.parametrize("then", ["live_migrate", "abort"])
 def test_a_guest_whose_host_is_lost_at_the_end_of_a_live_migration_runs_once(
@@ -204,6 +207,7 @@ def test_a_guest_whose_host_is_lost_at_the_end_of_a_live_migration_runs_once(
     world.done(world.driver.life.destroy, here, guest)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("then", ["live_migrate", "abort"])
 def test_a_guest_that_shut_itself_down_where_it_arrived_does_not_go_on_where_it_was(
     lab: LabHost, far: LabHost, world: World, then: str
@@ -383,6 +387,7 @@ class _Slow:
         return getattr(self._domain, name)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("is_on", [True, False])
 def test_a_snapshot_goes_on_when_libvirtd_is_back(
     lab: LabHost, at: At, impatient: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -433,6 +438,7 @@ def test_a_server_boots_though_libvirtd_was_lost_while_its_image_was_sent(
     assert _files(lab, guest.uuid) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", ["live", "cold"])
 def test_a_guest_whose_host_dies_in_a_move_is_made_anew_where_it_was_to_go(
     lab: LabHost, far: LabHost, impatient: World, monkeypatch: pytest.MonkeyPatch, how: str

@@ -41,6 +41,7 @@ def over_tls(far: LabHost, **options: str) -> At:
     return replace(at, uri=doors.tls_uri)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("by", [over_ssh, over_tls])
 def test_a_guest_far_away_is_seen_heard_stopped_and_made_an_image_of(
     far: LabHost, world: World, by: Callable[[LabHost], At]

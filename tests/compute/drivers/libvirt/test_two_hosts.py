@@ -198,6 +198,7 @@ def test_a_guest_migrates_live_with_its_disk(
     world.done(world.driver.life.destroy, to, guest)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("then", ["live_migrate", "abort"])
 def test_a_guest_that_arrived_and_is_off_before_that_was_noted_keeps_its_disk(
     lab: LabHost, at: At, to: At, world: World, then: str
@@ -211,6 +212,7 @@ def test_a_guest_that_arrived_and_is_off_before_that_was_noted_keeps_its_disk(
     _is_off_there_once(world, then, at, guest, to)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("then", ["live_migrate", "abort"])
 def test_a_guest_that_arrived_on_shared_storage_and_is_off_before_that_was_noted_is_there(
     lab: LabHost, far: LabHost, world: World, tmp_path: Path, then: str
