@@ -292,3 +292,21 @@ def test_one_that_flees_while_it_goes_back_leaves_nothing_at_either_end(lite: Cl
     until(lite, uuid, LEFT, 0)
     until(lite, uuid, BEHIND, 0)
     assert lite.guests.where(uuid) == [third]
+
+
+def test_a_server_does_not_flee_while_it_may_run_where_a_move_led(lite: Cloud) -> None:
+    uuid = lite.boot()
+    home, third = home_of(lite, uuid), lite.add_host()
+    _begin(lite, uuid, "os-migrateLive", "live_migrate")
+    (there,) = set(claims(lite, uuid)) - {home}
+    refuge = next(host for host in (*lite.hosts, third) if host not in (home, there))
+    lite.guests.make(uuid, there, Power.RUNNING)
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    lite.script(f"host:{there}", fail={"off": "its process does not end"})
+    with down(lite, home):
+        assert lite.act(uuid, "evacuate", {"host": refuge}, version=94).status == 200
+        said = lite.settled(uuid)["fault"]["message"]
+        assert ("does not end; if" in said, lite.guests.seen(uuid, refuge)) == (True, None)
+        lite.guests.scripts.set(f"host:{there}", None)
+        assert lite.act(uuid, "evacuate", {"host": refuge}, version=94).status == 200
+        assert lite.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] == refuge

@@ -305,7 +305,7 @@ async def stays(hands: Hands, run: Run, why: Failed, status: str = "error") -> R
     return replace(told, ops=ops)
 
 
-async def _off_elsewhere(hands: Hands, run: Run) -> Wait | None:
+async def _off_elsewhere(hands: Hands, run: Run) -> Wait | Failed | None:
     """Nothing of the server may run on where an earlier move of it was given up: on storage that
     hosts share, two guests would write to one disk. What is left there is removed later.
     """
@@ -319,6 +319,12 @@ async def _off_elsewhere(hands: Hands, run: Run) -> Wait | None:
         outcome = await place.driver.power.off(place.at, guest, f"{run.job.op}/{slot}/off")
         if isinstance(outcome, Wait):
             return outcome
+        if isinstance(outcome, Failed):
+            return Failed(
+                f"the guest may run on host {name}, where an earlier move led, and cannot be"
+                f" switched off there: {outcome.reason.rstrip('.')}; if that host is not to be"
+                " trusted, force it down first"
+            )
     return None
 
 
@@ -329,9 +335,9 @@ async def _choose_refuge(hands: Hands, run: Run) -> Told:
             f"host {server.host} answers again, and may run its guest; if it is not to be trusted,"
             " force it down first"
         )
-    waits = await _off_elsewhere(hands, run)
-    if waits is not None:
-        return waits
+    runs_on = await _off_elsewhere(hands, run)
+    if runs_on is not None:
+        return runs_on
     at, found = await another_place(
         hands, run, host=run.job.args.get("host"), avoid={server.host or "": "it is down"}
     )
