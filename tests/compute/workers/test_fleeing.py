@@ -294,6 +294,27 @@ def test_one_that_flees_while_it_goes_back_leaves_nothing_at_either_end(lite: Cl
     assert lite.guests.where(uuid) == [third]
 
 
+def test_where_a_live_migration_led_nothing_of_a_server_that_fled_stays(
+    lite: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long that host is away: its guest there would run on beside the one that counts."""
+    monkeypatch.setattr(leaving, "PATIENCE_S", 0.0)
+    uuid = lite.boot()
+    home, third = home_of(lite, uuid), lite.add_host()
+    _begin(lite, uuid, "os-migrateLive", "live_migrate")
+    (there,) = set(claims(lite, uuid)) - {home}
+    refuge = next(host for host in (*lite.hosts, third) if host not in (home, there))
+    lite.guests.make(uuid, there, Power.RUNNING)
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    with down(lite, home), down(lite, there):
+        assert lite.act(uuid, "evacuate", {"host": refuge}, version=94).status == 200
+        lite.until(uuid, "ACTIVE")
+        until(lite, uuid, LEFT, 0)
+    tidy_up(lite)
+    until(lite, uuid, BEHIND, 0)
+    assert lite.guests.where(uuid) == [refuge]
+
+
 def test_a_server_does_not_flee_while_it_may_run_where_a_move_led(lite: Cloud) -> None:
     uuid = lite.boot()
     home, third = home_of(lite, uuid), lite.add_host()

@@ -154,11 +154,12 @@ class LeftWork:
 
 def _when_it_is_back(server: Server, left: Left) -> Done:
     """The server does not wait any longer. What is removed later must not be all there is of it, as
-    where a live migration may have led.
+    where a live migration may have led, unless it was made at a third place since, or deleted.
     """
-    if left.how == "abort":
+    has_left = server.claim != left.claim
+    if left.how == "abort" and not has_left:
         return Done()
-    ends = [(left.host, left.node)] if server.claim == left.claim else _ends(left)
+    ends = _ends(left) if has_left else [(left.host, left.node)]
     return Done({_LOST: [(host, node) for host, node in ends if host != server.host]})
 
 
