@@ -331,3 +331,19 @@ def test_a_server_does_not_flee_while_it_may_run_where_a_move_led(lite: Cloud) -
         lite.guests.scripts.set(f"host:{there}", None)
         assert lite.act(uuid, "evacuate", {"host": refuge}, version=94).status == 200
         assert lite.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"] == refuge
+
+
+def test_a_server_with_two_claims_on_a_host_that_is_down_can_be_deleted(both: Cloud) -> None:
+    uuid = both.boot()
+    home = home_of(both, uuid)
+    with disabled(both, *(host for host in both.hosts if host != home)):
+        _begin(both, uuid, "resize", "finish")
+        assert claims(both, uuid) == [home, home]
+    both.guests.scripts.set(f"server:{uuid}", None)
+    with down(both, home):
+        assert both.ask("DELETE", f"/servers/{uuid}").status == 204
+        both.until(uuid, "GONE")
+        assert claims(both, uuid) == []
+    tidy_up(both)
+    until(both, uuid, BEHIND, 0)
+    assert both.guests.where(uuid) == []

@@ -131,10 +131,13 @@ def left_there(hands: Hands, run: Run) -> tuple[Op, ...]:
 
 
 def left_behind(hands: Hands, run: Run, *, only_off: bool = False) -> list[Op]:
-    """The work on what was left on hosts that are down."""
+    """The work on what was left on hosts that are down, one for each: a server that is resized on
+    its host has two claims there.
+    """
+    behind = dict(run.job.args.get(BEHIND, ()))
     return [
         migrations.leaves_behind(hands.ctx, run.server, host, node, only_off=only_off)
-        for host, node in run.job.args.get(BEHIND, ())
+        for host, node in behind.items()
     ]
 
 
