@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
+from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.power import Power
+from siderite.compute.drivers.contract import At
+from siderite.compute.drivers.contract import Guest
+from siderite.compute.drivers.simulated.driver import _Simulated
 from siderite.compute.usecases.server import leaving
 from siderite.core.store import Op
 from tests.compute.cloud import Cloud
@@ -267,8 +271,17 @@ def test_what_cannot_be_removed_in_a_day_is_removed_when_its_host_is_back(
     lite.until(uuid, "VERIFY_RESIZE")
     there = home_of(lite, uuid)
     lite.script(f"host:{home}", unreachable=True)
+    asked: list[str] = []
+    confirm = _Simulated.confirm
+
+    async def noted(part: _Simulated, at: At, guest: Guest, token: str) -> Outcome:
+        asked.append(at.host)
+        return await confirm(part, at, guest, token)
+
+    monkeypatch.setattr(_Simulated, "confirm", noted)
     assert lite.act(uuid, "os-resetState", {"state": "active"}).status == 202
     until(lite, uuid, LEFT, 0)
+    assert asked == [there]  # which on shared storage can give up the way back as well
     lite.guests.scripts.set(f"host:{home}", None)
     tidy_up(lite)
     until(lite, uuid, BEHIND, 0)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.server import Move
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
@@ -32,6 +33,8 @@ log = get_logger("leaving")
 
 _BUSY_S = 2.0
 _AGAIN_S = 10.0
+_LAST_S = 60.0
+"""After its time, so long the host where the server is now is waited for."""
 _LOST = "lost"
 """Of what was found: hosts and nodes where it is removed when they are back."""
 
@@ -57,16 +60,15 @@ class LeftWork:
         ):
             await due.later(ctx, held, f"the server is {server.task_state}", _BUSY_S)
             return
-        outcome: Outcome = Done()
-        if ctx.door.clock() < held.deadline:
-            try:
+        late_s = ctx.door.clock() - held.deadline
+        try:
+            if late_s < 0:
                 outcome = await self._remove(server, left)
-            except NotOurs as why:
-                await due.pass_on(ctx, held, why.host)
-                return
-        else:
-            log.warning("something may be left", server=server.uuid, host=left.host, on=held.reason)
-            outcome = _when_it_is_back(server, left)
+            else:
+                outcome = await self._when_it_is_back(server, left, is_last=late_s >= _LAST_S)
+        except NotOurs as why:
+            await due.pass_on(ctx, held, why.host)
+            return
         if isinstance(outcome, Done):
             changes: dict[str, Any] = dict(outcome.found)
             lost = changes.pop(_LOST, ())
@@ -151,16 +153,31 @@ class LeftWork:
             return outcome
         return Done(leaving.arrived(left) if outcome.found.get("arrived") else {})
 
+    async def _when_it_is_back(self, server: Server, left: Left, *, is_last: bool) -> Outcome:
+        """The server does not wait any longer. What is removed later must not be all there is of
+        it, as where a live migration may have led, unless it was made at a third place since, or
+        deleted.
+        """
+        log.warning("something may be left", server=server.uuid, host=left.host)
+        has_left = server.claim != left.claim
+        if left.how == "abort" and not has_left:
+            return Done()
+        if left.move is not None and left.how == "confirm" and not has_left:
+            outcome = await self._confirm_at_home(server, left, left.move)
+            if isinstance(outcome, Wait) and not is_last:
+                return outcome
+        ends = _ends(left) if has_left else [(left.host, left.node)]
+        return Done({_LOST: [(host, node) for host, node in ends if host != server.host]})
 
-def _when_it_is_back(server: Server, left: Left) -> Done:
-    """The server does not wait any longer. What is removed later must not be all there is of it, as
-    where a live migration may have led, unless it was made at a third place since, or deleted.
-    """
-    has_left = server.claim != left.claim
-    if left.how == "abort" and not has_left:
-        return Done()
-    ends = _ends(left) if has_left else [(left.host, left.node)]
-    return Done({_LOST: [(host, node) for host, node in ends if host != server.host]})
+    async def _confirm_at_home(self, server: Server, left: Left, move: Move) -> Outcome:
+        """On storage that hosts share, the note of the way back is there too; what is not removed
+        would lead a later resize back too far.
+        """
+        home = await place_of(self._hands, server.host)
+        if isinstance(home, Failed) or home.driver.resize is None:
+            return Done()
+        guest = guest_of(self._hands, server, flavor=move.new_flavor)
+        return await home.driver.resize.confirm(home.at, guest, f"{left.token}/left/home")
 
 
 def _ends(left: Left) -> list[tuple[str, str]]:
