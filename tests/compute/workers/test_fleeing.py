@@ -201,12 +201,15 @@ def test_a_server_whose_new_host_is_down_is_told_to_go_back_to_its_disk_and_does
     assert lite.guests.where(uuid) == [home]
 
 
+@pytest.mark.parametrize(
+    ("action", "step"), [("migrate", "finish"), ("os-migrateLive", "live_migrate")]
+)
 def test_a_move_that_was_given_up_does_not_hold_a_server_up_if_it_led_to_a_host_that_is_down(
-    lite: Cloud,
+    lite: Cloud, action: str, step: str
 ) -> None:
     uuid = lite.boot()
     home = home_of(lite, uuid)
-    _begin(lite, uuid, "migrate", "finish")
+    _begin(lite, uuid, action, step)
     (there,) = set(claims(lite, uuid)) - {home}
     with down(lite, there):
         lite.guests.scripts.set(f"server:{uuid}", None)

@@ -117,6 +117,17 @@ async def is_lost(hands: Hands, place: Place, guest: Guest) -> bool:
     return await place.driver.life.state(place.at, guest) is Power.NOSTATE
 
 
+async def is_at_home(hands: Hands, server: Server) -> bool:
+    """Whether a guest that was to move alive is known to run where it came from, so that what there
+    may be of it at the other end is of no use.
+    """
+    home = await place_of(hands, server.host)
+    if isinstance(home, Failed):
+        return False
+    power = await home.driver.life.state(home.at, guest_of(hands, server))
+    return power in (Power.RUNNING, Power.PAUSED)
+
+
 async def apart(hands: Hands, *names: str | None) -> Wait | None:
     """Whether these hosts, on which one process has to act, have come to be of different conductor
     groups: that waits until they are of one, or a worker of both takes it.

@@ -5,7 +5,6 @@ from msgspec.structs import replace
 from siderite.compute.domain import facts
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
-from siderite.compute.domain.power import Power
 from siderite.compute.domain.server_machine import V
 from siderite.compute.usecases.placement.placing import HERE
 from siderite.compute.usecases.server import acting
@@ -18,7 +17,7 @@ from siderite.compute.usecases.server.progress import Run
 from siderite.compute.workers.ends import Plan
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import guest_of
-from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.hands import is_at_home
 from siderite.compute.workers.host_watch import answers
 from siderite.compute.workers.moving import both_places
 from siderite.compute.workers.moving import came
@@ -82,23 +81,12 @@ async def _stays(hands: Hands, run: Run, why: Failed) -> Report:
     if left is None:
         return told
     now = hands.ctx.door.clock()
-    if await _is_at_home(hands, run):
+    if await is_at_home(hands, run.server):
         left = replace(left, how="leave")
         return replace(told, ops=[*told.ops, *leaving.behind(run.server, left, now)])
     # It may be at the other end, whose room it needs then.
     ops = [migrations.becomes(hands.ctx, run.job.op, "error")]
     return replace(told, ops=[*ops, *leaving.behind(run.server, left, now)])
-
-
-async def _is_at_home(hands: Hands, run: Run) -> bool:
-    """Whether its guest is known to run where it came from, so that what there may be of it at the
-    other end is of no use.
-    """
-    home = await place_of(hands, run.server.host)
-    if isinstance(home, Failed):
-        return False
-    power = await home.driver.life.state(home.at, guest_of(hands, run.server))
-    return power in (Power.RUNNING, Power.PAUSED)
 
 
 def _and_what_was_asked(run: Run, told: Report) -> Facts:

@@ -238,6 +238,8 @@ class _Simulated:
 
     async def abort(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
         """Nothing of a migration is there before it ends."""
+        if self._guests.script(to.host, "").unreachable:
+            return _unreachable(to)
         return Done({"arrived": self._guests.seen(guest.uuid, at.host) is None})
 
     async def force(self, at: At, guest: Guest, token: str) -> Outcome:
