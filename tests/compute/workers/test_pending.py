@@ -68,6 +68,20 @@ def test_after_the_timeout_it_is_an_error_whatever_else_is_done_to_it(tmp_path: 
         assert "No room was found" in made.until(uuid, "ERROR")["fault"]["message"]
 
 
+def test_it_is_not_found_by_an_address_that_it_does_not_show(full: Cloud) -> None:
+    uuid = waiting(full)
+    plugged = full.ask("GET", f"/servers/{uuid}/os-interface").json["interfaceAttachments"]
+    address = plugged[0]["fixed_ips"][0]["ip_address"]
+
+    def found() -> list[str]:
+        return [one["id"] for one in full.ask("GET", f"/servers?ip={address}$").json["servers"]]
+
+    assert (full.show(uuid)["addresses"], found()) == ({}, [])
+    assert full.act(uuid, "os-resetState", {"state": "error"}).status == 202
+    assert full.show(uuid)["addresses"]["private"][0]["addr"] == address
+    assert found() == [uuid]
+
+
 def test_it_is_not_given_up_while_somebody_makes_room_for_it_but_not_for_ever_either(
     tmp_path: Path,
 ) -> None:

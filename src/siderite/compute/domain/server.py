@@ -215,7 +215,13 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def addresses_text(self) -> str:
-        return " ".join(port.address for port in self.ports)
+        """Those that it shows: none while it is being made."""
+        return "" if self.is_unmade else " ".join(port.address for port in self.ports)
+
+    @property
+    def is_unmade(self) -> bool:
+        """Whether it is being made, or waits for that."""
+        return self.vm_state in (V.BUILDING, V.PENDING)
 
     @property
     def counted_size(self) -> tuple[int, int]:

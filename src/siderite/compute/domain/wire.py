@@ -97,7 +97,7 @@ def _base(server: Server) -> str:
 def addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
     """By the network's name; none while it is being made."""
     found: dict[str, list[dict[str, Any]]] = {}
-    if server.vm_state in (V.BUILDING, V.PENDING):
+    if server.is_unmade:
         return found
     for port in server.ports:
         found.setdefault(port.network, []).append(
