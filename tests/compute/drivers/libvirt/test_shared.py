@@ -36,3 +36,29 @@ def test_a_guest_that_was_resized_is_made_elsewhere_on_the_disk_that_it_had_last
     here = there
     world.done(world.driver.life.destroy, here, guest)
     assert list(pool.glob(f"{guest.uuid}*")) == []
+
+
+def test_a_guest_that_is_made_elsewhere_keeps_its_disk_though_its_kernel_was_removed(
+    lab: LabHost, far: LabHost, world: World, tmp_path: Path
+) -> None:
+    """It boots another copy of that."""
+    pool = tmp_path / "pool"
+    here, there = (at_lab(h, pool="kernels", pool_path=str(pool)) for h in (lab, far))
+    kernel = world.tiny_image()
+    guest = new_guest(
+        world.tiny_image(), is_running=False, image_properties={"kernel_id": kernel}
+    )  # fmt: skip
+    world.done(world.driver.life.spawn, here, guest)
+    (disk,) = pool.glob(f"{guest.uuid}.disk-1.qcow2")
+    before = disk.stat().st_ino
+    (seal,) = pool.glob(f"base-{kernel}.*.complete")
+    seal.unlink()
+    for host in (lab, far):
+        for one in host.connection().listAllStoragePools():
+            one.refresh()
+    world.done(world.driver.life.spawn, there, guest)
+    assert disk.stat().st_ino == before
+    (note,) = pool.glob(f"{guest.uuid}.boots.*")
+    assert (pool / f"{note.name.partition('.boots.')[2]}.complete").exists()
+    world.done(world.driver.life.destroy, there, guest)
+    world.done(world.driver.life.leave, here, guest, there)

@@ -55,7 +55,9 @@ class LibvirtCache:
 
 
 def disk_on(pool: Pool, name: str, size: int, base: Base) -> None:
-    """A disk on top of a cached image, if that is there to stay."""
+    """A disk on top of a cached image, if that is there to stay; one that was there before is kept
+    in any case.
+    """
     try:
         pool.create_disk(name, size, (pool.path(base.name), base.format))
     except library().libvirtError:
@@ -64,7 +66,8 @@ def disk_on(pool: Pool, name: str, size: int, base: Base) -> None:
     try:
         must_stand(pool, [base])
     except HostError:
-        pool.delete(name)
+        if name in pool.made:
+            pool.delete(name)
         raise
 
 

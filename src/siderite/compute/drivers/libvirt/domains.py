@@ -133,8 +133,10 @@ def _boot_file(
 
 def make_files(
     connection: Any, host: Host, guest: Guest, base: names.Base, generation: int
-) -> None:
-    """The guest's disk on its base, further disks, config drive and console log."""
+) -> bool:
+    """The guest's disk on its base, further disks, config drive and console log; whether the disk
+    was not there before.
+    """
     pool = Pool(connection, host.options)
     size = guest.disk_gib * GIB or base.virtual_bytes
     if size < base.virtual_bytes:
@@ -150,6 +152,7 @@ def make_files(
         pool.create(names.boots(guest.uuid, booted), 0)
     write_config_drive(pool, guest)
     pool.create(names.console(guest.uuid), 0)
+    return names.disk(guest.uuid, generation) in pool.made
 
 
 def further_disks(guest: Guest) -> dict[str, int]:

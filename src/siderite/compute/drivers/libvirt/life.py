@@ -130,18 +130,30 @@ def _build(connection: Any, host: Host, guest: Guest, base: Base, token: str) ->
 
 
 def _make(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> Any:
-    """Its files and its domain; nothing of them if its image was just being removed."""
+    """Its files and its domain; nothing of them if its image was just being removed, but for disks
+    that were there before: on shared storage one that comes from a host that is down has its own.
+    """
     pool = Pool(connection, host.options)
     _clear_halves(connection, host, guest)
     if pool.find(names.disk(guest.uuid, 1)) is not None:
         pool.refresh()  # on shared storage its old host may have put more there since
-    domains.make_files(connection, host, guest, base, 1)
+    is_new = domains.make_files(connection, host, guest, base, 1)
     try:
         must_stand(pool, booted(pool, guest))
     except HostError:
-        domains.remove(connection, host, guest.uuid)
+        if is_new:
+            domains.remove(connection, host, guest.uuid)
+        else:
+            _boot_nothing(pool, guest)
         raise
     return domains.define(connection, host, guest, Mark(token, _newest(pool, guest)))
+
+
+def _boot_nothing(pool: Pool, guest: Guest) -> None:
+    """What it said to boot is gone: it says so of another copy when it is made anew."""
+    for name in pool.names():
+        if name.startswith(f"{guest.uuid}.") and names.booted(name):
+            pool.delete(name)
 
 
 def _newest(pool: Pool, guest: Guest) -> int:

@@ -62,6 +62,8 @@ class Pool:
         self._pool = _pool(
             connection, options.get("pool", POOL), options.get("pool_path", POOL_PATH)
         )
+        self.made: set[str] = set()
+        """Volumes that were not there before."""
 
     def info(self) -> tuple[int, int]:
         """Bytes it can hold, and bytes that are free."""
@@ -246,7 +248,7 @@ class Pool:
         if existing is not None:
             return existing
         try:
-            return self._pool.createXML(_volume_xml(name, shape), 0)
+            new = self._pool.createXML(_volume_xml(name, shape), 0)
         except library().libvirtError as why:
             # Its file may be there without the pool knowing: others put files there too.
             is_file = code(why, "VIR_ERR_OPERATION_INVALID") and "already exists" in str(why)
@@ -254,6 +256,8 @@ class Pool:
                 raise
             self.refresh()
             return self._pool.storageVolLookupByName(name)
+        self.made.add(name)
+        return new
 
     def _must_find(self, name: str) -> Any:
         volume = self.find(name)
