@@ -54,13 +54,14 @@ class Paged(Api):
     async def ask(self, method: str, path: str, body: Any = None) -> Any:
         self.asked.append(path.rpartition("marker=")[2] if "marker=" in path else "")
         pages = {"": ["a", "b"], "b": ["c"], "c": []}
-        return {"servers": [{"id": one} for one in pages[self.asked[-1]]]}
+        found = {"servers": [{"id": one} for one in pages[self.asked[-1]]]}
+        return found if self.asked[-1] else {**found, "servers_links": [{"rel": "next"}]}
 
 
-def test_a_list_is_read_to_its_end() -> None:
+def test_a_list_is_read_to_its_end_and_no_further() -> None:
     api = Paged()
     found = asyncio.run(api.pages("/servers/detail?all_tenants=1", "servers"))
-    assert [one["id"] for one in found] == ["a", "b", "c"]
+    assert ([one["id"] for one in found], api.asked) == (["a", "b", "c"], ["", "b"])
 
 
 class Told(Api):

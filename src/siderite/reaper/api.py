@@ -71,9 +71,9 @@ class Api:
         found: list[dict[str, Any]] = []
         while True:
             marker = f"&marker={found[-1]['id']}" if found else ""
-            some = (await self.ask("GET", f"{path}&limit=1000{marker}"))[key]
-            found += some
-            if not some:
+            page = await self.ask("GET", f"{path}&limit=1000{marker}")
+            found += page[key]
+            if not page.get(f"{key}_links"):  # they are there if there is more
                 return found
 
     async def act(self, server: str, action: str, value: Any = None) -> Any:
