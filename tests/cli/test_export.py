@@ -7,12 +7,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
+from urllib.parse import urlsplit
 
 import pytest
 
 from siderite.cli import export
 from siderite.cli.cloud import Away
 from siderite.cli.cloud import Cloud
+from siderite.cli.cloud import Gone
 from siderite.cli.main import main
 from tests.cli.member import member
 from tests.support.server import Server
@@ -167,6 +170,28 @@ def test_standard_output_is_json_though_the_terminal_has_fewer_letters(
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
     assert main(["export", "-", "--no-events", "--data", str(server.data)]) == 0
     assert "Łódź" in [image["name"] for image in _of(written.getvalue().decode(), "image")]
+
+
+class _Pruned(Cloud):
+    """A log of six events that has lost the first four when its second page is asked for."""
+
+    def __init__(self) -> None:
+        self.left = range(1, 7)
+
+    def ask(self, method: str, path: str, *more: Any, **others: Any) -> tuple[Any, Any]:
+        """Two events, as the service answers."""
+        after = int(parse_qs(urlsplit(path).query)["after"][0])
+        if after:
+            self.left = range(5, 7)
+        if 0 < after < self.left[0] - 1:
+            raise Gone("What came after it is no longer all in the log.")
+        seen = [seq for seq in self.left if seq > after][:2]
+        return {"events": [{"seq": seq} for seq in seen], "next": (seen or [after])[-1]}, None
+
+
+def test_it_goes_on_with_what_is_left_though_the_log_was_pruned_past_its_place() -> None:
+    events = export._Export(_Pruned(), io.StringIO())._events()
+    assert [event["seq"] for event in events] == [1, 2, 5, 6]
 
 
 class _Hasty(Cloud):

@@ -32,6 +32,10 @@ class Missing(Refused):
     exit_code = 3
 
 
+class Gone(Refused):
+    """That was here once and is not kept any more."""
+
+
 class Forbidden(Refused):
     """Whoever asks may not."""
 
@@ -59,6 +63,7 @@ class Expired(Refused):
 _ITS_ADDRESS = "Siderite's auth_url in clouds.yaml ends with /identity/v3."
 _KINDS: dict[int, type[Refused]] = {
     HTTPStatus.FORBIDDEN: Forbidden, HTTPStatus.NOT_FOUND: Missing, HTTPStatus.CONFLICT: Clash,
+    HTTPStatus.GONE: Gone,
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from siderite.cli.cloud import Away
 from siderite.cli.cloud import Cloud
 from siderite.cli.cloud import Forbidden
+from siderite.cli.cloud import Gone
 from siderite.cli.cloud import Missing
 from siderite.cli.cloud import Refused
 
@@ -158,10 +159,15 @@ class _Export:
                 query["offset"] = str(int(query.get("offset", 0)) + len(found))
 
     def _events(self) -> Iterator[Any]:
+        """Page after page; if what comes next is pruned meanwhile, from the oldest that is left."""
         last = 0
         while True:
             path = f"/events/v1/events?after={last}&limit={_PAGE}"
-            page, _ = self._cloud.ask("GET", path)
+            try:
+                page, _ = self._cloud.ask("GET", path)
+            except Gone:
+                last = 0  # all that is left came after the page before
+                continue
             yield from page["events"]
             if page["next"] == last:
                 return
