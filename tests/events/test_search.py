@@ -4,10 +4,15 @@ import asyncio
 import json
 from hashlib import sha256
 
+from siderite.baremetal.domain import fact_fields as baremetal
+from siderite.cli import docs_payloads
+from siderite.cli.docs_events import announced
+from siderite.compute.domain import fact_fields as compute
 from siderite.core import eventlog
 from siderite.core.fact import Fact
 from siderite.core.store import Op
 from siderite.events import place
+from siderite.events import search
 from siderite.events import words
 from siderite.events.search import Question
 from siderite.events.search import Search
@@ -324,6 +329,48 @@ def test_a_project_finds_its_own_things_only(run):
         assert (await app.ask("POST", f"{ADDRESS}/rebuild", token=token)).status == 403
 
     run(story)
+
+
+def test_nobody_learns_what_others_name_their_properties(run):
+    async def story(app):
+        _, token, project = await app.person("reader")
+        for name, owner in (("ours", project), ("theirs", "x")):
+            image = {"name": name, "owner": owner, f"{name}_rack": "r1"}
+            assert (await app.ask("POST", "/image/v2/images", image)).status == 201
+        await current(app)
+        assert await found(app, "ours_rack=r1", token=token) == ["ours"]
+        assert await found(app, "ours_rack=r2", token=token) == []
+        assert await found(app, "theirs_rack=r1") == ["theirs"]
+        said = [
+            await app.ask("GET", f"{ADDRESS}?{name}_rack=r1", token=token)
+            for name in ("theirs", "nobodys")
+        ]
+        assert [answer.status for answer in said] == [400, 400]
+        assert said[0].sentence.replace("theirs", "nobodys") == said[1].sentence
+        assert "ours_rack" not in said[0].sentence
+
+    run(story)
+
+
+def test_of_what_users_name_no_more_is_looked_at_than_can_be_at_once(run, monkeypatch):
+    """Where there is more, any name may be there."""
+    monkeypatch.setattr(search, "_LOOKED_AT", 1)
+
+    async def story(app):
+        assert (await app.ask("GET", f"{ADDRESS}?rack=r1")).status == 400
+        assert (await app.ask("POST", "/image/v2/images", {"name": "a"})).status == 201
+        await current(app)
+        assert await found(app, "rack=r1") == []
+
+    run(story)
+
+
+def test_what_facts_say_is_known_before_anybody_said_it():
+    def said(told):
+        return {name for fact in told for name in words.data(json.loads(fact.payload))}
+
+    assert said(fact for fact, _ in announced()) <= baremetal.FIELDS
+    assert said(docs_payloads._of_servers()) <= compute.FIELDS
 
 
 def test_a_field_that_only_some_have_can_be_asked_for(run):

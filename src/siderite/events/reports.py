@@ -93,7 +93,8 @@ async def _question(home: Home, request: Request) -> Question:
     if not _WORD.match(own.get("type", "node")):
         raise Invalid("type must be a word such as node, port, chassis or server.")
     if fields:
-        await _check_fields(home, fields)
+        seen = None if request.who.sees_all else query.project(None, request.who)
+        await _check_fields(home.search, fields, seen)
     return Question(
         text=own.get("q", ""),
         type=own.get("type"),
@@ -104,20 +105,21 @@ async def _question(home: Home, request: Request) -> Question:
     )
 
 
-async def _check_fields(home: Home, fields: list[tuple[str, str]]) -> None:
-    """A field that nothing has is a slip, and would otherwise just find nothing."""
+async def _check_fields(search: Search, fields: list[tuple[str, str]], seen: str | None) -> None:
+    """A field that nothing has is a slip, and would otherwise just find nothing. What others call
+    theirs is not to be learnt so: only what the caller's project has counts, if that is all `seen`.
+    """
     if len(fields) > _MOST_FIELDS:
         raise Invalid(f"At most {_MOST_FIELDS} fields can be asked for.")
-    known, has = await home.search.names(), home.search.has
     for name, text in fields:
         if len(text) > _LONGEST:
             raise Invalid(f"The value of {name[:40]!r} is over {_LONGEST} characters long.")
         field = name.split(".", maxsplit=1)[0]
-        # Not all of a type have all fields: what only some were told of is looked for in all.
-        if known and field not in known and not (_FIELD.match(field) and await has(field)):
+        if not (_FIELD.match(field) and await search.may_have(field, seen)):
             raise Invalid(
-                f"Nothing has a field {name[:40]!r}; there are {', '.join(sorted(known))},"
-                " and the fields inside them with a dot (properties.cpu_arch)."
+                f"Nothing has a field {name[:40]!r}; there are {', '.join(sorted(search.fields))},"
+                " the properties of images, and the fields inside all of them with a dot"
+                " (properties.cpu_arch)."
             )
 
 

@@ -83,6 +83,13 @@ _NEAR = 1000
 """Documents that PostgreSQL looks at one by one before it asks the index for all that have the
 words: of those that many have it would read all for a page.
 """
+_LOOKED_AT = 1000
+"""Documents in which a name of users is looked for: where there are more, any name may be."""
+_HAS = (
+    "SELECT count(*), max(CASE WHEN doc LIKE ? ESCAPE '!' AND"
+    " (CAST(? AS TEXT) IS NULL OR project = ?) THEN 1 ELSE 0 END) FROM"
+    " (SELECT project, doc FROM search_docs WHERE type = ? ORDER BY id DESC LIMIT ?) AS d"
+)
 _FOUND = "d.id, d.type, d.uuid, d.project, d.seq, d.at, d.doc"
 _FORGET = {
     dialect: f"DELETE FROM search_docs WHERE (uuid, type) IN ({unpacked(dialect, 'text', 'text')})"
@@ -132,10 +139,21 @@ _CURRENT_TO = (
 
 
 class Search:
-    """Keeps the index, and answers from it."""
+    """Keeps the index, and answers from it. `fields` are the names that resources' fields have by
+    their form, `freely_named` the kinds of which users name some.
+    """
 
-    def __init__(self, store: Store, *, clock: Callable[[], float] = wall_clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        fields: frozenset[str] = frozenset(),
+        freely_named: Sequence[str] = (),
+        clock: Callable[[], float] = wall_clock,
+    ) -> None:
         self._store = store
+        self.fields = fields
+        self._freely_named = freely_named
         self._clock = clock
 
     async def deal(self, heads: Sequence[Head]) -> list[Op]:
@@ -206,21 +224,20 @@ class Search:
                     found[one["type"], one["id"]] = None
         return list(found)
 
-    async def names(self) -> set[str]:
-        """The names of fields that documents have, as far as one of each type tells."""
-        rows = await self._store.fetch(
-            "SELECT doc FROM search_docs WHERE id IN"
-            " (SELECT max(id) FROM search_docs GROUP BY type)"
-        )
-        return {name for row in rows for name in msgspec.json.decode(str(row[0]))}
-
-    async def has(self, name: str) -> bool:
-        """Whether any document has a field of this name: a look at all of them."""
+    async def may_have(self, name: str, project: str | None) -> bool:
+        """Whether a field may have this name in what a project (None: everybody) sees: by its form,
+        or as users named it there. Of those only the newest are looked at.
+        """
+        if name in self.fields:
+            return True
         mark = name.replace("!", "!!").replace("_", "!_").replace("%", "!%")
-        rows = await self._store.scan(
-            "SELECT 1 FROM search_docs WHERE doc LIKE ? ESCAPE '!' LIMIT 1", (f'%"{mark}":%',)
-        )
-        return bool(rows)
+        for kind in self._freely_named:
+            ((count, has),) = await self._store.fetch(
+                _HAS, (f'%"{mark}":%', project, project, kind, _LOOKED_AT)
+            )
+            if has or int(count or 0) == _LOOKED_AT:
+                return True
+        return False
 
     async def rebuild(self) -> None:
         """Read the whole log again; what it no longer holds stays as it is."""

@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 
+from siderite.baremetal.domain.fact_fields import FIELDS
 from siderite.baremetal.domain.power_truth import Limits
 from siderite.baremetal.domain.power_truth import Policy
 from siderite.baremetal.drivers.contract import Drivers
@@ -138,6 +139,7 @@ def baremetal(base: Base, images: Images | None) -> Baremetal:
         handlers=handlers,
         jobs=jobs,
         event_types=EVENT_TYPES,
+        fields=FIELDS,
         remembered=("node",),
         topic=("ironic", "ironic_versioned_notifications"),
         shifts=(machines.shift,),

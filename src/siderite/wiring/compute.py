@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from siderite.compute.domain import network
+from siderite.compute.domain.fact_fields import FIELDS
 from siderite.compute.domain.facts import EVENT_TYPES
 from siderite.compute.domain.image import ImageSource
 from siderite.compute.domain.record_facts import EVENT_TYPES as RECORD_EVENT_TYPES
@@ -138,6 +139,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
             CatalogEntry("network", "siderite-network", "/network"),
         ),
         event_types=(*EVENT_TYPES, *RECORD_EVENT_TYPES),
+        fields=FIELDS,
         topic=("nova", "versioned_notifications"),
         measures=(Census("server", partial(census.count, ctx)).measure,),
         handlers=handlers,

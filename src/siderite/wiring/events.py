@@ -64,7 +64,7 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
         await base.store.commit([place.forgotten("bus")])
     else:
         jobs.append(Unfollowed(base.store, "bus").run)
-    ways = _ways(base, known, [kind for room in rooms for kind in room.remembered])
+    ways = _ways(base, known, rooms)
     jobs += _kept_up(base, ways)
     streams = max(1, most_connections(base.config) // 4)
     service = EventsService(base.hub, base.identity, known=known, ways=ways, streams=streams)
@@ -72,17 +72,22 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
     return Part(services={"events": service}, jobs=jobs, serving=serving, measures=measures)
 
 
-def _ways(base: Base, known: Sequence[str], remembered: Sequence[str]) -> Ways:
+def _ways(base: Base, known: Sequence[str], rooms: Sequence[Part]) -> Ways:
     config = base.config
     retention = Retention(
         base.store,
         keep_s=config.events_keep_s,
         keep_unread_s=config.events_keep_unread_s,
         history_s=config.webhook_history_s,
-        remembered=remembered,
+        remembered=[kind for room in rooms for kind in room.remembered],
     )
     watching = Monitor(base.store, overdue_s=config.operation_overdue_s)
-    return Ways(_webhooks(base, known), watching, Search(base.store), retention)
+    search = Search(
+        base.store,
+        fields=frozenset(name for room in rooms for name in room.fields),
+        freely_named=[kind for room in rooms for kind in room.freely_named],
+    )
+    return Ways(_webhooks(base, known), watching, search, retention)
 
 
 def _kept_up(base: Base, ways: Ways) -> list[Job]:

@@ -11,6 +11,7 @@ from siderite.core.singleton import Singleton
 from siderite.identity import CatalogEntry
 from siderite.image import Images
 from siderite.image import ImageService
+from siderite.image.domain.image import FIELDS
 from siderite.image.files import Files
 from siderite.image.importing import Imports
 from siderite.image.transfer import Transfer
@@ -63,6 +64,8 @@ def image(base: Base) -> ImageRoom:
         ),
         serving=() if other is None else (other.run,),
         event_types=("image.*",),
+        fields=FIELDS,
+        freely_named=("image",),
     )
     images = Images(ctx, transfer)
     return ImageRoom(part, images, other or OwnImages(images, base.identity))

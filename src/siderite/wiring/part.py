@@ -83,6 +83,10 @@ class Part(msgspec.Struct, frozen=True):
     """What goes on beside answering requests, until cancelled."""
     event_types: Sequence[str] = ()
     """Globs of the facts it records."""
+    fields: frozenset[str] = frozenset()
+    """The names that fields have in those facts by their form."""
+    freely_named: Sequence[str] = ()
+    """Kinds of resources in whose facts users' own names stand beside those."""
     remembered: Sequence[str] = ()
     """Kinds of resources whose facts are their history: it goes on when the log is pruned."""
     topic: tuple[str, str] | None = None

@@ -96,6 +96,12 @@ class _Form:
         return "".join(text)
 
 
+def of_nodes() -> tuple[str, ...]:
+    """The names of all fields of a node that facts tell."""
+    more = ("chassis_uuid", "driver_info", "driver_internal_info", "instance_info")
+    return (*_PLAIN, *_TIMES, *more)
+
+
 _NODE = _Form("NodePayload", "1.17")
 _CRUD = _Form(
     "NodeCRUDPayload", "1.15", fields=("chassis_uuid", "instance_info", "driver_info")

@@ -82,6 +82,8 @@ SHOWN = (
 
 MADE = ("id", "created_at", "updated_at", "self", "file", "schema")
 """Attributes that the service makes."""
+FIELDS = frozenset({*SHOWN, *MADE})
+"""All that an image has whatever its properties are."""
 
 
 def view(image: Image) -> dict[str, Any]:
