@@ -47,6 +47,11 @@ def _text(moment: dict[str, Any]) -> str:
     change = ""
     if moment["from"] != moment["to"]:  # a start and its end tell of one change
         change = f"  {_word(moment['from'])} → {_word(moment['to'])}"
+    told = [
+        f"{one['field']}: {_value(one['from'])} → {_value(one['to'])}"
+        for one in moment.get("changed", ())  # an older service does not tell
+    ]
+    change += f"  {'; '.join(told)}" if told else ""
     who = moment["user"] or "-"
     reason = f"  ({moment['reason']})" if moment["reason"] else ""
     what = f"{moment['what']}.{moment['status']}"
@@ -54,6 +59,12 @@ def _text(moment: dict[str, Any]) -> str:
         f"{moment['time'][:23]}  {what:30}{change}  [{moment['cause']}] {who}"
         f" {moment['request_id'] or ''}{reason}"
     ).rstrip()
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _word(value: Any) -> str:

@@ -73,14 +73,18 @@ export async function oneNode(ident) {
         raw(one), cli([`siderite node show ${one.name || one.uuid}`, `siderite node timeline ${one.name || one.uuid}`,
           ...legal.map((word) => `siderite node provision ${word} ${one.name || one.uuid}${MORE[word] || ""} --wait`)])),
       h("section", {}, h("h2", {}, "Timeline"), table(["When", "What", "From → to", "Who, why"], entries.map((entry) => h("tr", {},
-        h("td", { class: "fit" }, ago(entry.time)), h("td", {}, `${entry.what} ${entry.status}`), h("td", {}, moved(entry)),
+        h("td", { class: "fit" }, ago(entry.time)), h("td", {}, `${entry.what} ${entry.status}`), h("td", { class: (entry.changed || []).length ? "long" : null }, moved(entry)),
         h("td", { class: "long" }, [entry.user, entry.cause, entry.reason].filter(Boolean).join(", ")))), "Nothing has happened yet."))),
     diagram("node", one.provision_state),
   ];
 }
 
 // What stays as it was did not move: a start and its end tell of one change.
-const moved = ({ from, to }) => (to === null || from === to ? "–" : `${from ?? "–"} → ${to}`);
+function moved({ from, to, changed = [] }) {
+  const lines = (to === null || from === to ? [] : [`${from ?? "–"} → ${to}`]).concat(changed.map((one) => `${one.field}: ${plain(one.from)} → ${plain(one.to)}`));
+  return lines.length ? lines.map((line) => h("div", {}, line)) : "–";
+}
+const plain = (value) => (value === null ? "none" : typeof value === "string" ? value : JSON.stringify(value));
 
 function title(name, ...rest) {
   return h("h1", { class: "title" }, h("span", { class: "long" }, name), rest.map((one) => [" ", one]));

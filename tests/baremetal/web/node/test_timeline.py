@@ -113,6 +113,42 @@ def test_maintenance_that_comes_with_other_fields_is_told_where_it_changed(tmp_p
     asyncio.run(story())
 
 
+def test_an_update_tells_which_fields_it_changed_as_far_as_its_events_do(tmp_path):
+    async def story():
+        async with running(tmp_path) as app:
+            _, token, project = await app.person("reader")
+            uuid = await app.make_node(name="n1", driver_info={"bmc_password": "old"})
+            for path, value in (
+                ("name", "n2"), ("extra/rack", 7), ("extra/long", "x" * 99), ("extra", {}),
+                ("driver_info", {"bmc_password": "new", "port": "1"}), ("power_policy", "observe"),
+                ("owner", project), ("description", "ours"),
+            ):  # fmt: skip
+                patch = [{"op": "add", "path": f"/{path}", "value": value}]
+                answer = await app.ask("PATCH", f"/v1/nodes/{uuid}", patch, version=900)
+                assert answer.status == 200, answer
+            lines = (await timeline(app, uuid))["timeline"]
+            # One page or several, it is the same.
+            answer = await timeline(app, uuid, "?sort_dir=desc&limit=1")
+            assert answer["timeline"] == lines[-1:]
+            told = [
+                [(one["field"], one["from"], one["to"]) for one in line["changed"]]
+                for line in lines if line["what"] == "update"
+            ]  # fmt: skip
+            assert told[::2] == [[]] * 8
+            assert told[1::2] == [
+                [("name", "n1", "n2")], [("extra.rack", None, 7)], [("extra.long", None, "…")],
+                [("extra.long", "…", None), ("extra.rack", 7, None)],
+                [("driver_info.port", None, "1")], [], [("owner", None, project)],
+                [("description", None, "ours")],
+            ]  # fmt: skip
+            assert "no field" in lines[-5]["reason"]
+            path = f"/v1/nodes/{uuid}/timeline"
+            mine = (await app.ask("GET", path, version=900, token=token)).json["timeline"]
+            assert [line["changed"] for line in mine if line["changed"]] == [lines[-1]["changed"]]
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("way", ["asc", "desc"])
 def test_pages_hold_each_line_once(tmp_path, way):
     async def story():

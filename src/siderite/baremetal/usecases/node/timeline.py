@@ -14,9 +14,11 @@ from siderite.baremetal.usecases.node import find
 from siderite.baremetal.usecases.node.find import Guard
 from siderite.core import eventlog
 from siderite.core.eventlog import Acted
+from siderite.core.project import is_own
 from siderite.core.who import Who
 
 _PREFIX = "baremetal.node."
+_UPDATE = _PREFIX + "update."
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -52,7 +54,7 @@ async def page(
         earlier = []
     actors = await _actors(ctx, node.uuid, found)
     in_order = [*reversed(found)] if back else found
-    moments = _told(in_order, earlier[0] if earlier else None, actors)
+    moments = _told(in_order, earlier[0] if earlier else None, actors, who)
     return node, [*reversed(moments)] if back else moments
 
 
@@ -73,19 +75,38 @@ async def _actors(
 
 
 def _told(
-    found: list[Acted], earlier: Acted | None, actors: dict[str, tuple[str | None, str | None]]
+    found: list[Acted],
+    earlier: Acted | None,
+    actors: dict[str, tuple[str | None, str | None]],
+    who: Who,
 ) -> list[Moment]:
     before = None if earlier is None else _data(earlier)
+    last = earlier
     moments = []
     for item in found:
         entry, data = item.entry, _data(item)
         what, _, status = entry.event_type.removeprefix(_PREFIX).partition(".")
         user, project = actors.get(entry.request_id or "", (item.actor, item.project))
         asked = entry.request_id is not None
-        told = line(what, status, data, before, asked=asked)
+        begun = before if _is_end(item, last, who) else None
+        told = line(what, status, data, before, asked=asked, begun=begun)
         moments.append(Moment(entry.seq, entry.at, told, user, project, entry.request_id))
-        before = data
+        before, last = data, item
     return moments
+
+
+def _is_end(item: Acted, last: Acted | None, who: Who) -> bool:
+    """Whether it ends an update whose start is the last fact, both of what the caller may see: a
+    node may have been another project's then.
+    """
+    if last is None:
+        return False
+    one, other = last.entry, item.entry
+    return (
+        (one.event_type, other.event_type) == (_UPDATE + "start", _UPDATE + "end")
+        and one.request_id == other.request_id
+        and (who.sees_all or all(is_own(who, _data(fact)["owner"]) for fact in (last, item)))
+    )
 
 
 def _data(item: Acted) -> dict[str, Any]:

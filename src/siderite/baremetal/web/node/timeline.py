@@ -69,6 +69,9 @@ def _shown(moment: Moment) -> dict[str, Any]:
         "to": line.after,
         "cause": line.cause,
         "reason": line.reason,
+        "changed": [
+            {"field": one.field, "from": one.before, "to": one.after} for one in line.changed
+        ],
         "user": moment.user,
         "project": moment.project,
         "request_id": moment.request_id,
