@@ -235,6 +235,7 @@ def test_a_pending_server_gets_room_from_the_reaper(eyes: Eyes) -> None:
     eyes.sees("No server waits for room")
     eyes.page.wait_for_selector("h2:text-is('Who went for others') + .scroll td:text-is('cheap')")
     eyes.page.wait_for_selector("h2:text-is('Who went for others') + .scroll a:text-is('paying')")
+    eyes.page.wait_for_selector("h2:text-is('Who went for others') + .scroll span:text-is('admin')")
     eyes.photograph("evictions")
     eyes.at("capacity")
     eyes.page.wait_for_selector("td:has-text('tiny')")

@@ -2,7 +2,7 @@
 
 import { can, get, machines, projects } from "./api.js";
 import { newServer } from "./guest.js";
-import { ago, h, number, power, provision, short, tag, toast, why } from "./ui.js";
+import { ago, h, number, owner, power, provision, tag, toast, why } from "./ui.js";
 import { DISTURBS, MEANS, needed, nodeVerb, serverVerb, words_ } from "./verbs.js";
 
 const FIRST = 100;
@@ -24,7 +24,7 @@ const KINDS = {
     items: (found) => found.nodes,
     value: (one, name) => one[name],
     id: (one) => one.uuid,
-    cells: (one) => [link("node", one.uuid, one.name), provision(one), power(one), ago(one.provision_updated_at || one.created_at), owner(one.owner),
+    cells: (one) => [link("node", one.uuid, one.name), provision(one), power(one), ago(one.provision_updated_at || one.created_at), owner(one.owner, owners),
       brief(one.resource_class), why(one)],
     verbs: ["manage", "provide", "active", "deleted", "inspect", "abort", "power on", "power off", "rebooting", "maintenance on", "maintenance off"],
     act: nodeVerb,
@@ -40,7 +40,7 @@ const KINDS = {
     value: (one, name) => one[name === "host" ? "OS-EXT-SRV-ATTR:host" : name],
     id: (one) => one.id,
     cells: (one) => [link("server", one.id, one.name), [tag(one.status), one["OS-EXT-STS:task_state"] ? h("span", { class: "soft" }, ` ${one["OS-EXT-STS:task_state"]}`) : null],
-      tag(runs(one)), ago(one.updated), owner(one.tenant_id), brief(one["OS-EXT-SRV-ATTR:host"]), brief(one.flavor.original_name), one.wait_reason || (one.fault && one.fault.message) || ""],
+      tag(runs(one)), ago(one.updated), owner(one.tenant_id, owners), brief(one["OS-EXT-SRV-ATTR:host"]), brief(one.flavor.original_name), one.wait_reason || (one.fault && one.fault.message) || ""],
     verbs: ["start", "stop", "reboot", "reboot_hard", "pause", "unpause", "shelve", "unshelve", "delete"],
     act: serverVerb,
     make: newServer,
@@ -51,7 +51,6 @@ const howMany = (way, count) => `${number(count)} ${count === 1 ? way.noun.slice
 const with_ = (asked, more) => new URLSearchParams([...asked, ...Object.entries(more)]);
 const brief = (text) => (text ? h("span", { class: "name", title: text }, text) : "–");
 let owners = new Map();
-const owner = (id) => (owners.has(id) ? h("span", { class: "name", title: id }, owners.get(id)) : short(id));
 // Who is shown by a name may be asked for by it, too.
 function wanted(asked) {
   const found = [...owners].find(([, name]) => name === asked.get("owner"));

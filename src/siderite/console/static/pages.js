@@ -1,7 +1,7 @@
 // The pages that watch over everything. Each gets the words of its address and gives back what is shown.
 
-import { ask, can, everyImage, get } from "./api.js";
-import { ago, h, labelled, moment, number, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
+import { ask, can, everyImage, get, projects } from "./api.js";
+import { ago, h, labelled, moment, number, owner, power, provision, quietly, short, table, tag, toast, why } from "./ui.js";
 
 const FAILED = ["deploy failed", "clean failed", "inspect failed", "rescue failed", "unrescue failed", "adopt failed", "service failed", "error"];
 const LOST = ["baremetal.node.power_unknown", "baremetal.node.power_conflict"];
@@ -153,7 +153,7 @@ export async function pending() {
   const [{ servers, servers_links: more }, { servers: some, servers_links: others }] = await Promise.all([
     get(`/compute/v2.1/servers/detail?${everybody()}status=PENDING&limit=1000`),
     can("admin") ? get("/compute/v2.1/servers/detail?all_tenants=1&limit=1000") : { servers: [] }]);
-  const gone = can("admin") ? await evicted([...some, ...servers]) : [];
+  const [gone, owners] = can("admin") ? await Promise.all([evicted([...some, ...servers]), projects()]) : [[], new Map()];
   const yes = (word) => /^(true|yes|1)$/i.test(word || "");
   const preemptible = some.filter((one) => yes(one.metadata.preemptible) || yes((one.flavor.extra_specs || {}).preemptible));
   const wants = ({ flavor }) => `${flavor.vcpus} vCPU, ${number(flavor.ram)} MiB, ${number(flavor.disk)} GiB`;
@@ -169,7 +169,7 @@ export async function pending() {
       h("td", {}, one["OS-EXT-SRV-ATTR:host"] || "–"), h("td", {}, wants(one)), h("td", { class: "fit" }, ago(one.created)))), "No server is preemptible, as far as flavors and metadata say."),
       others ? h("p", { class: "soft" }, `Only the newest ${number(some.length)} servers were looked at for this; the reaper looks at all.`) : null,
       h("h2", {}, "Who went for others"), table(["Server", "Went", "Project", "Held", "For whom"], gone.map((one) => h("tr", {}, h("td", { class: "long" }, one.name), h("td", { class: "fit" }, ago(one.went), " ago"),
-        h("td", {}, short(one.tenant_id)), h("td", {}, wants(one)), h("td", {}, one.forWhom))), "The reaper deleted no server in the last 7 days.")] : null,
+        h("td", {}, owner(one.tenant_id, owners)), h("td", {}, wants(one)), h("td", {}, one.forWhom))), "The reaper deleted no server in the last 7 days.")] : null,
   ];
 }
 

@@ -72,6 +72,11 @@ export function short(id) {
   return id ? h("code", { title: id }, id.length > 12 ? `${id.slice(0, 8)}…` : id) : "–";
 }
 
+// A project, by its name as far as that is known.
+export function owner(id, names) {
+  return names.has(id) ? h("span", { class: "name", title: id }, names.get(id)) : short(id);
+}
+
 export function power(one) {
   const word = one.power_state || "unknown";
   return [tag(word, one.power_state_reason), one.target_power_state ? h("span", { class: "soft" }, ` → ${one.target_power_state}`) : null];
