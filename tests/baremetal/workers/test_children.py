@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.usecases.node import children
+from siderite.baremetal.usecases.power import power
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
@@ -106,6 +108,26 @@ def test_a_child_that_is_on_and_could_not_be_rebooted_fails_the_step(tmp_path):
             node = await until(app, parent, "clean failed", "manageable")
             assert "the board is dead" in (node.last_error or "")
             assert await powers(app, child) == ["power on"]
+
+    asyncio.run(story())
+
+
+def test_what_an_earlier_version_made_of_a_reboot_is_known_by_the_error(tmp_path, monkeypatch):
+    """It does not know of the step that it carries out."""
+    monkeypatch.setattr(
+        children, "power_of", lambda ctx, run, target: lambda change, child: power.begin(
+            ctx, change, child, target
+        )
+    )  # fmt: skip
+
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            parent, (child,) = await family(app, 1)
+            script(app, f"node:{child}", fail={"power": "fuse blown"})
+            await verb(app, parent, "clean", clean_steps=[on_children("reboot")])
+            node = await until(app, parent, "manageable", "clean failed")
+            assert node.provision_state == "clean failed"
+            assert "fuse blown" in node.last_error
 
     asyncio.run(story())
 

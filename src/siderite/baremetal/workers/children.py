@@ -58,8 +58,10 @@ def _power_of(run: Run, child: Node, target: PowerTarget) -> Wait | Failed | Non
     """Why the step is not done with a child; None if it is."""
     if child.target_power_state is not None:
         return Wait(f"child node {child.uuid} is on its way to {target.leads_to}", _AGAIN_S)
-    # One that was to be rebooted has that power anyway, whatever came of it.
-    error = (children.came_of(run, child) or {}).get("error")
+    # One that was to be rebooted has that power anyway, whatever came of it. Earlier versions,
+    # which may run beside this one, left it as the child's error only.
+    lasting = {"error": child.last_error if target.is_reboot else None}
+    error = (children.came_of(run, child) or lasting).get("error")
     if child.power_state != target.leads_to or error is not None:
         said = error or f"its power is {child.power_state or 'unknown'}"
         return Failed(f"child node {child.uuid}: {said}")
