@@ -155,27 +155,42 @@ async def forget_old(store: Store, before: float, *, limit: int) -> int:
     return len(await store.write(_FORGET, (before, limit)))
 
 
-_IS_FIRST = """d.id IN (
-  SELECT min(e.id) FROM webhook_deliveries e WHERE e.webhook = ? AND e.state = 'pending'
-  GROUP BY e.resource)"""
-"""Of its resource: what waits behind it cannot be sent, whenever it is due. Nothing else is said of
-it: PostgreSQL, before it knows how much there is, would look for the first ones anew for each row.
+_FIRST = """
+SELECT min(e.id) FROM webhook_deliveries e WHERE e.webhook = ? AND e.state = 'pending'
+GROUP BY e.resource"""
+_IS_FIRST = {
+    "sqlite": f"d.id IN ({_FIRST})",
+    "postgresql": f"d.id = ANY(ARRAY({_FIRST})) AND d.webhook = ?",
+}
+"""Of its resource: what waits behind it cannot be sent, whenever it is due. PostgreSQL, where it
+counted a table while that was empty, takes it for empty until it counts again, and would look for
+the first ones anew for each row; an array is made once.
 """
+
+
+def _first(store: Store, sql: str, webhook: str) -> tuple[str, tuple[str, ...]]:
+    """The query for those that are first, and its first arguments."""
+    is_first = _IS_FIRST[store.dialect]
+    return sql.format(is_first=is_first), (webhook,) * is_first.count("?")
+
+
 _DUE = f"""
 SELECT {_COLUMNS} FROM webhook_deliveries d
-WHERE {_IS_FIRST} AND d.due <= ? ORDER BY d.due, d.id LIMIT ?
+WHERE {{is_first}} AND d.due <= ? ORDER BY d.due, d.id LIMIT ?
 """
-_NEXT_DUE = f"SELECT min(d.due) FROM webhook_deliveries d WHERE {_IS_FIRST}"
+_NEXT_DUE = "SELECT min(d.due) FROM webhook_deliveries d WHERE {is_first}"
 
 
 async def due(store: Store, webhook: str, *, now: float, limit: int) -> list[Delivery]:
     """What can be sent now: of each resource its first, and of those what is due for longest."""
-    return [_delivery(row) for row in await store.fetch(_DUE, (webhook, now, limit))]
+    sql, names = _first(store, _DUE, webhook)
+    return [_delivery(row) for row in await store.fetch(sql, (*names, now, limit))]
 
 
 async def next_due(store: Store, webhook: str) -> float | None:
     """When something can be sent next; None if nothing waits."""
-    return (await store.fetch(_NEXT_DUE, (webhook,)))[0][0]  # type: ignore[return-value]
+    sql, names = _first(store, _NEXT_DUE, webhook)
+    return (await store.fetch(sql, names))[0][0]  # type: ignore[return-value]
 
 
 async def waiting(store: Store, webhook: str) -> tuple[int, int]:
