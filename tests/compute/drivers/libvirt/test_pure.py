@@ -5,6 +5,7 @@ import json
 import struct
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree as Xml
 
 import libvirt
@@ -16,6 +17,7 @@ from siderite.compute.drivers.contract import CLIENT_PATIENCE_S
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Nic
 from siderite.compute.drivers.libvirt import interfaces
+from siderite.compute.drivers.libvirt import library
 from siderite.compute.drivers.libvirt import names
 from siderite.compute.drivers.libvirt.config_drive import config_drive
 from siderite.compute.drivers.libvirt.dialling import CannotDial
@@ -42,6 +44,20 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size
 def _describe(has_kvm: bool = False, files: Files = FILES, **fields: object) -> Xml.Element:
     shape = Shape(new_guest("i", **fields), HostTraits("x86_64", has_kvm), files, Mark("t", 3))
     return Xml.fromstring(domain_xml(shape))
+
+
+def test_events_are_waited_for_again_after_that_failed() -> None:
+    """The library's own loop cannot be made to fail, so this one is in its place."""
+    waits = iter([None, libvirt.libvirtError("no memory"), None, KeyboardInterrupt()])
+
+    def wait() -> None:
+        if (error := next(waits)) is not None:
+            raise error
+
+    ours = SimpleNamespace(virEventRunDefaultImpl=wait, libvirtError=libvirt.libvirtError)
+    with pytest.raises(KeyboardInterrupt):
+        library._run(ours, pause_s=0.0)
+    assert not list(waits)
 
 
 def test_kvm_is_used_only_where_the_host_has_it() -> None:

@@ -5,8 +5,13 @@ before the first connection is opened, so nothing else in the driver imports `li
 """
 
 import threading
+import time
 from functools import cache
 from typing import Any
+
+from siderite.core.log import get_logger
+
+log = get_logger("libvirt")
 
 
 class LibraryMissing(Exception):
@@ -34,6 +39,11 @@ def _quietly(_: object, __: object) -> None:
     """The C library prints every error to stderr; we have them as exceptions."""
 
 
-def _run(libvirt: Any) -> None:
+def _run(libvirt: Any, pause_s: float = 1.0) -> None:
+    """For as long as the process lives: without it no event is heard and no silence noticed."""
     while True:
-        libvirt.virEventRunDefaultImpl()
+        try:
+            libvirt.virEventRunDefaultImpl()
+        except libvirt.libvirtError as why:  # as when there is no memory to wait with
+            log.warning("libvirt's events could not be waited for", error=str(why))
+            time.sleep(pause_s)
