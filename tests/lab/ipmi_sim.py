@@ -9,6 +9,7 @@ knows no NMI.
 """
 
 import asyncio
+import re
 import shutil
 import socket
 import subprocess
@@ -137,7 +138,9 @@ def _answer(line: socket.socket) -> None:
             peer, _ = line.accept()
             with peer, suppress(OSError):
                 while typed := peer.recv(4096):
-                    peer.sendall(_GREETING if b"\r" in typed else b"[" + typed + b"]")
+                    for part in re.split(rb"(\r+)", typed):  # a slow line brings keys together
+                        if part:
+                            peer.sendall(_GREETING if b"\r" in part else b"[" + part + b"]")
 
 
 def _write(folder: Path, *, port: int, serial: int) -> None:
