@@ -55,6 +55,7 @@ def impatient(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 _WRITES = 101
 """The byte of an image that QEMU locks to say that it writes there."""
+_LEFT = "Duplicate nodes with node-name='migration-"
 
 
 def _pool(host: LabHost) -> Path:
@@ -148,13 +149,17 @@ def test_a_guest_whose_host_is_lost_in_a_live_migration_runs_on_in_one_place(
         return outcome
 
     if who == "source":
-        assert isinstance(_killed(impatient, lab, lambda: _has_bytes(copy), migrate), Done)
-        here, there = (to, far), (at, lab)
+        answer = _killed(impatient, lab, lambda: _has_bytes(copy), migrate)
+        has_arrived = isinstance(answer, Done)
+        # One that dies between two words to QEMU leaves a node there that the next one does not
+        # know; then the guest stays until it is started anew, and we are told why.
+        assert has_arrived or _LEFT in answer.reason, answer
     else:
         impatient.outcome(_with_restart(far, lambda: _has_bytes(copy), migrate))
-        ended = impatient.done(live.abort, at, guest, to)
-        has_arrived = ended.found["arrived"]
-        here, there = ((to, far), (at, lab)) if has_arrived else ((at, lab), (to, far))
+        has_arrived = False
+    if not has_arrived:
+        has_arrived = impatient.done(live.abort, at, guest, to).found["arrived"]
+    here, there = ((to, far), (at, lab)) if has_arrived else ((at, lab), (to, far))
     assert impatient.state(here[0], guest) is Power.RUNNING
     assert impatient.state(there[0], guest) is None
     assert _files(there[1], guest.uuid) == []

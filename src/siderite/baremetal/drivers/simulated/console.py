@@ -43,10 +43,14 @@ class SimulatedConsole:
         self._reach(at, "stop")
 
     def close(self) -> None:
-        """Let go of all ports."""
+        """Let go of all ports, and of who is connected."""
         for server in self._open.values():
             server.close()
         self._open.clear()
+        for writers in self._connected.values():
+            for writer in writers:
+                writer.close()
+        self._connected.clear()
 
     def _reach(self, at: Endpoint, call: str) -> None:
         script = self._machines.script(at)
