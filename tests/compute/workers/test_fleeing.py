@@ -29,6 +29,15 @@ from tests.compute.workers.moves import until
 LIVE = {"host": None, "block_migration": "auto"}
 
 
+def _moved(made: Cloud) -> tuple[str, str, str]:
+    """A server that was brought to another host and not confirmed there, its old and new host."""
+    uuid = made.boot()
+    home = home_of(made, uuid)
+    assert made.act(uuid, "migrate").status == 202
+    made.until(uuid, "VERIFY_RESIZE")
+    return uuid, home, home_of(made, uuid)
+
+
 def _begin(made: Cloud, uuid: str, action: str, step: str) -> None:
     """Ask for something, and wait until this is being done for hours."""
     made.script(f"server:{uuid}", latency_s={step: 3600.0})
@@ -163,11 +172,7 @@ def test_a_server_that_is_stored_as_an_image_leaves_a_host_that_is_down(
 def test_a_server_that_has_moved_does_not_wait_for_the_host_that_it_came_from(
     lite: Cloud, end: str
 ) -> None:
-    uuid = lite.boot()
-    home = home_of(lite, uuid)
-    assert lite.act(uuid, "migrate").status == 202
-    lite.until(uuid, "VERIFY_RESIZE")
-    there = home_of(lite, uuid)
+    uuid, home, there = _moved(lite)
     with down(lite, home):
         asked = lite.act(uuid, end, {"state": "active"} if end == "os-resetState" else None)
         assert asked.status in (202, 204)
@@ -185,11 +190,7 @@ def test_a_server_whose_new_host_is_down_is_told_to_go_back_to_its_disk_and_does
     lite: Cloud,
 ) -> None:
     """To have it reset would be to confirm the move: its disk would go with that."""
-    uuid = lite.boot()
-    home = home_of(lite, uuid)
-    assert lite.act(uuid, "migrate").status == 202
-    lite.until(uuid, "VERIFY_RESIZE")
-    there = home_of(lite, uuid)
+    uuid, home, there = _moved(lite)
     with down(lite, there):
         told = lite.act(uuid, "evacuate", {}, version=94)
         assert (told.status, "revertResize" in str(told.json)) == (409, True)
@@ -224,11 +225,7 @@ def test_a_move_that_was_given_up_does_not_hold_a_server_up_if_it_led_to_a_host_
 def test_what_an_earlier_move_left_is_claimed_until_it_is_gone_though_another_one_fails(
     lite: Cloud,
 ) -> None:
-    uuid = lite.boot()
-    home = home_of(lite, uuid)
-    assert lite.act(uuid, "migrate").status == 202
-    lite.until(uuid, "VERIFY_RESIZE")
-    there = home_of(lite, uuid)
+    uuid, home, there = _moved(lite)
     lite.script(f"server:{uuid}", latency_s={"confirm": 3600.0})
     assert lite.act(uuid, "os-resetState", {"state": "active"}).status == 202
     with down(lite, there):
@@ -268,11 +265,7 @@ def test_what_cannot_be_removed_in_a_day_is_removed_when_its_host_is_back(
     lite: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leaving, "PATIENCE_S", 0.0)
-    uuid = lite.boot()
-    home = home_of(lite, uuid)
-    assert lite.act(uuid, "migrate").status == 202
-    lite.until(uuid, "VERIFY_RESIZE")
-    there = home_of(lite, uuid)
+    uuid, home, there = _moved(lite)
     lite.script(f"host:{home}", unreachable=True)
     asked: list[str] = []
     confirm = _Simulated.confirm
