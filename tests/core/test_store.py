@@ -304,15 +304,26 @@ def test_the_log_of_one_who_never_rests_begins_anew_again_and_again(tmp_path, mo
     monkeypatch.setattr(sqlite_disk, "LONG", 200)
     log = tmp_path / "test.db-wal"
 
+    def beginnings():
+        header = log.read_bytes()[:32]
+        return int.from_bytes(header[12:16])  # counted there, wherever the first is counted from
+
     async def busy(store, number):
-        for n in range(number, 4000, 8):
+        for n in range(number, 40_000, 8):
             await store.commit([Op(INSERT, (n, f"{n:2000}", 1), 1)])
 
     async def story():
-        async with things(f"sqlite:///{tmp_path}/test.db") as store:
-            await asyncio.gather(*(busy(store, number) for number in range(8)))
-            assert len(await rows(store)) == 4000
-            assert log.stat().st_size < 10_000_000  # of the 40 or more that were written
+        async with things(f"sqlite:///{tmp_path}/test.db") as store, asyncio.timeout(30):
+            everybody = [asyncio.create_task(busy(store, number)) for number in range(8)]
+            try:
+                first = beginnings()
+                while beginnings() < first + 5:
+                    assert not all(one.done() for one in everybody), "it grew and grew"
+                    await asyncio.sleep(0.01)
+            finally:
+                for one in everybody:
+                    one.cancel()
+                await asyncio.gather(*everybody, return_exceptions=True)
 
     asyncio.run(story())
 
