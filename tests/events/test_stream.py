@@ -12,11 +12,13 @@ import pytest
 
 from siderite.core import eventlog
 from siderite.core import metrics
+from siderite.core.errors import Unauthorized
+from siderite.core.errors import Unavailable
 from siderite.core.store import Op
 from siderite.core.transition import Cause
 from siderite.core.who import Who
 from siderite.events import hub as hub_module
-from siderite.events.stream import follow
+from siderite.events import stream as stream_module
 from tests.events.log import ADDRESS
 from tests.events.log import NODE
 from tests.events.log import OTHER
@@ -227,6 +229,59 @@ def test_a_stream_of_all_ends_when_its_reader_is_left_with_a_token_for_no_projec
     run(story)
 
 
+def test_a_stream_goes_on_while_nobody_can_tell_whether_its_reader_may_have_it(run):
+    """A Keystone, or a database, that is away for a moment has not said no."""
+    troubles = [Unavailable(), Unavailable(), Unauthorized()]
+
+    class Keystone:
+        is_away = False
+
+        async def by_token(self, token):
+            if self.is_away:
+                raise troubles.pop(0)
+            return Who("u", "u", None, None, frozenset({"admin"}))
+
+    async def story(app):
+        keystone = app.program.app._services["events"]._who = Keystone()
+        impatient(app, 0.02)
+        async with Stream.open(app, token="theirs") as stream:
+            assert await stream.sign() is not None
+            keystone.is_away = True
+            assert await stream.event() is None
+        assert troubles == [], "it went on until it was said that the token is not good"
+
+    run(story)
+
+
+def test_a_reader_who_is_behind_goes_on_when_the_database_is_back(run, monkeypatch):
+    monkeypatch.setattr(hub_module, "BATCH", 2)
+    monkeypatch.setattr(stream_module, "_AWAY_S", 0.01)
+    reading, troubles = eventlog.page, [Unavailable(), Unavailable()]
+
+    async def away_at_first(store, *asked, **how):
+        if troubles:
+            raise troubles.pop()
+        return await reading(store, *asked, **how)
+
+    async def welcome():
+        return True
+
+    async def story(app):
+        hub = app.program.hub
+        hub._kept = type(hub._kept)(maxlen=1)
+        await tell(app, *(fact(n) for n in range(1, 6)))
+        monkeypatch.setattr(eventlog, "page", away_at_first)
+        chunks = stream_module.follow(hub, eventlog.EVERYTHING, 0, is_welcome=welcome)
+        async with asyncio.timeout(PATIENCE_S), aclosing(chunks):
+            text = b""
+            while b"id: 5\n" not in text:
+                text += await anext(chunks)
+        assert [b"id: %d\n" % n in text for n in range(1, 6)] == [True] * 5
+        assert troubles == []
+
+    run(story)
+
+
 def test_a_reader_who_leaves_ends_the_stream(run):
     async def story(app):
         before = open_streams()
@@ -411,7 +466,7 @@ def test_a_reader_whose_next_facts_are_pruned_meanwhile_is_not_led_past_them(run
         hub = app.program.hub
         hub._kept = type(hub._kept)(maxlen=1)
         await tell(app, *(fact(n) for n in range(1, 10)))
-        chunks = follow(hub, eventlog.EVERYTHING, 0, is_welcome=welcome)
+        chunks = stream_module.follow(hub, eventlog.EVERYTHING, 0, is_welcome=welcome)
         async with asyncio.timeout(PATIENCE_S), aclosing(chunks):
             await anext(chunks)
             assert b"id: 2\n" in await anext(chunks)

@@ -14,6 +14,7 @@ from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import SideriteError
 from siderite.core.errors import Unauthorized
+from siderite.core.errors import Unavailable
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -144,6 +145,8 @@ class EventsService:
         async def is_welcome() -> bool:
             try:
                 now = await identify(request, self._who, basic=True)
+            except Unavailable:
+                return True  # nobody can tell just now
             except SideriteError:
                 return False
             is_whole = now.sees_all or is_own(now, asked.wanted.project)

@@ -5,12 +5,15 @@ from collections.abc import Awaitable
 from collections.abc import Callable
 
 from siderite.core.errors import Gone
+from siderite.core.errors import Unavailable
 from siderite.core.eventlog import Wanted
 from siderite.core.streaming import Chunks
 from siderite.events import views
 from siderite.events.hub import Hub
 
 KEEP_ALIVE_S = 15.0
+_AWAY_S = 1.0
+"""How soon the log is read again for a reader who is behind, while the database is away."""
 
 
 async def follow(
@@ -41,6 +44,8 @@ async def follow(
                 text = views.alive(after)
             except Gone:
                 return  # who comes again after the last number is told
+            except Unavailable:  # the hub tells of it
+                await asyncio.sleep(_AWAY_S)
             if clock() - asked >= keep_alive_s:
                 asked = clock()
                 if not await is_welcome():
