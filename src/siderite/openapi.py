@@ -31,6 +31,7 @@ _VERSIONS = {
     "compute": ("OpenStack-API-Version", r"^compute ([0-9]+\.[0-9]+|latest)$", "compute 2.104"),
 }
 _JSON = "application/json"
+_BYTES = "application/octet-stream"
 _LARGE = 6
 _UNNAMEABLE = re.compile(r"[^a-zA-Z0-9._-]+")
 _WRITES = ("POST", "PUT", "PATCH")
@@ -61,10 +62,12 @@ _NETWORK = {
     "properties": {"NeutronError": {"type": "object", "required": ["message", "type"],
                                     "properties": {"message": _STRING}}},
 }  # fmt: skip
-_ENVELOPES = {"baremetal": "WrappedError", "compute": "Fault", "network": "NeutronError"}
-
-
+_ENVELOPES = {
+    "baremetal": "WrappedError", "boot": "Text", "compute": "Fault", "network": "NeutronError",
+}  # fmt: skip
 _ACTIONS = "/v2.1/servers/{id}/action"
+_HOSTS_CHOICE = re.compile(r"/v2\.1/(servers/\{id\}/action|os-hosts/\{host\}.*|.*/uptime)")
+"""What not every host can do."""
 
 
 def document(
@@ -89,8 +92,8 @@ def document(
                 ]
             paths.setdefault(address, {})[route.method.lower()] = operation
     schemas = {
-        "Error": _ERROR, "Fault": _FAULT, "NeutronError": _NETWORK, "WrappedError": _WRAPPED,
-        **parts.named,
+        "Error": _ERROR, "Fault": _FAULT, "NeutronError": _NETWORK, "Text": _STRING,
+        "WrappedError": _WRAPPED, **parts.named,
     }  # fmt: skip
     schemes = {
         "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"},
@@ -156,12 +159,12 @@ def _operation(service: str, route: Route, parts: _Parts) -> Json:
     }
     if route.method in _WRITES:
         form = parts.taken(route.takes(), f"{noun}-asked") if route.takes else {}
-        body: Json = {"application/json": {"schema": form}}
+        body: Json = {_JSON: {"schema": form}}
         if service == "image" and route.path.endswith(("/file", "/stage")):
-            body = {"application/octet-stream": {"schema": {}}}
+            body = {_BYTES: {"schema": {}}}
         elif service == "image" and route.method == "PATCH":
             patch = "application/openstack-images-v2.1-json-patch"
-            body = {patch: body["application/json"]}
+            body = {patch: body[_JSON]}
         about["requestBody"] = {"content": body}
     if route.policy != "public":
         about["security"] = [{"token": []}, {"basic": []}]
@@ -211,7 +214,8 @@ def _refused() -> Json:
     """Every refusal in every form."""
     made: Json = {}
     for envelope in {"Error", *_ENVELOPES.values()}:
-        form = {"application/json": {"schema": {"$ref": f"#/components/schemas/{envelope}"}}}
+        media = "text/plain" if envelope == "Text" else _JSON
+        form = {media: {"schema": {"$ref": f"#/components/schemas/{envelope}"}}}
         for status in _REFUSALS:
             made[f"{envelope}.{int(status)}"] = {"description": status.phrase, "content": form}
     return {name: made[name] for name in sorted(made)}
@@ -221,6 +225,7 @@ _REFUSALS = (
     HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND,
     HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_ACCEPTABLE, HTTPStatus.CONFLICT, HTTPStatus.GONE,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, HTTPStatus.NOT_IMPLEMENTED,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )  # fmt: skip
 
@@ -241,4 +246,8 @@ def _refusals(service: str, route: Route) -> Iterator[HTTPStatus]:
     if route.method in _WRITES:
         yield HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         yield HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    if route.media == _BYTES:
+        yield HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+    if service == "compute" and _HOSTS_CHOICE.fullmatch(route.path):
+        yield HTTPStatus.NOT_IMPLEMENTED
     yield HTTPStatus.SERVICE_UNAVAILABLE

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.checks import content_type_conformance
 from schemathesis.specs.openapi.checks import response_schema_conformance
 from schemathesis.specs.openapi.checks import status_code_conformance
 
@@ -43,6 +44,7 @@ CHECKS = (
     has_a_body_only_if_told,
     not_a_server_error,
     status_code_conformance,
+    content_type_conformance,
     response_schema_conformance,
 )
 SPARED = {"identity:DELETE /v3/auth/tokens"}
@@ -254,3 +256,17 @@ def test_every_body_that_is_read_has_a_form(schema: BaseSchema) -> None:
         if not any(word in operation.path for word in OPEN)
     ]
     assert formless == []
+
+
+def test_what_not_every_host_can_do_is_told(server: Server, schema: BaseSchema) -> None:
+    hosts = server.api.get("/compute/v2.1/os-hypervisors", headers=server.headers()).json()
+    host = hosts["hypervisors"][0]["hypervisor_hostname"]
+    path = "/compute/v2.1/os-hosts/{host}/reboot"
+    answer = server.api.get(path.format(host=host), headers=server.headers())
+    assert answer.status_code == 501
+    assert "501" in schema[path]["GET"].definition.raw["responses"]
+
+
+def test_parts_that_are_not_there_are_told(schema: BaseSchema) -> None:
+    ranged = ("/image/v2/images/{image_id}/file", "/boot/v1/files/{node}/{secret}/{name}")
+    assert all("416" in schema[path]["GET"].definition.raw["responses"] for path in ranged)
