@@ -35,6 +35,13 @@ def library() -> Any:
     return libvirt
 
 
+def monitor() -> Any:
+    """What talks to the QEMU of a guest, past libvirt."""
+    import libvirt_qemu
+
+    return libvirt_qemu
+
+
 def _quietly(_: object, __: object) -> None:
     """The C library prints every error to stderr; we have them as exceptions."""
 

@@ -19,6 +19,7 @@ from siderite.compute.drivers.contract import Guest
 from siderite.compute.drivers.libvirt import arrivals
 from siderite.compute.drivers.libvirt import domains
 from siderite.compute.drivers.libvirt import names
+from siderite.compute.drivers.libvirt import remains
 from siderite.compute.drivers.libvirt.copying import Pair
 from siderite.compute.drivers.libvirt.copying import Road
 from siderite.compute.drivers.libvirt.copying import Told
@@ -233,11 +234,21 @@ def _send(domain: Any, road: Road, to: str, *, is_shared: bool) -> None:
     try:
         domain.migrate3(road.arrival, {libvirt.VIR_MIGRATE_PARAM_URI: f"tcp://{to}"}, flags)
     except libvirt.libvirtError as why:
-        if _COPIES not in str(why):
+        # A libvirtd that was started anew still ends what the one before had begun, or does not
+        # know of it.
+        if _COPIES not in str(why) and not _are_being_removed(domain, why):
             raise
-        # A libvirtd that was started anew still ends what the one before had begun.
         reason = f"an earlier copy of its disks is being ended ({why})"
         raise HostError(Wait(reason, _BUSY_AGAIN_S)) from why
+
+
+def _are_being_removed(domain: Any, why: Exception) -> bool:
+    """Whether it was what an earlier libvirtd left that was in the way, and it is going."""
+    if not remains.are_in_the_way(why):
+        return False
+    with suppress(library().libvirtError):  # as where nobody may talk to QEMU
+        return remains.clear(domain)
+    return False
 
 
 def is_encrypted(options: Mapping[str, str]) -> bool:
