@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
+from siderite.compute.domain.power import Power
 from tests.compute.cloud import Cloud
+from tests.compute.workers.moves import claims
 from tests.compute.workers.moves import disabled
 from tests.compute.workers.moves import down
 from tests.compute.workers.moves import home_of
+from tests.compute.workers.moves import in_one_place
+from tests.compute.workers.moves import tidy_up
 
 
 @pytest.fixture
@@ -80,6 +84,26 @@ def test_an_aborted_migration_leaves_the_server_where_it_was(both: Cloud, moving
     again = both.ask("DELETE", path)
     assert again.status == 400
     assert "cancelled" in again.json["badRequest"]["message"]
+
+
+def test_a_migration_to_a_host_that_fell_silent_is_aborted_at_once(
+    both: Cloud, moving: str
+) -> None:
+    """The guest runs on where it is; what the other host has of it goes when that answers again."""
+    home, room = home_of(both, moving), both.claimed()
+    (there,) = set(claims(both, moving)) - {home}
+    both.guests.make(moving, there, Power.RUNNING)
+    both.script(f"host:{there}", unreachable=True)
+    path = f"/servers/{moving}/migrations/{_migration(both, moving)['id']}"
+    assert both.ask("DELETE", path, version=24).status == 202
+    assert both.until(moving, "ACTIVE")["OS-EXT-SRV-ATTR:host"] == home
+    assert (_status(both, moving), claims(both, moving)) == ("cancelled", [home])
+    assert sum(row[-1] for row in both.claimed()) == sum(row[-1] for row in room) - 1
+    done = next(one for one in both.actions(moving) if one["action"] == "live-migration")
+    assert f"host {there} does not answer" in done["events"][0]["details"]
+    both.guests.scripts.set(f"host:{there}", None)
+    tidy_up(both)
+    in_one_place(both, moving, home)
 
 
 def test_a_forced_migration_is_over_soon(both: Cloud, moving: str) -> None:

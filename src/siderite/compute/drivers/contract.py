@@ -236,7 +236,9 @@ class LiveMigrate(Protocol):
 
     async def abort(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
         """End the migration of this token and leave nothing of it on `to`. Done when the guest is
-        in one place; `found` has `arrived`: whether that is `to`, since it was faster.
+        in one place; `found` has `arrived`: whether that is `to`, since it was faster. Done too
+        if it runs on where it was, and `to` does not answer: then `found` has `left`, and what
+        there may be of it is to be removed later.
         """
         ...
 

@@ -23,7 +23,6 @@ from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import Place
 from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
-from siderite.compute.workers.hands import is_at_home
 from siderite.compute.workers.hands import is_lost
 from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.steps import missing
@@ -150,11 +149,10 @@ class LeftWork:
             return missing("migrate live")
         guest = guest_of(self._hands, server, node=left.node)
         outcome = await here.driver.live_migrate.abort(here.at, guest, there.at, left.token)
-        if isinstance(outcome, Wait) and await is_at_home(self._hands, server):
-            lost = await self._lost(there, guest)
-            return Done(lost) if lost else outcome
         if not isinstance(outcome, Done):
             return outcome
+        if outcome.found.get("left"):
+            return Done({_LOST: [(there.at.host, guest.node)]})
         return Done(leaving.arrived(left) if outcome.found.get("arrived") else {})
 
     async def _when_it_is_back(self, server: Server, left: Left, *, is_last: bool) -> Outcome:

@@ -28,6 +28,7 @@ from siderite.compute.workers.steps import Told
 from siderite.compute.workers.steps import missing
 
 _ABORTED = "it was aborted, as was asked for"
+_LEFT = "; host {} does not answer: what it has of it is removed when it does"
 
 
 async def _choose(hands: Hands, run: Run) -> Told:
@@ -56,7 +57,8 @@ async def _move(hands: Hands, run: Run) -> Told:
     if asked == kinds.ABORT:
         outcome = await mover.abort(here.at, guest, there.at, run.job.token)
         if isinstance(outcome, Done) and not outcome.found.get("arrived"):
-            return Failed(_ABORTED, elsewhere=False)
+            left = _LEFT.format(there.at.host) if outcome.found.get("left") else ""
+            return Failed(_ABORTED + left, elsewhere=False)
         return Report() if isinstance(outcome, Done) else outcome
     if asked == kinds.FORCE:
         forced = await mover.force(here.at, guest, run.job.token)
@@ -72,16 +74,16 @@ async def _came(hands: Hands, run: Run, told: Report) -> Report:
 
 
 async def _stays(hands: Hands, run: Run, why: Failed) -> Report:
-    is_aborted = why.reason == _ABORTED
+    is_aborted = why.reason.startswith(_ABORTED)
     told = await stays(hands, run, why, "cancelled" if is_aborted else "error")
     told = replace(told, facts=_and_what_was_asked(run, told))
     if is_aborted:
-        return replace(told, changes={**told.changes, "fault": None})
+        told = replace(told, changes={**told.changes, "fault": None})
     left = leaving.of(run.server, run.job)
-    if left is None:
+    if left is None or why.reason == _ABORTED:
         return told
     now = hands.ctx.door.clock()
-    if await is_at_home(hands, run.server):
+    if is_aborted or await is_at_home(hands, run.server):
         left = replace(left, how="leave")
         return replace(told, ops=[*told.ops, *leaving.behind(run.server, left, now)])
     # It may be at the other end, whose room it needs then.

@@ -164,6 +164,28 @@ def test_a_guest_whose_host_is_lost_in_a_live_migration_runs_on_in_one_place(
     impatient.done(impatient.driver.life.destroy, here[0], guest)
 
 
+def test_a_live_migration_to_a_host_that_is_lost_is_aborted_without_it(
+    lab: LabHost, far: LabHost, impatient: World
+) -> None:
+    """Whatever is there is seen to when it is back."""
+    live: Any = impatient.driver.live_migrate
+    at, to, token = at_lab(lab), at_lab(far), str(uuid.uuid4())
+    guest = replace(_large(impatient, at, lab), is_running=True)
+    impatient.done(impatient.driver.power.on, at, guest)
+    lab.connection().lookupByUUIDString(guest.uuid).migrateSetMaxSpeed(4)  # MiB/s
+    copy = _pool(far) / f"{guest.uuid}.ephemeral.qcow2"
+    while not _has_bytes(copy):
+        assert isinstance(impatient.run(live.live_migrate(at, guest, to, token)), Wait)
+    far.kill_libvirtd()
+    ended = impatient.done(lambda _: live.abort(at, guest, to, token))
+    assert ended.found == {"arrived": False, "left": True}
+    assert impatient.state(at, guest) is Power.RUNNING
+    far.start_libvirtd()
+    impatient.done(impatient.driver.life.leave, to, guest, at)
+    assert _files(far, guest.uuid) == []
+    impatient.done(impatient.driver.life.destroy, at, guest)
+
+
 def test_a_copy_that_an_earlier_libvirtd_had_begun_is_waited_for(
     lab: LabHost, far: LabHost, impatient: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,8 +60,13 @@ class LibvirtLiveMigrate:
             await self._site.end(at, token, _doing(guest))
             await host.call(_abort, guest)  # of another process, if that is cut off
             target = self._site.host(to)
-            road = Road(host, target, await target.connection())
-            return Done({"arrived": await host.call(along(road, _settle), guest)})
+            try:
+                road = Road(host, target, await target.connection())
+                return Done({"arrived": await host.call(along(road, _settle), guest)})
+            except Unreachable:
+                if not await host.call(_runs_on, guest):
+                    raise
+                return Done({"arrived": False, "left": True})
 
         ending = f"ending the migration of {guest.name}"
         return await self._site.outcome(at, f"{token}/abort", ending, work)
@@ -299,6 +304,16 @@ def _settle(connection: Any, road: Road, guest: Guest) -> bool:
     _clear(road, guest, keep_disks=is_shared or is_off_twice)
     _go_on(domain, guest)
     return False
+
+
+def _runs_on(connection: Any, guest: Guest) -> bool:
+    """Whether nothing is sent any more of a guest that runs. Of one that is stopped nobody can tell
+    without the other end.
+    """
+    libvirt, domain = library(), domains.find(connection, guest.uuid)
+    if domain is None or domain.state()[0] != libvirt.VIR_DOMAIN_RUNNING:
+        return False
+    return bool(domain.jobInfo()[0] == libvirt.VIR_DOMAIN_JOB_NONE)
 
 
 def _has_disk(pool: Pool, guest: Guest) -> bool:

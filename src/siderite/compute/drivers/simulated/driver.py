@@ -238,9 +238,11 @@ class _Simulated:
 
     async def abort(self, at: At, guest: Guest, to: At, token: str) -> Outcome:
         """Nothing of a migration is there before it ends."""
+        seen = self._guests.seen(guest.uuid, at.host)
         if self._guests.script(to.host, "").unreachable:
-            return _unreachable(to)
-        return Done({"arrived": self._guests.seen(guest.uuid, at.host) is None})
+            is_here = seen is not None and seen.power is Power.RUNNING
+            return Done({"arrived": False, "left": True}) if is_here else _unreachable(to)
+        return Done({"arrived": seen is None})
 
     async def force(self, at: At, guest: Guest, token: str) -> Outcome:
         self._guests.hasten(f"{token}/live_migrate")
