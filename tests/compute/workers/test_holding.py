@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,8 @@ from siderite.compute.drivers.libvirt.runs import Runs
 from siderite.core import work
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
+from tests.compute.workers.moves import down
+from tests.compute.workers.moves import home_of
 from tests.support.app import Application
 from tests.support.app import running
 
@@ -79,6 +82,47 @@ class Slow:
         return Done()
 
 
+class Removing:
+    """The part of a driver by which guests come and go; one goes only when it is let to."""
+
+    def __init__(self, life: Any) -> None:
+        self._life = life
+        self.log: list[str] = []
+        self._runs = Runs(0.05)
+        self.asked = 0
+        self.is_ready = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._life, name)
+
+    async def destroy(self, at: Any, guest: Any, token: str) -> Outcome:
+        self.asked += 1
+        if await self._life.state(at, guest) is None:
+            return Done()
+        return await self._runs.outcome(HOST, token, "removing", partial(self._work, at, guest))
+
+    async def leave(self, at: Any, guest: Any, to: Any, token: str) -> Outcome:
+        return await self.destroy(at, guest, token)
+
+    async def _work(self, at: Any, guest: Any, run: Run) -> Outcome:
+        self.log.append("it is removed")
+        try:
+            while not self.is_ready:
+                run.check()
+                await asyncio.sleep(0.01)
+        finally:
+            await asyncio.sleep(0.1)  # a file that is being deleted
+            self.log.append("that ends")
+        outcome: Outcome = await self._life.destroy(at, guest, "token")
+        return outcome
+
+    async def spawn(self, at: Any, guest: Any, token: str) -> Outcome:
+        outcome: Outcome = await self._life.spawn(at, guest, token)
+        if isinstance(outcome, Done):
+            self.log.append("it is made")
+        return outcome
+
+
 def slow(app: Application, name: str, log: list[str]) -> Slow:
     """Have a process use such parts."""
     handler: Any = app.program.worker._handlers["server.resize"]
@@ -86,6 +130,16 @@ def slow(app: Application, name: str, log: list[str]) -> Slow:
     driver = drivers["simulated"]
     made: Any = Slow(name, driver.resize, log)
     drivers["simulated"] = replace(driver, resize=made, live_migrate=made)
+    return made  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def removing(lite: Cloud, monkeypatch: pytest.MonkeyPatch) -> Removing:
+    """Such a part, which the cloud's process uses."""
+    handler: Any = lite.app.app.program.worker._handlers["server.resize"]
+    drivers = handler.__self__._hands.drivers
+    made: Any = Removing(drivers["simulated"].life)
+    monkeypatch.setitem(drivers, "simulated", replace(drivers["simulated"], life=made))
     return made  # type: ignore[no-any-return]
 
 
@@ -188,3 +242,48 @@ def test_a_copy_that_takes_too_long_ends_before_the_work_fails(tmp_path: Path) -
         door.clock = lambda: real() + 100_000
         made.wait(uuid, lambda seen: seen["OS-EXT-STS:task_state"] is None)
         assert log[:2] == ["one begins", "one ends"]
+
+
+REMOVED = ["it is removed", "that ends", "it is made"]
+
+
+def test_a_server_comes_to_no_host_while_what_is_left_of_it_on_another_is_removed(
+    lite: Cloud, removing: Removing
+) -> None:
+    """On storage that hosts share, its new files would be taken for the old ones."""
+    uuid = lite.boot()
+    there = home_of(lite, uuid)
+    other = next(host for host in lite.hosts if host != there)
+    removing.is_ready = True
+    assert lite.act(uuid, "shelve").status == 202
+    lite.until(uuid, "SHELVED_OFFLOADED")
+    removing.is_ready = False
+    lite.script(f"server:{uuid}", fail={"spawn": "disk full"})
+    assert lite.act(uuid, "unshelve", {"host": there}).status == 202
+    lite.settled(uuid)
+    removing.log.clear()
+    until(lite, lambda: removing.asked > 2)
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    assert lite.act(uuid, "unshelve", {"host": other}).status == 202
+    asked = removing.asked
+    until(lite, lambda: removing.asked > asked + 5 or REMOVED[2] in removing.log)
+    removing.is_ready = True
+    lite.until(uuid, "ACTIVE")
+    assert removing.log[-2:] == REMOVED[1:]
+
+
+def test_what_is_left_on_a_host_that_is_said_to_be_down_is_not_being_removed_any_more(
+    lite: Cloud, removing: Removing
+) -> None:
+    """As it answers all the same, though not soon; the rest is removed once it is up."""
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    removing.log.clear()
+    with down(lite, home):
+        lite.guests.scripts.set(f"host:{home}", None)
+        assert lite.act(uuid, "shelve").status == 202
+        lite.until(uuid, "SHELVED_OFFLOADED")
+        assert removing.log == REMOVED[:2]
+        assert lite.act(uuid, "unshelve").status == 202
+        lite.until(uuid, "ACTIVE")
+    removing.is_ready = True

@@ -162,6 +162,8 @@ async def destroy_everywhere(hands: Hands, run: Run) -> Told:
                 continue
             outcome = Wait(str(why), 0.0)
         if isinstance(outcome, Wait) and may_stay:
+            if outcome.call_off is not None:
+                await outcome.call_off()
             behind.append((host, node))
         elif not isinstance(outcome, Done):
             return outcome

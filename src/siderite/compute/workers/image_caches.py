@@ -19,6 +19,7 @@ from siderite.compute.usecases.server import due
 from siderite.compute.workers.hands import Hands
 from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.holding import to_its_end
 from siderite.core.log import get_logger
 from siderite.core.work import Work
 
@@ -94,25 +95,17 @@ class CachingWork:
         await image_cache.done(ctx, held, wanted, [Cached(host, got, failed)], left)
 
     async def _fetch(self, held: Work, host: str, image: str) -> Outcome:
-        """What came of it; while this process is at it, nobody else may begin it too."""
+        """What came of it."""
         place = await place_of(self._hands, host)
         if isinstance(place, Failed):
             return place
         cache = place.driver.cache
         if cache is None:
             return Failed(f"hosts of the driver {place.driver.card.name} keep no images")
-        while True:
-            outcome = await cache.fetch(place.at, image, f"{held.machine}/{image}")
-            if not isinstance(outcome, Wait) or outcome.call_off is None:
-                return outcome
-            if self._hands.ctx.door.is_draining or self._is_late(held):
-                await outcome.call_off()
-                return Wait(outcome.reason, 0.0)
-            try:
-                await asyncio.sleep(outcome.again_in)
-            except asyncio.CancelledError:
-                await outcome.call_off()
-                raise
+        token = f"{held.machine}/{image}"
+        return await to_its_end(
+            self._hands, lambda: cache.fetch(place.at, image, token), held.deadline
+        )
 
     def _is_late(self, held: Work) -> bool:
         return self._hands.ctx.door.clock() >= held.deadline

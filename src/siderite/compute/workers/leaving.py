@@ -1,5 +1,8 @@
 """Removes what a move that was given up, or failed, has left at its other end."""
 
+from collections.abc import Awaitable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,6 +28,7 @@ from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import is_lost
 from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.holding import to_its_end
 from siderite.compute.workers.steps import missing
 from siderite.core.log import get_logger
 from siderite.core.work import Work
@@ -33,6 +37,9 @@ log = get_logger("leaving")
 
 _BUSY_S = 2.0
 _AGAIN_S = 10.0
+_HELD_S = 20.0
+"""So long at most it holds the server up; what is not over then is called off, to be tried again.
+"""
 _LAST_S = 60.0
 """After its time, so long the host where the server is now is waited for."""
 _LOST = "lost"
@@ -88,11 +95,19 @@ class LeftWork:
         if server.deleted or server.claim != left.claim or left.how == "leave":
             return await self._leave(server, left, token)
         if left.move is not None:
-            return await self._end_resize(server, left, left.move, token)
-        return await self._abort(server, left)
+            return await self._held(partial(self._end_resize, server, left, left.move, token))
+        return await self._held(partial(self._abort, server, left))
+
+    async def _held(self, ask: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """Nothing else is begun with the server before this has ended: what is removed may be in
+        the folder where its next files are, on storage that hosts share.
+        """
+        return await to_its_end(self._hands, ask, self._hands.ctx.door.clock() + _HELD_S)
 
     async def _leave(self, server: Server, left: Left, token: str) -> Outcome:
-        outcomes = [await self._leave_one(server, at, token) for at in _ends(left)]
+        outcomes = [
+            await self._held(partial(self._leave_one, server, at, token)) for at in _ends(left)
+        ]
         open_ = [outcome for outcome in outcomes if not isinstance(outcome, Done)]
         return open_[0] if open_ else Done()
 
@@ -165,7 +180,7 @@ class LeftWork:
         if left.how == "abort" and not has_left:
             return Done()
         if left.move is not None and left.how == "confirm" and not has_left:
-            outcome = await self._confirm_at_home(server, left, left.move)
+            outcome = await self._held(partial(self._confirm_at_home, server, left, left.move))
             if isinstance(outcome, Wait) and not is_last:
                 return outcome
         ends = _ends(left) if has_left else [(left.host, left.node)]

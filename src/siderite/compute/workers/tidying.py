@@ -5,6 +5,7 @@ leave their hosts, old records, nodes that are gone, and guests that an evacuati
 import asyncio
 from collections.abc import Awaitable
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -27,6 +28,7 @@ from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
 from siderite.compute.workers.hands import place_of
+from siderite.compute.workers.holding import to_its_end
 from siderite.core.errors import SideriteError
 from siderite.core.log import get_logger
 from siderite.core.work import Work
@@ -36,6 +38,8 @@ log = get_logger("tidying")
 EVERY_S = 30.0
 _AGAIN_S = 30.0
 _BUSY_S = 2.0
+_HELD_S = 60.0
+"""What a host does not get done in so long is called off, to be tried again."""
 _ROUNDS = 20
 _DUE: tuple[
     tuple[
@@ -109,7 +113,9 @@ class EvictedWork:
             await due.later(ctx, held, f"the server is {server.task_state}", _BUSY_S)
             return
         try:
-            outcome = await self._remove(held, job, server)
+            outcome = await to_its_end(
+                self._hands, partial(self._remove, held, job, server), ctx.door.clock() + _HELD_S
+            )
         except NotOurs as why:
             await due.pass_on(ctx, held, why.host)
             return
