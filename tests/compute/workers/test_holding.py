@@ -24,6 +24,8 @@ from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 from tests.compute.workers.moves import down
 from tests.compute.workers.moves import home_of
+from tests.compute.workers.moves import in_one_place
+from tests.compute.workers.moves import tidy_up
 from tests.support.app import Application
 from tests.support.app import running
 
@@ -270,6 +272,32 @@ def test_a_server_comes_to_no_host_while_what_is_left_of_it_on_another_is_remove
     removing.is_ready = True
     lite.until(uuid, "ACTIVE")
     assert removing.log[-2:] == REMOVED[1:]
+
+
+def test_a_server_comes_to_no_host_while_what_it_fled_from_is_removed(
+    lite: Cloud, removing: Removing
+) -> None:
+    uuid = lite.boot()
+    home = home_of(lite, uuid)
+    removing.is_ready = True
+    with down(lite, home):
+        assert lite.act(uuid, "evacuate", {}, version=94).status == 200
+        there = lite.until(uuid, "ACTIVE")["OS-EXT-SRV-ATTR:host"]
+        assert lite.act(uuid, "shelve").status == 202
+        lite.until(uuid, "SHELVED_OFFLOADED")
+    removing.is_ready = False
+    removing.log.clear()
+    tidy_up(lite)
+    until(lite, lambda: removing.log == REMOVED[:1])
+    assert lite.act(uuid, "unshelve", {"host": there}).status == 202
+    lite.wait(
+        uuid,
+        lambda seen: "just being removed" in str(seen["wait_reason"]) or REMOVED[2] in removing.log,
+    )
+    removing.is_ready = True
+    lite.until(uuid, "ACTIVE")
+    assert removing.log == REMOVED
+    in_one_place(lite, uuid, there)
 
 
 def test_what_is_left_on_a_host_that_is_said_to_be_down_is_not_being_removed_any_more(

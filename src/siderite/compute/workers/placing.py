@@ -137,6 +137,8 @@ async def another_place(
     """A further place for a server that has one (or had), and the claim of it."""
     if run.kind != "evacuate":  # which cannot wait for a host that is down
         await leaving.check(hands.ctx, run.server)
+    # What it left is removed with all its files while it has no host: those may be of one folder.
+    alone = await migrations.untouched(hands.ctx, run.server) if run.server.host is None else ()
     turn = await placing.turn(hands.ctx, run.server)
     found = await _find(
         hands, run.server, flavor=flavor, host=host, zone=zone, avoid=avoid,
@@ -153,7 +155,7 @@ async def another_place(
     job = run.job.with_args(
         to={"host": at.host, "node": at.node, "driver": at.driver, "zone": at.zone}, claim=claim
     )
-    return at, Report(job=job, ops=[*turn, *ops, *over])
+    return at, Report(job=job, ops=[*turn, *alone, *ops, *over])
 
 
 async def _tidy(hands: Hands, run: Run, found: Placement) -> tuple[Hypervisor, Sequence[Op]]:
@@ -170,7 +172,7 @@ async def _tidy(hands: Hands, run: Run, found: Placement) -> tuple[Hypervisor, S
             return at, ()
     at = found.ranked[0]
     if run.kind == "evacuate" and hands.ctx.door.clock() >= run.held.created_at + _TIDIED_S:
-        return at, migrations.takes_over(run.server, at.host)
+        return at, await migrations.takes_over(hands.ctx, run.server, at.host)
     raise NotYet(f"what was left of it on host {at.host} is to be removed first")
 
 

@@ -13,6 +13,7 @@ from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import Event
 from siderite.compute.usecases.context import Context
 from siderite.compute.usecases.placement import placing
+from siderite.compute.usecases.placement.placing import NotYet
 from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import find
 from siderite.compute.usecases.server.kinds import ABORT
@@ -111,9 +112,23 @@ async def is_behind(ctx: Context, server: Server, host: str) -> bool:
     return bool(await work.of_machine(ctx.door.store, _old_place(server, host)))
 
 
-def takes_over(server: Server, host: str) -> Sequence[Op]:
+async def untouched(ctx: Context, server: Server) -> Sequence[Op]:
+    """`NotYet` while what it left behind somewhere is just being removed; else ops by which nobody
+    has begun that when they are committed. Who begins it afterwards sees what came of the commit.
+    """
+    of_it = (_EVICTED, f"{server.uuid}@%")
+    ((count, leased),) = await ctx.door.store.fetch(
+        "SELECT count(*), count(owner) FROM work WHERE lane = ? AND machine LIKE ?", of_it
+    )
+    if leased:
+        raise NotYet("what was left of it on another host is just being removed")
+    holds = "UPDATE work SET due = due WHERE lane = ? AND machine LIKE ? AND owner IS NULL"
+    return [Op(holds, of_it, int(str(count)))] if count else ()
+
+
+async def takes_over(ctx: Context, server: Server, host: str) -> Sequence[Op]:
     """What it left there is its own again."""
-    return work.drop(_old_place(server, host), _EVICTED)
+    return [*await untouched(ctx, server), *work.drop(_old_place(server, host), _EVICTED)]
 
 
 async def page(ctx: Context, where: str, args: Sequence[Value], *, limit: int) -> Sequence[Line]:
