@@ -16,9 +16,12 @@ from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
+from siderite.compute.domain.outcome import Wait
 from siderite.compute.drivers.libvirt import runs
 from siderite.compute.drivers.libvirt.runs import Run
 from siderite.compute.drivers.libvirt.runs import Runs
+from siderite.compute.workers.hands import Hands
+from siderite.compute.workers.holding import to_its_end
 from siderite.core import work
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
@@ -26,6 +29,7 @@ from tests.compute.workers.moves import down
 from tests.compute.workers.moves import home_of
 from tests.compute.workers.moves import in_one_place
 from tests.compute.workers.moves import tidy_up
+from tests.compute.workers.test_pending import NO_IMAGES
 from tests.support.app import Application
 from tests.support.app import running
 
@@ -315,3 +319,29 @@ def test_what_is_left_on_a_host_that_is_said_to_be_down_is_not_being_removed_any
         assert lite.act(uuid, "unshelve").status == 202
         lite.until(uuid, "ACTIVE")
     removing.is_ready = True
+
+
+def test_what_goes_on_is_called_off_when_the_lease_is_lost_while_it_is_asked_for(
+    lite: Cloud,
+) -> None:
+    log: list[str] = []
+    hands = Hands(lite.app.app.program.compute.context, {}, NO_IMAGES)
+
+    async def call_off() -> None:
+        log.append("it is called off")
+
+    async def ask() -> Outcome:
+        log.append("it is asked for")
+        if len(log) > 1:
+            await asyncio.Event().wait()
+        return Wait("it takes its time", 0.0, call_off)
+
+    async def lose() -> None:
+        job = asyncio.create_task(to_its_end(hands, ask, 1e12))
+        while len(log) < 2:
+            await asyncio.sleep(0)
+        job.cancel()
+        await asyncio.wait({job})
+
+    lite.app.run(lose())
+    assert log == ["it is asked for"] * 2 + ["it is called off"]

@@ -12,16 +12,21 @@ from siderite.compute.workers.hands import Hands
 
 
 async def to_its_end(hands: Hands, ask: Callable[[], Awaitable[Outcome]], until: float) -> Outcome:
-    """What came of it. What goes on at this time, or when the process is to stop, is called off."""
-    while True:
-        outcome = await ask()
-        if not isinstance(outcome, Wait) or outcome.call_off is None:
-            return outcome
-        if hands.ctx.door.is_draining or hands.ctx.door.clock() >= until:
-            await outcome.call_off()
-            return Wait(outcome.reason, outcome.again_in)
-        try:
+    """What came of it. What goes on at this time, when the process is to stop or when the lease is
+    lost, is called off.
+    """
+    call_off: Callable[[], Awaitable[None]] | None = None
+    try:
+        while True:
+            outcome = await ask()
+            call_off = outcome.call_off if isinstance(outcome, Wait) else None
+            if not isinstance(outcome, Wait) or call_off is None:
+                return outcome
+            if hands.ctx.door.is_draining or hands.ctx.door.clock() >= until:
+                await call_off()
+                return Wait(outcome.reason, outcome.again_in)
             await asyncio.sleep(outcome.again_in)
-        except asyncio.CancelledError:
-            await outcome.call_off()
-            raise
+    except BaseException:
+        if call_off is not None:
+            await call_off()
+        raise
