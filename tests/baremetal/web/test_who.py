@@ -195,13 +195,34 @@ def test_owners_and_lessees_act_within_their_rights(
             assert app.node(uuid).version == 1
 
 
-@pytest.mark.parametrize("field", ["owner", "lessee"])
-def test_an_owner_cannot_give_a_node_away(app: Standing, field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("owner", "them", "owner or lessee"),
+        ("lessee", "them", "owner or lessee"),
+        ("conductor_group", "elsewhere", "conductor_group of a node"),
+        ("shard", "elsewhere", "shard of a node"),
+        ("automated_clean", False, "turn off a node's automated_clean"),
+    ],
+)
+def test_an_owner_leaves_to_the_operator_what_is_for_the_whole_cloud(
+    app: Standing, field: str, value: Any, words: str
+) -> None:
     _, token, project = app.person("member")
     uuid = app.plant("enroll", owner=project)
-    patch = [{"op": "replace", "path": f"/{field}", "value": "them"}]
-    refused(app.ask("PATCH", f"/v1/nodes/{uuid}", patch, token=token), 403, "owner or lessee")
+    patch = [{"op": "replace", "path": f"/{field}", "value": value}]
+    refused(app.ask("PATCH", f"/v1/nodes/{uuid}", patch, token=token), 403, words)
     assert app.node(uuid).version == 1
+    assert app.ask("PATCH", f"/v1/nodes/{uuid}", patch).status == 200
+
+
+def test_an_owner_has_a_node_cleaned_again(app: Standing) -> None:
+    _, token, project = app.person("member")
+    uuid = app.plant("enroll", owner=project, automated_clean=False)
+    for value in (True, None):
+        patch = [{"op": "replace", "path": "/automated_clean", "value": value}]
+        assert app.ask("PATCH", f"/v1/nodes/{uuid}", patch, token=token).status == 200
+        assert app.node(uuid).automated_clean is value
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.50", "1.115", "1.900"])

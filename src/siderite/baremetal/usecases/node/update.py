@@ -57,6 +57,9 @@ _READ_AGAIN = frozenset({"maintenance", "power_policy", "driver_info", "driver"}
 _DRIVEN_BY = INTERFACE_FIELDS | {"driver", "driver_info", "parent_node"}
 """Fields that say how a node's machine is driven, and for whom."""
 
+_OPERATORS = frozenset({"chassis_uuid", "conductor_group", "shard"})
+"""Fields that say where in the cloud a node is, and which processes are to drive it."""
+
 _REFITTABLE = frozenset({P.ENROLL, P.INSPECTING, P.INSPECTWAIT, P.MANAGEABLE, P.AVAILABLE})
 
 
@@ -195,11 +198,21 @@ def _check(node: Node, changes: dict[str, Any], ask: Update, who: Who) -> None:
         raise Conflict(
             f"Node {node.uuid} has its console on; stop it before the {carried[-1]} is changed."
         )
+    _check_kept(changes, who)
+    _check_reasons(node, changes)
+
+
+def _check_kept(changes: dict[str, Any], who: Who) -> None:
+    """Refuse an owner what is for the operator of the cloud to decide. So is the lessee, whose
+    images the node may then be given.
+    """
     if ("owner" in changes or "lessee" in changes) and not who.is_admin:
         raise Forbidden("Only administrators change the owner or lessee of a node.")
-    if "chassis_uuid" in changes and not who.sees_all:
-        raise Forbidden("Only those who see all projects change the chassis of a node.")
-    _check_reasons(node, changes)
+    kept = sorted(_OPERATORS & set(changes))
+    if kept and not who.sees_all:
+        raise Forbidden(f"Only those who see all projects change the {kept[0]} of a node.")
+    if changes.get("automated_clean") is False and not who.sees_all:
+        raise Forbidden("Only those who see all projects turn off a node's automated_clean.")
 
 
 def _check_under_way(node: Node, changes: dict[str, Any], ask: Update) -> None:
