@@ -46,6 +46,7 @@ RULES = {
     "node:provision:steps": Rule("member", lessee=False),
     "node:power": Rule("member"),
     "node:management:read": Rule("reader", lessee=False),
+    "node:firmware:read": Rule("reader"),
     "node:management": Rule("member", lessee=False),
     "node:console": Rule("member"),
     "driver:vendor": Rule("admin"),

@@ -117,6 +117,7 @@ _AGENT = (
     Route("POST", "/continue_inspection", agent.continue_inspection, gives=agent.inspected_form),
 )
 _READ, _WRITE = "node:management:read", "node:management"
+_FIRMWARE = "node:firmware:read"
 _BOOT_DEVICE = "/nodes/{node}/management/boot_device"
 _LIGHTS = "/nodes/{node}/management/indicators"
 _VENDOR = "/nodes/{node}/vendor_passthru"
@@ -165,10 +166,10 @@ _HARDWARE = (
     Route("GET", "/nodes/{node}/vmedia", management.media, _READ, 93, gives=management.media_form),
     Route("POST", "/nodes/{node}/vmedia", management.insert, _WRITE, 89, management.MEDIUM.form),
     Route("DELETE", "/nodes/{node}/vmedia", management.eject, _WRITE, 89),
-    Route("GET", "/nodes/{node}/bios", details.bios, _READ, 40, gives=details.bios_form),
-    Route("GET", "/nodes/{node}/bios/{setting}", details.bios_setting, _READ, 40,
+    Route("GET", "/nodes/{node}/bios", details.bios, _FIRMWARE, 40, gives=details.bios_form),
+    Route("GET", "/nodes/{node}/bios/{setting}", details.bios_setting, _FIRMWARE, 40,
           gives=details.bios_setting_form),
-    Route("GET", "/nodes/{node}/firmware", details.firmware, _READ, 86,
+    Route("GET", "/nodes/{node}/firmware", details.firmware, _FIRMWARE, 86,
           gives=details.firmware_form),
     Route("GET", "/nodes/{node}/inventory", details.inventory, _READ, 81,
           gives=details.inventory_form),

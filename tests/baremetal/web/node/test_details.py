@@ -128,3 +128,16 @@ def test_a_password_of_the_bios_is_not_shown(lite: Standing) -> None:
     assert [one["value"] for one in listed] == ["******"] * 3 + ["Unlocked", ""]
     assert b"hunter2" not in get(lite, node, "bios?detail=true").body
     assert b"hunter2" not in get(lite, node, "bios/AdminPassword").body
+
+
+def test_who_has_a_node_on_loan_reads_its_bios_and_firmware_but_not_what_its_owner_found_in_it(
+    lite: Standing,
+) -> None:
+    _, token, project = lite.person("reader")
+    lent = lite.plant("active", owner="them", lessee=project)
+    theirs = lite.plant("active", owner="them")
+    for node in (lent, theirs):
+        keep(lite, node, bios=[BiosSetting("x", "1")], firmware=[], inventory={}, plugin_data={})
+    for path, status in (("bios", 200), ("bios/x", 200), ("firmware", 200), ("inventory", 403)):
+        assert get(lite, lent, path, token=token).status == status, path
+        refused(get(lite, theirs, path, token=token), 404)

@@ -34,14 +34,16 @@ _REGISTRY = (
 )  # fmt: skip
 
 
-def _read(request: Request) -> Any:
-    return policy.guard("node:management:read", request.who)
+def _firmware(request: Request) -> Any:
+    return policy.guard("node:firmware:read", request.who)
 
 
 async def bios(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/bios"""
     fields = _fields(request)
-    node, known = await details.settings(service.ctx, ident(request), request.who, _read(request))
+    node, known = await details.settings(
+        service.ctx, ident(request), request.who, _firmware(request)
+    )
     base = service.base(request)
     return reply({"bios": [_setting(item, node.uuid, base, fields) for item in known]})
 
@@ -49,7 +51,9 @@ async def bios(service: "Service", request: Request) -> Response:
 async def bios_setting(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/bios/{setting}"""
     no_query(request)
-    node, known = await details.settings(service.ctx, ident(request), request.who, _read(request))
+    node, known = await details.settings(
+        service.ctx, ident(request), request.who, _firmware(request)
+    )
     name = request.params[1]
     fields = (*_BRIEF, *(_REGISTRY if request.version >= REGISTRY_SINCE else ()))
     for item in known:
@@ -116,7 +120,7 @@ def _setting(item: KnownSetting, node: str, base: str, fields: Sequence[str]) ->
 async def firmware(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/firmware"""
     no_query(request)
-    known = await details.firmware(service.ctx, ident(request), request.who, _read(request))
+    known = await details.firmware(service.ctx, ident(request), request.who, _firmware(request))
     return reply({"firmware": [_part(item, request.version) for item in known]})
 
 
@@ -146,7 +150,8 @@ def firmware_form() -> shape.Json:
 async def inventory(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{node}/inventory"""
     no_query(request)
-    found = await details.inventory(service.ctx, ident(request), request.who, _read(request))
+    guard = policy.guard("node:management:read", request.who)
+    found = await details.inventory(service.ctx, ident(request), request.who, guard)
     return reply(found)
 
 
