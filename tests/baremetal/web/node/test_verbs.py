@@ -210,6 +210,24 @@ def test_validate_speaks_of_every_interface_but_vendor(app: Standing) -> None:
         assert verdict["result"] is True or verdict["reason"]
 
 
+@pytest.mark.parametrize("has", [[], ["CUSTOM_ONE", "CUSTOM_TWO"]])
+def test_validate_says_of_a_deploy_what_the_verb_would_be_refused_for(
+    app: Standing, has: list[str]
+) -> None:
+    step = {"interface": "bios", "step": "factory_reset", "args": {}}
+    for priority, name in enumerate(("CUSTOM_ONE", "CUSTOM_TWO"), 1):
+        fields = {"name": name, "steps": [{**step, "priority": priority}]}
+        assert app.ask("POST", "/v1/deploy_templates", fields).status in (201, 409)
+    asks = {"traits": ["CUSTOM_ONE", "CUSTOM_TWO"]}
+    uuid = app.plant("available", instance_info=asks, traits=has)
+    verdict = app.ask("GET", f"/v1/nodes/{uuid}/validate").json["deploy"]
+    assert verdict["result"] is False
+    path = f"/v1/nodes/{uuid}/states/provision"
+    refused(app.ask("PUT", path, {"target": "active"}), 400, verdict["reason"])
+    uuid = app.plant("available", instance_info={"traits": has[:1]}, traits=has)
+    assert app.ask("GET", f"/v1/nodes/{uuid}/validate").json["deploy"] == {"result": True}
+
+
 def test_maintenance_goes_with_its_reason_and_the_fault(app: Standing) -> None:
     uuid = app.plant("active", fault="power failure")
     path = f"/v1/nodes/{uuid}/maintenance"

@@ -7,6 +7,7 @@ from typing import Any
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import hook_facts
+from siderite.baremetal.domain.driver_card import DriverCard
 from siderite.baremetal.domain.hook_facts import By
 from siderite.baremetal.domain.node import Json
 from siderite.baremetal.domain.node import Node
@@ -33,6 +34,7 @@ from siderite.baremetal.usecases.node import children
 from siderite.baremetal.usecases.node import find
 from siderite.baremetal.usecases.node.find import Guard
 from siderite.baremetal.usecases.node.find import allow
+from siderite.baremetal.usecases.node.validate import why_not_deployed
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import IllegalVerb
@@ -162,17 +164,11 @@ def _check(ctx: Context, node: Node, wish: Ask) -> None:
         if problem is not None:
             raise Invalid(f"Node {node.uuid} cannot be {_WORDS[event]}: {problem.rstrip('.')}.")
     if event in (Event.DEPLOY, Event.REBUILD):
-        _check_deployable(node, card.shortcoming(node, "deploy"))
+        _check_deployable(card, node)
 
 
-def _check_deployable(node: Node, problem: str | None) -> None:
-    wanted = node.instance_info.get("traits") or []
-    missing = (
-        [trait for trait in wanted if trait not in node.traits] if isinstance(wanted, list) else []
-    )
-    if missing:
-        traits = ", ".join(map(str, missing))
-        problem = f"instance_info.traits asks for {traits}, which the node does not have."
+def _check_deployable(card: DriverCard, node: Node) -> None:
+    problem = why_not_deployed(card, node)
     if problem is not None:
         raise Invalid(
             f"Failed to validate deploy or power info for node {node.uuid}. Error: {problem}"

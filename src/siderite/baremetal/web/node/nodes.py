@@ -144,7 +144,7 @@ async def remove(service: "Service", request: Request) -> Response:
 async def validation(service: "Service", request: Request) -> Response:
     """GET /v1/nodes/{ident}/validate"""
     node = await find.node(service.ctx, ident(request), request.who)
-    return reply(validate.interfaces(service.ctx, node))
+    return reply(await validate.interfaces(service.ctx, node))
 
 
 def validation_form() -> shape.Json:
