@@ -22,6 +22,7 @@ TRAIT = "CUSTOM_BELONGS_TO_ME"
 STEP = {"interface": "bios", "step": "factory_reset", "args": {}}
 PATCH = [{"op": "add", "path": "/extra/stolen", "value": 1}]
 BODIES: dict[tuple[str, str], Any] = {
+    ("PATCH", "/nodes/{node}"): [{"op": "add", "path": "/properties/stolen", "value": 1}],
     ("PUT", "/nodes/{node}/states/provision"): {"target": "rebuild"},
     ("PUT", "/nodes/{node}/states/power"): {"target": "rebooting"},
     ("PUT", "/nodes/{node}/states/console"): {"enabled": True},

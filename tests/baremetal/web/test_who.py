@@ -275,6 +275,34 @@ def test_a_lessee_is_not_shown_what_tells_of_the_owners_bmcs(app: Standing, vers
     assert seen(f"/v1/nodes/{quiet}")["last_error"] is None
 
 
+def test_a_lessee_says_what_is_to_run_on_a_node_and_is_shown_no_more_for_it(app: Standing) -> None:
+    _, token, project = app.person("member")
+    uuid = app.plant(
+        "available", owner="them", lessee=project, driver_info={"redfish_address": "10.9.8.7"}
+    )
+    theirs = app.plant("available", owner="them")
+    image = {"op": "add", "path": "/instance_info/image_source", "value": "http://a/image"}
+    mine = [
+        image,
+        {"op": "add", "path": "/instance_name", "value": "web-1"},
+        {"op": "add", "path": "/extra/a", "value": 1},
+    ]
+    answer = app.ask("PATCH", f"/v1/nodes/{uuid}", mine, token=token)
+    assert answer.status == 200, answer
+    assert answer.json == app.ask("GET", f"/v1/nodes/{uuid}", token=token).json
+    assert "10.9.8.7" not in str(answer.json)
+    node = app.node(uuid)
+    assert node.instance_info == {"image_source": "http://a/image"}
+    assert (node.instance_name, node.extra) == ("web-1", {"a": 1})
+    for field, value in (("properties", {}), ("instance_uuid", uuid), ("description", "x")):
+        other = [image, {"op": "replace", "path": f"/{field}", "value": value}]
+        refused(app.ask("PATCH", f"/v1/nodes/{uuid}", other, token=token), 403, "owner of node")
+    refused(app.ask("PATCH", f"/v1/nodes/{theirs}", [image], token=token), 404)
+    _, reader, _ = app.person("reader", project)
+    refused(app.ask("PATCH", f"/v1/nodes/{uuid}", [image], token=reader), 403, "role")
+    assert app.node(uuid) == node
+
+
 def test_an_owner_puts_a_node_below_their_own_nodes_only(app: Standing) -> None:
     """A node with children cannot be deleted, and its owner's steps are for all of them."""
     _, token, project = app.person("member")

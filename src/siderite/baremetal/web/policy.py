@@ -41,6 +41,7 @@ RULES = {
     "node:delete": Rule("admin"),
     "node:validate": Rule("member"),
     "node:update": Rule("member", lessee=False),
+    "node:update:instance": Rule("member"),
     "node:maintenance": Rule("member", lessee=False),
     "node:provision": Rule("member"),
     "node:provision:steps": Rule("member", lessee=False),

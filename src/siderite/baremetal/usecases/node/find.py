@@ -49,6 +49,11 @@ async def body_of(ctx: Context, ident: str, who: Who) -> str:
     return _as_seen(who, str(rows[0][0]), rows[0][1])
 
 
+def shown(node: Node, who: Who) -> str:
+    """A node as the caller may see it, rendered."""
+    return _as_seen(who, NODE_FIELDS.render(node), node.owner)
+
+
 def _as_seen(who: Who, body: str, owner: Value) -> str:
     """A node as it is shown: not all of it to a lessee."""
     if who.sees_all or owner == who.project_id:

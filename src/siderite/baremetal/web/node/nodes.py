@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service
 
 START_ENROLLED = 11
+_OF_INSTANCES = frozenset({"extra", "instance_info", "instance_name"})
+"""Fields that say what is to run on a node: who has it on loan says so, too."""
 
 
 def shown() -> shape.Json:
@@ -107,6 +109,7 @@ async def patch(service: "Service", request: Request) -> Response:
     if reset and "driver" not in [patch.field for patch in patches]:
         raise Invalid("reset_interfaces is only for a change of /driver.")
     version = request.version
+    is_of_instance = {patch.field for patch in patches} <= _OF_INSTANCES
     ask = update.Update(
         changes=lambda node: schemas.patched(node, patches, version),
         reset_interfaces=reset,
@@ -119,9 +122,11 @@ async def patch(service: "Service", request: Request) -> Response:
         ask,
         who=request.who,
         cause=service.cause(request),
-        guard=policy.guard("node:update", request.who),
+        guard=policy.guard(
+            "node:update:instance" if is_of_instance else "node:update", request.who
+        ),
     )
-    return raw(views.NODE.one(NODE_FIELDS.render(node), version, service.base(request)))
+    return raw(views.NODE.one(find.shown(node, request.who), version, service.base(request)))
 
 
 def _reset_interfaces(request: Request) -> bool:
