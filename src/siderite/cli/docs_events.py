@@ -71,6 +71,8 @@ def announced() -> Iterator[tuple[Fact, str]]:
         for status in ("start", "end"):
             over = " no more" if status == "end" else ""
             yield watch_facts.matter(told, status, node, reason=None), f"{text}{over}"
+    (fact,) = watch_facts.policy_set(_sample(power_policy="observe"))
+    yield fact, "a user says who is right about a node's power; null: the option `power_policy`"
     hold = Hold(id="", hook="", name="", index=0, since=0, until=0, on_deadline="fail")
     held = {"start": "is held", "end": "goes on", "error": "fails", "success": "has more time"}
     for status, text in held.items():

@@ -152,6 +152,8 @@ def _in_short(event: dict[str, Any]) -> str:
             words.append(f"{before} → {after}")
     if "from_power" in said:
         words.append(f"{said['from_power'] or 'unknown'} → {said['power_state'] or 'unknown'}")
+    if "from_policy" in said:
+        words.append(f"{said['from_policy'] or 'default'} → {said['to_policy'] or 'default'}")
     if said.get("to_power"):
         words.append(f"→ {said['to_power']}")
     if event["priority"] == "ERROR":

@@ -108,6 +108,8 @@ def _change(what: str, status: str, data: Json, earlier: Json | None) -> tuple[A
         return held, data["maintenance"]
     if what == "power_update":
         return None, data["tag"]
+    if what == "power_policy_set":
+        return data["from_policy"], data["to_policy"]
     return None, None
 
 

@@ -21,6 +21,17 @@ def power_update(
     return facts.of_our_own("power_update", status, node, "NodePowerUpdatePayload", more)
 
 
+def policy_set(node: Node, before: str | None = None) -> list[Fact]:
+    """Somebody said who is right about the node's power, or that the option `power_policy` says so
+    (None). Payloads of Ironic's have no place for that.
+    """
+    if node.power_policy == before:
+        return []
+    more = {"from_policy": before, "to_policy": node.power_policy}
+    name = "NodePowerPolicyPayload"
+    return [facts.of_our_own("power_policy_set", "success", node, name, more)]
+
+
 def settled(before: Node, after: Node) -> list[Fact]:
     """Power that was unknown or disputed became known by other means than a reading, or somebody
     took the node out of the maintenance that it was put into for that.

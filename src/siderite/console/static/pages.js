@@ -209,6 +209,7 @@ function inShort(one, said) {
   const moves = ["provision_state", "power_state"].filter((name) => said[`previous_${name}`] && said[`previous_${name}`] !== said[name])
     .map((name) => `${said[`previous_${name}`]} → ${said[name]}`);
   if ("from_power" in said) moves.push(`${said.from_power || "unknown"} → ${said.power_state || "unknown"}`);
+  if ("from_policy" in said) moves.push(`${said.from_policy || "default"} → ${said.to_policy || "default"}`);
   if (said.to_power) moves.push(`→ ${said.to_power}`);
   const told = [said.fault, said.reason].map((each) => each && each["nova_object.data"]).find(Boolean);
   const refusals = Object.entries(said.refusals || {}).slice(0, 3).map(([host, reason]) => `${host}: ${reason}`);

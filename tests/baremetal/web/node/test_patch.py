@@ -8,6 +8,7 @@ from siderite.baremetal.domain.node import INTERFACES
 from siderite.baremetal.domain.node_machine import NODE
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
+from tests.baremetal.web.told import told
 from tests.baremetal.web.told import types
 from tests.support.app import Answer
 from tests.support.app import Standing
@@ -312,6 +313,25 @@ def test_a_change_that_others_leave_no_room_for_is_announced_as_failed(
     assert types(app, uuid) == [
         "node.update.start", "node.update.error", "node.delete.start", "node.delete.error",
     ]  # fmt: skip
+
+
+def test_who_is_right_about_the_power_is_announced_where_it_is_said(app: Standing) -> None:
+    made = app.ask(
+        "POST", "/v1/nodes", {"driver": "fake-hardware", "power_policy": "record"}, version=900
+    )
+    uuid = made.json["uuid"]
+    for value in ("observe", "observe", "nobody"):
+        patch = [{"op": "replace", "path": "/power_policy", "value": value}]
+        app.ask("PATCH", f"/v1/nodes/{uuid}", patch, version=900)
+    app.ask("PATCH", f"/v1/nodes/{uuid}", [{"op": "add", "path": "/description", "value": "x"}])
+    assert types(app, uuid) == [
+        "node.create.start", "node.create.end", "node.power_policy_set.success",
+        "node.update.start", "node.update.end", "node.power_policy_set.success",
+        "node.update.start", "node.update.end",
+    ]  # fmt: skip
+    said = [fact for fact in told(app, uuid) if fact.kind == "NodePowerPolicyPayload 1.0"]
+    moves = [(fact.data["from_policy"], fact.data["to_policy"]) for fact in said]
+    assert moves == [(None, "record"), ("record", "observe")]
 
 
 def test_interfaces_are_reset_with_the_driver_only(app: Standing) -> None:

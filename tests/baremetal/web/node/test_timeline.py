@@ -120,7 +120,7 @@ def test_an_update_tells_which_fields_it_changed_as_far_as_its_events_do(tmp_pat
             uuid = await app.make_node(name="n1", driver_info={"bmc_password": "old"})
             for path, value in (
                 ("name", "n2"), ("extra/rack", 7), ("extra/long", "x" * 99), ("extra", {}),
-                ("driver_info", {"bmc_password": "new", "port": "1"}), ("power_policy", "observe"),
+                ("driver_info", {"bmc_password": "new", "port": "1"}), ("shard", "one"),
                 ("owner", project), ("description", "ours"),
             ):  # fmt: skip
                 patch = [{"op": "add", "path": f"/{path}", "value": value}]
@@ -145,6 +145,26 @@ def test_an_update_tells_which_fields_it_changed_as_far_as_its_events_do(tmp_pat
             path = f"/v1/nodes/{uuid}/timeline"
             mine = (await app.ask("GET", path, version=900, token=token)).json["timeline"]
             assert [line["changed"] for line in mine if line["changed"]] == [lines[-1]["changed"]]
+
+    asyncio.run(story())
+
+
+def test_it_tells_who_said_who_is_right_about_the_power(tmp_path, db):
+    async def story():
+        async with running(tmp_path, db) as app:
+            uuid = await app.make_node()
+            for value in ("observe", "observe", None):
+                patch = [{"op": "add", "path": "/power_policy", "value": value}]
+                path = f"/v1/nodes/{uuid}"
+                assert (await app.ask("PATCH", path, patch, version=900)).status == 200
+            lines = (await timeline(app, uuid))["timeline"]
+        said = [line for line in lines if line["what"] == "power_policy_set"]
+        assert [(line["from"], line["to"]) for line in said] == [
+            (None, "observe"), ("observe", None),
+        ]  # fmt: skip
+        assert {(line["status"], line["cause"], line["user"]) for line in said} == {
+            ("success", "request", "admin")
+        }
 
     asyncio.run(story())
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from siderite.baremetal.domain import facts
+from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.store import NODES
@@ -73,7 +74,7 @@ async def create(ctx: Context, fields: dict[str, Any], *, available: bool, cause
             change.put(power_schedule.begin(node.uuid, change.now if available else work.FAR))
         if node.console_enabled:
             change.put(console.wanted(node.uuid))
-        change.tell(*facts.node_crud_pair("create", node))
+        change.tell(*facts.node_crud_pair("create", node), *watch_facts.policy_set(node))
         return node
 
     try:

@@ -95,7 +95,10 @@ async def update(
         after = node.changed(change.now, changes)
         change.tell(facts.node_crud("update", "start", node))
         change.put(NODES.swap(node, after))
-        change.tell(facts.node_crud("update", "end", after), *watch_facts.settled(node, after))
+        change.tell(facts.node_crud("update", "end", after))
+        change.tell(
+            *watch_facts.settled(node, after), *watch_facts.policy_set(after, node.power_policy)
+        )
         if "conductor_group" in changes:
             change.work(work.regroup(node.uuid, ctx.rules.pool(after), change.now))
         elif "driver_info" in changes:
