@@ -76,6 +76,30 @@ def test_what_cannot_be_is_refused_in_words(app: Standing, fields: dict[str, Any
     assert footprint(app) == before
 
 
+def test_candidates_are_found_by_name_and_uuid_with_one_question(
+    app: Standing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, token, project = app.person("member")
+    mine = [app.plant("enroll", owner=project, name=f"mine-{n}-{project}") for n in range(5)]
+    unnamed, theirs = app.plant("enroll", lessee=project), app.plant("enroll", owner="them")
+    store, asked = app.app.program.store, []
+    fetch = store.fetch
+
+    async def counted(sql: str, *args: Any) -> Any:
+        asked.append(sql)
+        return await fetch(sql, *args)
+
+    wanted = [unnamed.upper(), *(f"mine-{n}-{project}" for n in range(5)), unnamed]
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "fetch", counted)
+        made = post(app, token=token, candidate_nodes=wanted)
+    assert made.json["candidate_nodes"] == [unnamed, *mine, unnamed]
+    assert len([sql for sql in asked if "FROM nodes" in sql]) == 1
+    for other in (theirs, "None", "nobody"):
+        said = post(app, token=token, candidate_nodes=[unnamed, other])
+        refused(said, 400, f"Node {other} could not be found")
+
+
 def test_only_its_name_and_extra_can_be_patched(app: Standing) -> None:
     uuid = post(app).json["uuid"]
     path = f"{PATH}/{uuid}"

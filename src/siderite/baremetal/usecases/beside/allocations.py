@@ -4,7 +4,9 @@ The node gets the allocation's UUID as its `instance_uuid` in the commit that ma
 active, so two allocations never have one node. The node's teardown ends its allocation.
 """
 
+from collections.abc import Awaitable
 from typing import Any
+from typing import TypeVar
 
 from siderite.baremetal.domain import facts
 from siderite.baremetal.domain.allocation import Allocation
@@ -27,6 +29,8 @@ from siderite.core.errors import SideriteError
 from siderite.core.store.table import Where
 from siderite.core.transition import Change
 
+T = TypeVar("T")
+
 LANE = "allocation"
 KIND = "allocate"
 PATIENCE_S = 60.0
@@ -40,20 +44,21 @@ async def create(ctx: Context, fields: dict[str, Any], by: By) -> Allocation:
     fields = dict(fields)
     ident = fields.pop("node", None)
     if ident is not None:
-        node = await _named(ctx, ident, by)
+        node = await _as_asked(find.node(ctx, ident, by.who))
         fields |= {"node_uuid": node.uuid, "state": State.ACTIVE.value}
         fields["resource_class"] = fields.get("resource_class") or node.resource_class
         fields["uuid"] = fields.get("uuid") or node.instance_uuid
     elif not fields.get("resource_class"):
         raise Invalid("The resource_class field is mandatory when no node is named.")
     candidates = fields.get("candidate_nodes", [])
-    fields["candidate_nodes"] = [(await _named(ctx, name, by)).uuid for name in candidates]
+    fields["candidate_nodes"] = await _as_asked(find.uuids(ctx, candidates, by.who))
     return await RECORDS.create(ctx, fields, by)
 
 
-async def _named(ctx: Context, ident: str, by: By) -> Node:
+async def _as_asked(looking: Awaitable[T]) -> T:
+    """What a request's body names: what is not there is a wrong body."""
     try:
-        return await find.node(ctx, ident, by.who)
+        return await looking
     except NotFound as missing:
         raise Invalid(missing.sentence) from missing
 

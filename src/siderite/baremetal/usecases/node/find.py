@@ -74,6 +74,29 @@ async def node(ctx: Context, ident: str, who: Who, guard: Guard = allow) -> Node
     return found
 
 
+async def uuids(ctx: Context, idents: Sequence[str], who: Who) -> list[str]:
+    """The UUIDs of nodes that the caller may all see, asked for at once."""
+    if not idents:
+        return []
+    keys = [ident.lower() if is_uuid(ident) else ident for ident in idents]
+    one_of = f"IN ({', '.join('?' * len(keys))})"
+    rows = await ctx.door.store.fetch(
+        f"SELECT uuid, name, owner, lessee FROM nodes WHERE uuid {one_of} OR name {one_of}",  # noqa: S608
+        (*keys, *keys),
+    )
+    found = {
+        key: str(uuid)
+        for uuid, name, owner, lessee in rows
+        if may_see(who, owner, lessee)  # type: ignore[arg-type]
+        for key in (uuid, name)
+        if key is not None
+    }
+    for ident, key in zip(idents, keys, strict=True):
+        if key not in found:
+            raise _missing(ident)
+    return [found[key] for key in keys]
+
+
 async def page(
     ctx: Context, what: str, where: Sequence[Where], page: Page, who: Who
 ) -> Sequence[Line]:
