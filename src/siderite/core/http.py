@@ -171,6 +171,11 @@ def parse_json(text: bytes) -> Any:
     """JSON, or a sentence about what is wrong with it."""
     if not text:
         raise Invalid("The body is empty; this address needs a JSON body.")
+    if len(text) > MIB and sum(map(text.count, _MARKS)) > MIB:
+        raise TooLarge(
+            "The body has too many parts: a large one is taken for what is long in it, such as a"
+            " config drive, and may have no more than one of 1 MiB could."
+        )
     if _is_deep(text):
         raise Invalid(f"The JSON body is nested over {MAX_DEPTH} levels deep.")
     try:
@@ -182,6 +187,10 @@ def parse_json(text: bytes) -> Any:
     return value
 
 
+_MARKS = (b"[", b"{", b",", b'"')
+"""What each part of a body has one of: parsing takes time and room for each, and nobody else is
+answered meanwhile.
+"""
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))

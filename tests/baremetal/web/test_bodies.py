@@ -129,6 +129,18 @@ def test_a_body_over_the_limit_is_too_large(
     assert lite.ask(method, target, b" " * limit).status == 400
 
 
+@pytest.mark.parametrize("part", [b"[],", b"{},", b"1,", b'"":{', b'""'])
+def test_a_large_body_may_be_long_and_not_have_countless_parts(lite: Standing, part: bytes) -> None:
+    countless = b"[" * MAX_DEPTH + part * (MIB // 2) + b"1" * MIB
+    for method, path in (
+        ("PUT", f"/v1/nodes/{lite.make_node()}/states/provision"),
+        ("POST", "/v1/continue_inspection"),
+    ):
+        refused(lite.ask(method, path, countless + part * MIB), 413, "too many parts")
+    small = b'{"driver": "fake-hardware", "extra": {"a": [' + b"[]," * (MIB // 4) + b"1]}}"
+    assert lite.ask("POST", "/v1/nodes", small).status == 201
+
+
 def test_a_body_that_says_it_is_too_large_is_not_waited_for(lite: Standing) -> None:
     for length in (MIB + 1, 10**17):
         told = {"Content-Length": str(length)}
