@@ -6,14 +6,19 @@ anything is.
 
 import re
 from typing import Any
+from typing import TypeVar
 
 import msgspec
 
 from siderite.core.errors import Invalid
 
+C = TypeVar("C", dict[str, Any], list[Any])
+
 OPS = ("add", "replace", "remove")
 MAX_PARTS = 25
 """How deep a path may go: as deep as a body may."""
+MOST = 1000
+"""How many operations a patch may have: each may move all of a long list."""
 
 _BAD_ESCAPE = re.compile(r"~(?![01])")
 _PLACE = re.compile(r"(0|[1-9][0-9]{0,5})\Z")
@@ -45,6 +50,8 @@ def parse(document: Any) -> list[Patch]:
             "A patch is a non-empty list such as"
             ' [{"op": "replace", "path": "/name", "value": "x"}].'
         )
+    if len(document) > MOST:
+        raise Invalid(f"A patch has {MOST} operations at most, not {len(document)}; send several.")
     patches = []
     for item in document:
         if not isinstance(item, dict) or not isinstance(item.get("path"), str):
@@ -76,48 +83,66 @@ def parse(document: Any) -> list[Patch]:
     return patches
 
 
-def apply(target: Any, path: tuple[str, ...], patch: Patch) -> Any:
-    """`target` with the patch done at `path` below it; the original is untouched."""
-    if not path:
-        return patch.value
-    if isinstance(target, list):
-        return _in_list(target, path, patch)
-    if not isinstance(target, dict):
-        raise Invalid(f"Cannot {patch.op} {patch.text}: what is above it is not an object.")
-    key, rest = path[0], path[1:]
-    out = dict(target)
-    if rest:
-        if key not in target:
-            raise Invalid(f"Cannot {patch.op} {patch.text}: there is no {key[:80]!r}.")
-        out[key] = apply(target[key], rest, patch)
-    elif patch.op == "remove":
-        if key not in target:
-            raise Invalid(f"Cannot remove {patch.text}: it is not there.")
-        del out[key]
-    else:
-        if patch.op == "replace" and key not in target:
-            raise Invalid(f"Cannot replace {patch.text}: it is not there; use add.")
-        out[key] = patch.value
-    return out
+class Draft:
+    """A JSON value that is being patched: what is changed of it is copied, once, however many
+    operations change it. The original is untouched.
+    """
 
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._own: dict[int, Any] = {}
+        """The copies, by their ids; they live as long as these."""
 
-def _in_list(target: list[Any], path: tuple[str, ...], patch: Patch) -> list[Any]:
-    key, rest = path[0], path[1:]
-    out = list(target)
-    if key == "-" and not rest and patch.op == "add":
-        return [*out, patch.value]
-    limit = len(out) + (patch.op == "add" and not rest)
-    if not _PLACE.match(key) or int(key) >= limit:
-        raise Invalid(
-            f"Cannot {patch.op} {patch.text}: there is no place {key[:20]!r} in the list."
-        )
-    at = int(key)
-    if rest:
-        out[at] = apply(out[at], rest, patch)
-    elif patch.op == "add":
-        out.insert(at, patch.value)
-    elif patch.op == "replace":
-        out[at] = patch.value
-    else:
-        del out[at]
-    return out
+    def apply(self, path: tuple[str, ...], patch: Patch) -> None:
+        """Do the patch at `path` below the value."""
+        self.value = self._applied(self.value, path, patch)
+
+    def _applied(self, target: Any, path: tuple[str, ...], patch: Patch) -> Any:
+        if isinstance(target, list):
+            return self._in_list(target, path, patch)
+        if not isinstance(target, dict):
+            raise Invalid(f"Cannot {patch.op} {patch.text}: what is above it is not an object.")
+        key, rest = path[0], path[1:]
+        out = self._copied(target)
+        if rest:
+            if key not in out:
+                raise Invalid(f"Cannot {patch.op} {patch.text}: there is no {key[:80]!r}.")
+            out[key] = self._applied(out[key], rest, patch)
+        elif patch.op == "remove":
+            if key not in out:
+                raise Invalid(f"Cannot remove {patch.text}: it is not there.")
+            del out[key]
+        else:
+            if patch.op == "replace" and key not in out:
+                raise Invalid(f"Cannot replace {patch.text}: it is not there; use add.")
+            out[key] = patch.value
+        return out
+
+    def _in_list(self, target: list[Any], path: tuple[str, ...], patch: Patch) -> list[Any]:
+        key, rest = path[0], path[1:]
+        out = self._copied(target)
+        if key == "-" and not rest and patch.op == "add":
+            out.append(patch.value)
+            return out
+        limit = len(out) + (patch.op == "add" and not rest)
+        if not _PLACE.match(key) or int(key) >= limit:
+            raise Invalid(
+                f"Cannot {patch.op} {patch.text}: there is no place {key[:20]!r} in the list."
+            )
+        at = int(key)
+        if rest:
+            out[at] = self._applied(out[at], rest, patch)
+        elif patch.op == "add":
+            out.insert(at, patch.value)
+        elif patch.op == "replace":
+            out[at] = patch.value
+        else:
+            del out[at]
+        return out
+
+    def _copied(self, target: C) -> C:
+        if id(target) in self._own:
+            return target
+        copy = target.copy()
+        self._own[id(copy)] = copy
+        return copy

@@ -24,6 +24,7 @@ from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import MIB
 from siderite.core.ids import is_uuid
+from siderite.core.jsonpatch import Draft
 from siderite.core.jsonpatch import Patch
 
 MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z")
@@ -202,21 +203,22 @@ class Form(msgspec.Struct, frozen=True):
 
     def patched(self, value: Any, patches: list[Patch]) -> dict[str, Any]:
         """The fields that a patch changes, with their new values."""
-        made: dict[str, Any] = {}
+        drafts: dict[str, Draft] = {}
         for patch in patches:
             name = patch.field
             if len(patch.path) > 1:
                 if name not in self.objects:
                     raise Invalid(f"Cannot {patch.op} {patch.text}: {name} is not an object.")
-                before = made.get(name, getattr(value, name))
-                target = {} if before is None else before
-                made[name] = jsonpatch.apply(target, patch.path[1:], patch)
+                draft = drafts.setdefault(name, Draft(getattr(value, name)))
+                draft.value = {} if draft.value is None else draft.value
+                draft.apply(patch.path[1:], patch)
             elif patch.op != "remove":
-                made[name] = patch.value
+                drafts[name] = Draft(patch.value)
             elif name in self.required:
                 raise Invalid(f"{name} can not be removed; replace it with another one.")
             else:
-                made[name] = None
+                drafts[name] = Draft(None)
+        made = {name: draft.value for name, draft in drafts.items()}
         for name in {patch.field for patch in patches if len(patch.path) > 1}:
             self._check_growth(name, getattr(value, name), made[name])
         return {

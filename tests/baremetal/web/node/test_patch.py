@@ -151,6 +151,13 @@ def test_a_patch_does_its_operations_in_order(
     assert answer.json["extra"] == after
 
 
+def test_a_patch_has_a_thousand_operations_at_most(app: Standing) -> None:
+    uuid = app.plant("manageable")
+    ops = [("add", f"/extra/{n}", n) for n in range(1001)]
+    refused(patch(app, uuid, *ops), 400, "1000 operations at most, not 1001")
+    assert len(patch(app, uuid, *ops[:1000]).json["extra"]) == 1000
+
+
 def test_patches_cannot_build_what_no_body_could(app: Standing) -> None:
     uuid = app.plant("manageable")
     ladder = [("add", "/extra" + "/a" * depth, {}) for depth in range(1, 1000)]
