@@ -81,6 +81,26 @@ def test_a_host_name_is_made_of_the_name_or_is_one_of_its_own(
     assert lite.show(uuid)["OS-EXT-SRV-ATTR:hostname"] == hostname.format(uuid)
 
 
+@pytest.mark.parametrize(
+    ("hostname", "label", "whole"),
+    [
+        ("web", 202, 202), ("web.a.example.org", 400, 202), ("a", 400, 202), ("a.b", 400, 202),
+        ("x" * 63, 202, 202), ("x" * 64, 400, 400), ("a.-b.c", 400, 400), ("a..b", 400, 400),
+        ("", 400, 400),
+    ],
+)  # fmt: skip
+def test_a_host_name_is_a_label_and_from_2_94_on_any_domain_name(
+    lite: Cloud, hostname: str, label: int, whole: int
+) -> None:
+    body = {"name": "n", "flavorRef": lite.flavor, "imageRef": lite.image, "networks": "none"}
+    wish = {"server": {**body, "hostname": hostname}}
+    made = [lite.ask("POST", "/servers", wish, version=version) for version in (93, 94)]
+    assert [one.status for one in made] == [label, whole]
+    if whole == 202:
+        uuid = made[1].json["server"]["id"]
+        assert lite.show(uuid)["OS-EXT-SRV-ATTR:hostname"] == hostname
+
+
 def test_only_administrators_have_servers_of_flavors_without_a_disk(lite: Cloud) -> None:
     _, member, _ = lite.app.person("member")
     bare = {"flavorRef": lite.make_flavor(disk=0), "imageRef": lite.image, "networks": "none"}

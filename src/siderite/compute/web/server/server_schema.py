@@ -14,7 +14,7 @@ from siderite.core.errors import Invalid
 
 DISK_CONFIG = forms.one_of("AUTO", "MANUAL")
 _FQDN = r"[a-zA-Z0-9-._]{1,255}"
-_LABEL = r"[a-z0-9][a-z0-9-]{0,61}[a-z0-9]"
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HINTS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 _NETWORKS_REQUIRED = 37
 FQDN_SINCE = 94
@@ -115,12 +115,13 @@ def _networks(version: int) -> Check:
 
 
 def hostname(version: int) -> Check:
-    """A host name: one label, or from 2.94 a whole domain name."""
+    """A host name: one label of two characters or more, or from 2.94 a whole domain name."""
     label = re.compile(_LABEL)
+    least, most = (2, 63) if version < FQDN_SINCE else (1, 255)
 
-    @shape.like(shape.text(2, 255))
+    @shape.like(shape.text(least, most))
     def check(name: str, value: Any) -> str:
-        found: str = forms.text(2, 63 if version < FQDN_SINCE else 255)(name, value)
+        found: str = forms.text(least, most)(name, value)
         parts = found.split(".") if version >= FQDN_SINCE else [found]
         if not all(label.fullmatch(part.lower()) for part in parts):
             raise wrong(name, value, f"{value!r} is not a host name")
