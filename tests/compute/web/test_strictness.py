@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
 
+from siderite.compute.web.routes import ROUTES
+from siderite.core.http import Route
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
 
@@ -190,9 +193,18 @@ def test_from_2_102_no_address_takes_what_it_does_not_know(one: tuple[Cloud, str
     for path in (
         f"/servers/{uuid}", f"/servers/{uuid}/metadata", f"/flavors/{cloud.flavor}",
         f"/servers/{uuid}/migrations", "/servers", "/os-aggregates", "/limits",
+        "/os-quota-class-sets/default", "/os-instance_usage_audit_log",
     ):  # fmt: skip
         assert cloud.ask("GET", f"{path}?x=1", version=74).status == 200, path
+    for route in ROUTES:
+        if route.method != "GET" or route.policy == "public" or not _has(route, 102):
+            continue
+        path = re.sub(r"{\w+}", uuid, route.path.removeprefix("/v2.1"))
         assert cloud.ask("GET", f"{path}?x=1", version=102).status == 400, path
+
+
+def _has(route: Route, version: int) -> bool:
+    return route.since <= version <= route.until
 
 
 def test_a_small_network_is_filled_to_the_last_address(tmp_path: Any) -> None:

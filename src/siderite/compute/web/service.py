@@ -47,17 +47,18 @@ _NAMES = {
     429: "overLimit", 501: "notImplemented", 503: "serviceUnavailable",
 }  # fmt: skip
 _UNAUTHORIZED, _NOT_FOUND, _METHOD = 401, 404, 405
-_QUERIED = tuple(
+_QUERIED = frozenset(
     "/v2.1/" + path
     for path in (
-        "os-", "limits", "servers/{id}/os-instance-actions",
-        "servers/{id}/os-volume_attachments",
+        "servers", "servers/detail", "servers/{id}/os-instance-actions",
+        "servers/{id}/os-volume_attachments", "flavors", "flavors/detail", "limits", "os-keypairs",
+        "os-keypairs/{name}", "os-quota-sets/{project}", "os-quota-sets/{project}/detail",
+        "os-server-groups", "os-simple-tenant-usage", "os-simple-tenant-usage/{project}",
+        "os-services", "os-hypervisors", "os-hypervisors/detail", "os-hypervisors/{id}",
+        "os-migrations",
     )
 )  # fmt: skip
-"""Addresses of lists that have arguments, beside those of servers and flavors."""
-_LISTS = frozenset({
-    "/v2.1/servers", "/v2.1/servers/detail", "/v2.1/flavors", "/v2.1/flavors/detail",
-})  # fmt: skip
+"""Addresses that have arguments, and refuse all others by themselves."""
 
 
 def _routes() -> Routes:
@@ -170,9 +171,8 @@ class ComputeService:
 
 
 def _refuse_query(request: Request, route: Route) -> None:
-    """Where no argument is known, none is taken; lists say themselves which they know."""
-    path = route.path.replace("/{project_id}", "", 1)
-    if route.method == "GET" and path not in _LISTS and not path.startswith(_QUERIED):
+    """Where no argument is known, none is taken."""
+    if route.method == "GET" and route.path.replace("/{project_id}", "", 1) not in _QUERIED:
         name = request.query[0][0]
         raise Invalid(f"Additional properties are not allowed ({name[:80]!r} was unexpected)")
 

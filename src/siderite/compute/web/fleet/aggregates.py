@@ -11,7 +11,6 @@ from siderite.compute.usecases.fleet import aggregates
 from siderite.compute.usecases.fleet import inventory
 from siderite.compute.web import checks
 from siderite.compute.web import forms
-from siderite.compute.web import queries
 from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
@@ -82,7 +81,6 @@ def _reply(found: tuple[int, Aggregate], request: Request, *, whole: bool = True
 
 async def index(service: "Service", request: Request) -> Response:
     """GET /os-aggregates"""
-    queries.take(request, {}, queries.ALL_STRICT)
     found = await aggregates.every(service.ctx)
     return reply({"aggregates": [_shown(*one, request.version) for one in found]})
 
@@ -184,7 +182,6 @@ async def zones_detail(service: "Service", request: Request) -> Response:
 
 
 async def _zones(service: "Service", request: Request, *, detail: bool) -> Response:
-    queries.take(request, {}, queries.ALL_STRICT)
     if not detail:
         zones = sorted((await inventory.zones(service.ctx)).items())
         return reply({"availabilityZoneInfo": [_brief_zone(*zone) for zone in zones]})

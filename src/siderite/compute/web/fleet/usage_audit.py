@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from siderite.compute.usecases.fleet import hosts
-from siderite.compute.web import queries
 from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
@@ -66,14 +65,12 @@ async def _answer(service: "Service", noun: str, period: tuple[str, str]) -> Res
 
 async def index(service: "Service", request: Request) -> Response:
     """GET /os-instance_usage_audit_log"""
-    queries.take(request, {}, queries.ALL_STRICT)
     now = datetime.fromtimestamp(service.ctx.door.clock(), UTC).replace(tzinfo=None)
     return await _answer(service, "instance_usage_audit_logs", _period(now))
 
 
 async def show(service: "Service", request: Request) -> Response:
     """GET /os-instance_usage_audit_log/{before}"""
-    queries.take(request, {}, queries.ALL_STRICT)
     return await _answer(service, "instance_usage_audit_log", _asked(request.params[0]))
 
 
