@@ -70,3 +70,23 @@ def test_queries_of_attachments_and_migrations_are_checked(
 ) -> None:
     answer = lite.ask("GET", path.format(lite.boot()), version=version)
     assert answer.status == status, answer
+
+
+SECRET = "open sesame?"
+
+
+@pytest.mark.parametrize("key", ["adminPass", "user_data"])
+@pytest.mark.parametrize("value", [SECRET * 5500, [SECRET], {"a": SECRET}])
+def test_what_is_secret_is_not_shown_where_it_is_refused(lite: Cloud, key: str, value: Any) -> None:
+    server = {"name": "n", "flavorRef": lite.flavor, "imageRef": lite.image, "networks": "none"}
+    wrong = (
+        ("/servers", {"server": {**server, key: value}}),
+        ("/servers/x/action", {"rebuild": {"imageRef": lite.image, key: value}}),
+        ("/servers/x/action", {"changePassword": {"adminPass": value}}),
+        ("/servers/x/action", {"changePassword": SECRET}),
+        ("/servers/x/action", {"rescue": {"adminPass": value}}),
+    )
+    for path, body in wrong:
+        refused = lite.ask("POST", path, body)
+        assert refused.status == 400, refused
+        assert SECRET not in refused.body.decode(), refused

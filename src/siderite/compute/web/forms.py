@@ -69,8 +69,8 @@ Keys = Mapping[str, Key]
 
 def take(found: Any, name: str, keys: Keys, version: int) -> dict[str, Any]:
     """The checked values of an object's keys; anything else in it is refused."""
-    if not isinstance(found, dict):
-        raise _not_of_type("object", name, found)
+    if not isinstance(found, dict):  # it is not shown: what belongs in it may be secret
+        raise Invalid(f"Invalid input for field/attribute {name}. It is not of type 'object'")
     for key in found:
         known = keys.get(key)
         if known is None or not known.since <= version <= known.until:
@@ -122,6 +122,24 @@ def text(least: int = 0, most: int = 255, pattern: str | None = None) -> Check:
         return value
 
     return check
+
+
+def unshown(check: Check, needed: str) -> Check:
+    """The same of what may be secret: a refusal says what is needed, not what was sent."""
+
+    @shape.like(shape.of(check))
+    def checked(name: str, value: Any) -> Any:
+        try:
+            return check(name, value)
+        except Invalid:
+            raise Invalid(
+                f"Invalid input for field/attribute {name}. It must be {needed}"
+            ) from None
+
+    return checked
+
+
+password = unshown(text(0, 255), "a text of up to 255 characters")
 
 
 def is_printable(value: str) -> bool:
@@ -239,10 +257,10 @@ def base64_text(most: int) -> Check:
         try:
             base64.b64decode("".join(found.split()), validate=True)
         except (binascii.Error, ValueError) as why:
-            raise wrong(what, found[:40], "it is not a 'base64'") from why
+            raise Invalid from why
         return str(found)
 
-    return check
+    return unshown(check, f"base64 of up to {most} characters")
 
 
 _TAG = re.compile(r"[^,/]{1,60}\Z")

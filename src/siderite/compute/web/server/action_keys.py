@@ -39,10 +39,10 @@ CLAIM_PENDING: Keys = {
     "making_room": Key(forms.flag, since=SHUTDOWN_TYPE),
     "node": Key(forms.text(1, 255), since=SHUTDOWN_TYPE),
 }
-CHANGE_PASSWORD: Keys = {"adminPass": Key(forms.text(0, 255), required=True)}
+CHANGE_PASSWORD: Keys = {"adminPass": Key(forms.password, required=True)}
 SECURITY_GROUP: Keys = {"name": Key(forms.text(1, 255), required=True)}
 RESCUE: Keys = {
-    "adminPass": Key(forms.text(0, 255)),
+    "adminPass": Key(forms.password),
     "rescue_image_ref": Key(forms.uuid),
     "shutdown_type": shutdown_type.KEY,
 }
@@ -58,7 +58,7 @@ MIGRATE: Keys = {
 }
 EVACUATE: Keys = {
     "host": Key(or_null(forms.text(1, 255))),
-    "adminPass": Key(forms.text(0, 255)),
+    "adminPass": Key(forms.password),
     "onSharedStorage": Key(forms.flag, until=13, required=True),
     "force": Key(forms.flag, since=29, until=67),
 }
@@ -78,7 +78,7 @@ def rebuild(version: int) -> Keys:
     return {
         "imageRef": Key(_image, required=True),
         "name": Key(forms.name),
-        "adminPass": Key(forms.text(0, 255)),
+        "adminPass": Key(forms.password),
         "metadata": Key(forms.metadata),
         "preserve_ephemeral": Key(forms.flag),
         "OS-DCF:diskConfig": Key(server_schema.DISK_CONFIG),

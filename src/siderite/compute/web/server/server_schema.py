@@ -172,7 +172,7 @@ def _create_keys(version: int) -> dict[str, Key]:
         "OS-DCF:diskConfig": Key(DISK_CONFIG),
         "accessIPv4": Key(forms.ip(4)),
         "accessIPv6": Key(forms.ip(6)),
-        "adminPass": Key(forms.text(0, 255)),
+        "adminPass": Key(forms.password),
         "personality": Key(personality, until=56),
         "description": Key(forms.description, since=19),
         "tags": Key(forms.tags, since=52),
