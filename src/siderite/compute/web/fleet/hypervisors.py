@@ -167,7 +167,7 @@ async def _listed(service: "Service", request: Request, path: str, *, detail: bo
         fields |= {"limit": queries.limit, "marker": queries.marker}
     if version >= UUIDS:
         fields |= {"hypervisor_hostname_pattern": checks.text(), "with_servers": checks.flag}
-    asked = queries.take(request, fields)
+    asked = queries.take(request, fields, UUIDS)
     pattern = asked.get("hypervisor_hostname_pattern")
     if pattern is not None and ("limit" in asked or "marker" in asked):
         raise Invalid("Paging over hypervisors with the hypervisor_hostname_pattern query is not"
@@ -212,7 +212,7 @@ async def show(service: "Service", request: Request) -> Response:
     fields: dict[str, Check] = {}
     if request.version >= UUIDS:
         fields["with_servers"] = checks.flag
-    asked = queries.take(request, fields)
+    asked = queries.take(request, fields, UUIDS)
     found = await _one(service, request, with_servers=asked.get("with_servers", False))
     return reply({"hypervisor": _full(found, request.version)})
 

@@ -25,7 +25,7 @@ from siderite.core.store import Line
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
 
-_TYPES, _PAGED, _BEFORE, _OWNERS, _STRICT = 23, 59, 66, 80, 75
+_TYPES, _PAGED, _BEFORE, _OWNERS = 23, 59, 66, 80
 _EQUAL = {
     "status": "status", "instance_uuid": "server",
     "migration_type": "kind", "source_compute": "source_host", "user_id": "user_id",
@@ -130,7 +130,7 @@ async def index(service: "Service", request: Request) -> Response:
             args.append(value)
             if not await migrations.page(service.ctx, "uuid = ?", [value], limit=1):
                 raise Invalid(f"marker [{value[:80]}] not found. Ask from the start.")
-        elif key not in ("limit", "hidden") and version >= _STRICT:
+        elif key not in ("limit", "hidden") and version >= _PAGED:
             raise queries.unexpected(key)
     queries.check_span(since, before)
     rows = await migrations.page(service.ctx, " AND ".join(where), args, limit=limit)
