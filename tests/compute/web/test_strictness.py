@@ -207,6 +207,30 @@ def _has(route: Route, version: int) -> bool:
     return route.since <= version <= route.until
 
 
+@pytest.mark.parametrize(
+    ("path", "since"),
+    [
+        ("/os-hypervisors?hypervisor_hostname=h", 53),
+        ("/os-hypervisors/detail?hypervisor_hostname=h", 53),
+        ("/os-migrations?source=h", 59),
+        ("/os-migrations?changes-before=2026-01-01T00:00:00Z", 59),
+        ("/os-migrations?user_id=u", 59),
+    ],
+)
+def test_lists_that_changed_their_arguments_took_no_others_from_then_on(
+    lite: Cloud, path: str, since: int
+) -> None:
+    assert lite.ask("GET", path, version=since - 1).status == 200
+    assert lite.ask("GET", path, version=since).status == 400
+
+
+def test_what_a_version_does_not_have_is_missing_whoever_asks(lite: Cloud) -> None:
+    _, member, _ = lite.app.person("member")
+    assert lite.ask("GET", "/os-hosts", token=member, version=42).status == 403
+    assert lite.ask("GET", "/os-hosts", token=member, version=43).status == 404
+    assert lite.ask("GET", "/hosts", token=member, version=104).status == 404
+
+
 def test_a_small_network_is_filled_to_the_last_address(tmp_path: Any) -> None:
     with cloud(tmp_path, hosts=0, networks="tiny=user@10.9.0.0/26") as small:
         size = 64 - 18

@@ -125,9 +125,9 @@ class ComputeService:
         request.who = await identify(request, self._who, basic=True)
         if route.path.startswith(_WITHIN):
             self._check_project(request)
-        policy.check(route.policy, request.who)
         if not route.since <= request.version <= route.until:
             versions.check(request.version, route.since, route.until)
+        policy.check(route.policy, request.who)
         if request.query and request.version >= ALL_STRICT:
             _refuse_query(request, route)
 
