@@ -79,6 +79,23 @@ def test_what_was_found_goes_when_one_goes_elsewhere(eyes: Eyes) -> None:
     eyes.page.wait_for_selector("h1:has-text('sought')")
 
 
+def test_a_proxy_that_answers_for_a_service_that_is_away_is_not_quoted(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "behind-a-proxy")
+    eyes.come_in()
+    eyes.sees("Attention")
+    eyes.at(f"node/{uuid}")
+    eyes.page.wait_for_selector("h1:has-text('behind-a-proxy')")
+    away = {"status": 502, "content_type": "text/html", "body": "<html><h1>502 Bad Gateway</h1>"}
+    eyes.page.route("**/baremetal/v1/nodes/**", lambda route: route.fulfill(**away))
+    with eyes.page.expect_response(lambda one: one.status == away["status"]):
+        iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "new fans"})
+    eyes.page.click("button:text-is('manage')")
+    eyes.page.wait_for_selector("#toast .bad:has-text('manage: The service does not answer')")
+    assert eyes.page.is_visible("h1:has-text('behind-a-proxy')"), "what was there stays"
+    eyes.page.unroute("**/baremetal/v1/nodes/**")
+    eyes.sees("In maintenance: new fans")
+
+
 def test_time_goes_on_though_nothing_happens(eyes: Eyes) -> None:
     make_node(eyes.server, "quiet", resource_class="quiet")
     indexed(eyes.server, "quiet")

@@ -84,12 +84,17 @@ function ended() {
   return new Refused(401, "Your session has ended: log in again.");
 }
 
+// While the service is away, a proxy in front of it answers in its place, with a page of its own.
+const GATEWAY = [502, 503, 504];
+const is = (kind, answer) => (answer.headers.get("Content-Type") || "").includes(kind);
+
 // Without credentials of the browser's own: else it would ask for a password itself when a session ends.
 async function reach(path, sent) {
-  try { return await fetch(path, { ...sent, credentials: "omit" }); } catch (why) {
-    if (why.name === "AbortError") throw why;
-    throw new Refused(0, "The service does not answer: is it running, and can this browser reach it?");
-  }
+  let answer = null;
+  try { answer = await fetch(path, { ...sent, credentials: "omit" }); } catch (why) { if (why.name === "AbortError") throw why; }
+  if (answer && (is("json", answer) || !GATEWAY.includes(answer.status))) return answer;
+  const told = answer && is("text/plain", answer) ? await answer.text() : "";
+  throw new Refused(0, told || "The service does not answer: is it running, and can this browser reach it?");
 }
 
 const VERSIONS = [
@@ -114,7 +119,7 @@ export async function ask(method, path, body) {
   if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
   const text = await answer.text();
   if (!text) return null;
-  return (answer.headers.get("Content-Type") || "").includes("json") ? JSON.parse(text) : text;
+  return is("json", answer) ? JSON.parse(text) : text;
 }
 
 export const get = (path) => ask("GET", path);
@@ -122,7 +127,10 @@ export const get = (path) => ask("GET", path);
 // What may be asked of nodes and servers in each of their states.
 let tables = null;
 export async function machines() {
-  tables = tables || await (await reach("machines.json", {})).json();
+  if (tables) return tables;
+  const answer = await reach("machines.json", {});
+  if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
+  tables = await answer.json();
   return tables;
 }
 
@@ -165,7 +173,7 @@ export async function everyImage(query = "") {
 }
 
 async function sentence(answer) {
-  const text = await answer.text();
+  const text = is("html", answer) ? "" : await answer.text();
   try {
     const body = JSON.parse(text);
     if (body.error_message) {

@@ -18,6 +18,7 @@ const LIVE_PAGES = new Set(["attention", "node", "server", "pending"]);
 // What no event tells of is asked for again from time to time, while somebody looks.
 const ASKED_AGAIN = new Set(["health", "capacity", "images"]);
 const ASK_AGAIN_MS = 10000;
+const AWAY_MS = 2000;
 let shownAt = "";
 let turn = 0;
 let stream = null;
@@ -62,8 +63,11 @@ async function show(quietly) {
       made = await (name === "fleet" ? fleet(words[0], query) : found[2](query));
     }
   } catch (why) {
-    // What was there stays while the service is away: it is asked for again when that is back.
-    if (quietly && why.status === 0) return;
+    // What was there stays while the service, or its database, is away: it is asked for again when that is back.
+    if (quietly && [0, 503].includes(why.status)) {
+      if (document.getElementById("live").className === "on") { clearTimeout(later); later = setTimeout(() => soon(0), AWAY_MS); }
+      return;
+    }
     if (isMachine && why.status === 404) made = gone(name, words[0], why, quietly);
     else made = [h("h1", {}, "That did not work"), h("div", { class: "trouble", role: "alert" }, why.message), h("button", { id: "again", onclick: () => show() }, "Try again")];
   }
