@@ -96,6 +96,21 @@ def test_a_proxy_that_answers_for_a_service_that_is_away_is_not_quoted(eyes: Eye
     eyes.sees("In maintenance: new fans")
 
 
+def test_who_left_a_page_that_is_drawn_again_is_not_disturbed_on_the_next(eyes: Eyes) -> None:
+    uuid = make_node(eyes.server, "noisy", resource_class="noisy")
+    eyes.page.clock.install()
+    eyes.come_in()
+    eyes.sees("Attention")
+    iron(eyes.server, "PUT", f"/nodes/{uuid}/maintenance", {"reason": "new fans"})
+    eyes.page.wait_for_selector("main tr:has-text('noisy')")
+    eyes.at("fleet/node?resource_class=noisy")
+    eyes.page.check("input[aria-label='Choose noisy']")
+    eyes.page.clock.fast_forward(60_000)
+    for _ in range(5):  # what was asked for before has been answered by then
+        eyes.page.evaluate("fetch('/baremetal/v1/nodes').then((one) => one.text())")
+    assert eyes.page.is_checked("input[aria-label='Choose noisy']")
+
+
 def test_time_goes_on_though_nothing_happens(eyes: Eyes) -> None:
     make_node(eyes.server, "quiet", resource_class="quiet")
     indexed(eyes.server, "quiet")

@@ -38,7 +38,12 @@ function where() {
   return { name: name || "attention", words, query: query || "" };
 }
 
+// Pages that are drawn again by themselves; on others somebody writes, or chooses.
+const isRenewed = () => document.getElementById("again") || LIVE_PAGES.has(where().name) || ASKED_AGAIN.has(where().name);
+
 async function show(quietly) {
+  // Who went elsewhere meanwhile is left alone.
+  if (quietly && !isRenewed()) return;
   const { name, words, query } = where();
   if (!session || name === "login") return showLogin();
   const isSame = !last || (last.name === session.name && last.project === session.project);
@@ -188,7 +193,7 @@ async function listen() {
     // The word is read out when it changes; the number, which always does, is for the eye.
     const word = state === "on" ? "live" : "reconnecting";
     // What was asked for while the service was away is asked for again.
-    if (state === "on" && label.className === "off" && (document.getElementById("again") || LIVE_PAGES.has(where().name) || ASKED_AGAIN.has(where().name))) soon(0);
+    if (state === "on" && label.className === "off" && isRenewed()) soon(0);
     if (label.className !== state) label.replaceChildren(word, h("span", { "aria-hidden": "true" }));
     label.className = state;
     label.lastChild.textContent = ` · ${last}`;
