@@ -111,6 +111,31 @@ def test_who_left_a_page_that_is_drawn_again_is_not_disturbed_on_the_next(eyes: 
     assert eyes.page.is_checked("input[aria-label='Choose noisy']")
 
 
+def test_webhooks_are_looked_at_again_and_who_writes_a_new_one_goes_on(eyes: Eyes) -> None:
+    hook = {"name": "deaf", "url": "https://deaf.invalid/", "type": "baremetal.node.create.start"}
+    path, headers = "/events/v1/webhooks", eyes.server.headers()
+    eyes.server.api.post(path, json=hook, headers=headers).raise_for_status()
+    eyes.page.clock.install()
+    eyes.come_in()
+    eyes.sees("Attention")
+    eyes.at("webhooks")
+    eyes.page.wait_for_selector("tr:has-text('deaf') td[data-label=Waiting]:text-is('0')")
+    eyes.page.fill("input[name=url]", "https://hooks.example/")
+    eyes.page.focus("button:text-is('Test')")
+    make_node(eyes.server, "told-of")
+    counted = eyes.page.locator("tr:has-text('deaf') td[data-label=Waiting]:text-is('1')")
+    deadline = time.monotonic() + 60
+    while not counted.count():
+        assert time.monotonic() < deadline
+        eyes.page.clock.run_for(10_000)
+    assert eyes.page.input_value("input[name=url]") == "https://hooks.example/"
+    held = "document.activeElement.getAttribute('aria-label')"
+    assert eyes.page.evaluate(held) == "Test: deaf"
+    eyes.page.click("button:text-is('Turn off')")
+    eyes.page.wait_for_selector("tr:has-text('deaf') .tag:text-is('off')")
+    assert eyes.page.input_value("input[name=url]") == "https://hooks.example/"
+
+
 def test_time_goes_on_though_nothing_happens(eyes: Eyes) -> None:
     make_node(eyes.server, "quiet", resource_class="quiet")
     indexed(eyes.server, "quiet")

@@ -16,7 +16,7 @@ const MACHINES = { node: oneNode, server: oneServer };
 const page = document.getElementById("page");
 const LIVE_PAGES = new Set(["attention", "node", "server", "pending"]);
 // What no event tells of is asked for again from time to time, while somebody looks.
-const ASKED_AGAIN = new Set(["health", "capacity", "images"]);
+const ASKED_AGAIN = new Set(["health", "capacity", "images", "webhooks"]);
 const ASK_AGAIN_MS = 10000;
 const AWAY_MS = 2000;
 let shownAt = "";
@@ -38,12 +38,14 @@ function where() {
   return { name: name || "attention", words, query: query || "" };
 }
 
-// Pages that are drawn again by themselves; on others somebody writes, or chooses.
+// Pages that are drawn again by themselves, unless somebody writes there; on others somebody chooses.
 const isRenewed = () => document.getElementById("again") || LIVE_PAGES.has(where().name) || ASKED_AGAIN.has(where().name);
+
+const isWriting = () => page.contains(document.activeElement) && document.activeElement.matches("input");
 
 async function show(quietly) {
   // Who went elsewhere meanwhile is left alone.
-  if (quietly && !isRenewed()) return;
+  if (quietly && (!isRenewed() || isWriting())) return;
   const { name, words, query } = where();
   if (!session || name === "login") return showLogin();
   const isSame = !last || (last.name === session.name && last.project === session.project);
@@ -99,7 +101,7 @@ function gone(kind, id, why, wasHere) {
     h("p", { class: "bar" }, h("a", { href: `#/fleet/${kind}` }, `All ${kind}s`), h("a", { href: `#/events?${new URLSearchParams({ resource: id })}` }, "What the log tells of it"))];
 }
 
-// A page that is drawn again leaves the keyboard where it was, and open what was open.
+// A page that is drawn again leaves the keyboard where it was, open what was open, and written what was written.
 function keep() {
   const label = (one) => `${one.tagName} ${one.getAttribute("aria-label") || one.textContent.trim()}`;
   const all = () => [...page.querySelectorAll("a, button, summary, input, select, [tabindex]")];
@@ -107,7 +109,9 @@ function keep() {
   const held = before.indexOf(document.activeElement);
   const same = held < 0 ? [] : before.filter((one) => label(one) === label(before[held]));
   const open = [...page.querySelectorAll("details[open] > summary")].map(label);
+  const written = new Map(before.filter((one) => one.matches("input") && one.value !== one.defaultValue).map((one) => [label(one), one.value]));
   return () => {
+    page.querySelectorAll("input").forEach((one) => { if (written.has(label(one))) one.value = written.get(label(one)); });
     page.querySelectorAll("details > summary").forEach((one) => { if (open.includes(label(one))) one.parentElement.open = true; });
     if (held < 0) return;
     const again = all().filter((one) => label(one) === label(before[held]));
@@ -305,6 +309,7 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 document.getElementById("leave").addEventListener("click", leave);
 window.addEventListener("hashchange", () => show());
+window.addEventListener("renew", () => show(true));
 setInterval(older, 5000);
 setInterval(() => { if (session && !document.hidden && ASKED_AGAIN.has(where().name)) soon(0); }, ASK_AGAIN_MS);
 borrow().then(() => show());

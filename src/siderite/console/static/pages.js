@@ -233,11 +233,12 @@ export function eventRow(one, fresh) {
 
 const at = (one, more = "") => `/events/v1/webhooks/${one.id}${more}`;
 
-const again = () => { window.dispatchEvent(new Event("hashchange")); return "Done."; };
+const again = (said) => () => { window.dispatchEvent(new Event("renew")); return said; };
+const CALLED_OFF = Symbol("called off");
 
-function act(label, what, done) {
-  return h("button", { type: "button", disabled: !can("member"), title: can("member") ? null : "Your role may look, not act.",
-    onclick: async () => { try { toast(done(await what())); } catch (problem) { toast(problem.message, true); } } }, label);
+function act(label, about, what, done) {
+  return h("button", { type: "button", "aria-label": `${label}: ${about}`, disabled: !can("member"), title: can("member") ? null : "Your role may look, not act.",
+    onclick: async () => { try { const told = await what(); if (told !== CALLED_OFF) toast(done(told)); } catch (problem) { toast(problem.message, true); } } }, label);
 }
 
 export async function webhooks() {
@@ -248,22 +249,28 @@ export async function webhooks() {
   make.addEventListener("submit", async (event) => {
     event.preventDefault();
     const said = Object.fromEntries([...new FormData(make)].filter(([, value]) => value));
-    try { const made = await ask("POST", "/events/v1/webhooks", said); window.prompt("Its secret, which is shown only now:", made.secret); window.dispatchEvent(new Event("hashchange")); }
-    catch (problem) { toast(problem.message, true); }
+    try {
+      const made = await ask("POST", "/events/v1/webhooks", said);
+      make.reset();
+      make.querySelector("button").focus();
+      window.prompt("Its secret, which is shown only now:", made.secret);
+      again()();
+    } catch (problem) { toast(problem.message, true); }
   });
+  const called = (one) => one.name || one.url;
   const state = (one) => (one.dead ? tag(`${one.dead} given up`, "dead letters") : tag(one.enabled === false ? "off" : "active"));
   return [
     h("h1", {}, "Webhooks"), make,
     table(["Address", "Wants", "State", "At number", "Waiting", "Lost", ""], found.map((one) => h("tr", {}, h("td", { class: "address" }, one.name ? h("div", { class: "long" }, one.name) : null, h("span", { class: one.name ? "long soft" : "long" }, one.url)), h("td", { class: "long" }, one.type || "everything"),
       h("td", {}, state(one)), h("td", { class: "num" }, number(one.at)), h("td", { class: "num" }, number(one.pending)), h("td", { class: "num" }, number(one.lost)),
-      h("td", { class: "acts" }, act("Test", () => ask("POST", at(one, "/test"), {}), (told) => { if (!told.delivered) throw new Error(`It did not take the event: ${told.error}`); return `It took the event (${told.status}, ${told.ms} ms).`; }), " ",
-        act(one.enabled === false ? "Turn on" : "Turn off", () => ask("PATCH", at(one), { enabled: one.enabled === false }), again), " ",
-        act("Delete", () => (window.confirm(`Delete the webhook ${one.name || one.url}, and what it has not had yet?`) ? ask("DELETE", at(one)) : Promise.reject(new Error("It stays."))), again)))),
+      h("td", { class: "acts" }, act("Test", called(one), () => ask("POST", at(one, "/test"), {}), (told) => { if (!told.delivered) throw new Error(`It did not take the event: ${told.error}`); return `It took the event (${told.status}, ${told.ms} ms).`; }), " ",
+        act(one.enabled === false ? "Turn on" : "Turn off", called(one), () => ask("PATCH", at(one), { enabled: one.enabled === false }), again("Done.")), " ",
+        act("Delete", called(one), () => (window.confirm(`Delete the webhook ${called(one)}, and what it has not had yet?`) ? ask("DELETE", at(one)) : CALLED_OFF), again("Done."))))),
     "Nobody has subscribed yet. An address that is added here gets each event as it happens, signed with a secret that is shown once."),
-    found.slice(0, 20).map((one, n) => (deliveries[n].deliveries || []).length ? [h("h2", {}, `Last deliveries: ${one.name || one.url}`),
+    found.slice(0, 20).map((one, n) => (deliveries[n].deliveries || []).length ? [h("h2", {}, `Last deliveries: ${called(one)}`),
       table(["Number", "Event", "State", "Tries", "Last answer", ""], deliveries[n].deliveries.map((each) => h("tr", {}, h("td", { class: "num" }, number(each.seq)), h("td", {}, each.event_type),
         h("td", {}, tag(each.state)), h("td", { class: "num" }, each.attempts), h("td", { class: "long" }, each.error || each.status || "–"),
-        h("td", { class: "fit" }, each.state === "dead" ? act("Try again", () => ask("POST", at(one, `/deliveries/${each.id}/retry`), {}), () => "It is tried again.") : null))))] : null),
+        h("td", { class: "fit" }, each.state === "dead" ? act("Try again", `number ${number(each.seq)}`, () => ask("POST", at(one, `/deliveries/${each.id}/retry`), {}), again("It is tried again.")) : null))))] : null),
   ];
 }
 
