@@ -70,10 +70,14 @@ def _script(cloud: Cloud, said: argparse.Namespace) -> None:
         raise Refused(f"the script is not JSON: {why}") from why
     kind, _, name = said.scope.partition(":")
     scope = f"node:{_uuid(cloud, name)}" if kind == "node" and name else said.scope
-    cloud.ask("PUT", f"/simulator/v1/scripts/{quote(scope, safe=':')}", script)
-    told = f"Machines of {said.scope} now follow the script."
-    print(told if script else f"There is no script for {said.scope} any more.")
-    if kind == "rack" and script:
+    path = f"/simulator/v1/scripts/{quote(scope, safe=':')}"
+    if script == {}:
+        cloud.ask("DELETE", path)
+        print(f"There is no script for {said.scope} any more.")
+        return
+    cloud.ask("PUT", path, script)
+    print(f"Machines of {said.scope} now follow the script.")
+    if kind == "rack":
         with contextlib.suppress(Missing):
             _check_rack(cloud, name)
             return
