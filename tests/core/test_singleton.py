@@ -9,6 +9,7 @@ from siderite.core.store import open_store
 from siderite.core.store.migrations import migrate
 
 LEASE_S = 0.3
+UNTILS = "SELECT name, until FROM leases"
 
 
 class Job:
@@ -29,6 +30,10 @@ class Job:
             await asyncio.Event().wait()
         finally:
             self.running -= 1
+
+
+async def _untils(store):
+    return dict(await store.fetch(UNTILS))
 
 
 async def _began(job: Job) -> None:
@@ -100,24 +105,52 @@ def test_a_holder_that_lost_its_lease_stops(postgres_url):
     asyncio.run(story())
 
 
+def test_the_leases_of_many_jobs_are_renewed_together(postgres_url, monkeypatch):
+    async def story():
+        store = await open_store(postgres_url)
+        await migrate(store)
+        jobs = {f"job {n}": Job() for n in range(12)}
+        offers = [
+            asyncio.create_task(Singleton(store, name, job, lease_s=3.0).run())
+            for name, job in jobs.items()
+        ]
+        for job in jobs.values():
+            await _began(job)
+        first, asked, use = await _untils(store), [], store._use
+
+        async def counted(sql, ask):
+            asked.append(sql)
+            return await use(sql, ask)
+
+        monkeypatch.setattr(store, "_use", counted)
+        async with asyncio.timeout(20):
+            while any(until <= first[name] for name, until in (await _untils(store)).items()):
+                await asyncio.sleep(0.01)
+        renewals = [sql for sql in asked if "leases" in sql and sql != UNTILS]
+        assert 0 < len(renewals) < len(jobs) / 2
+        for offer in offers:
+            offer.cancel()
+        await asyncio.gather(*offers, return_exceptions=True)
+        await store.close()
+
+    asyncio.run(story())
+
+
 def test_a_holder_whose_database_falls_silent_stops_by_the_end_of_its_lease():
     class Silent:
         """A database that gives the lease once, and answers no more."""
 
         dialect = "postgresql"
-        asked = 0
 
         async def fetch(self, *_):
             return []
 
         async def write(self, *_):
-            self.asked += 1
-            if self.asked > 1:
-                await asyncio.Event().wait()
             return [("me",)]
 
-        async def commit(self, _):
-            pass
+        async def commit(self, ops):
+            if ops[0].sql.startswith("UPDATE"):
+                await asyncio.Event().wait()
 
     async def story():
         job = Job()

@@ -5,6 +5,8 @@ job runs; if it dies, the lease ends and another process takes over. A job that 
 that it lost its lease may run beside its successor for a moment, so it must do no harm twice: what
 it commits is a compare-and-swap, as everywhere. An embedded database has one process only, and
 needs no lease.
+
+All jobs of a process renew at the same moments, so that their leases are one commit.
 """
 
 import asyncio
@@ -15,6 +17,7 @@ from collections.abc import Callable
 from siderite.core.clock import now as wall_clock
 from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
+from siderite.core.store import Lost
 from siderite.core.store import Op
 from siderite.core.store import Store
 
@@ -29,6 +32,7 @@ ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
   WHERE leases.owner = excluded.owner OR leases.until < ?
 RETURNING owner
 """
+_RENEW = "UPDATE leases SET until = ? WHERE name = ? AND owner = ?"
 
 
 async def is_held(store: Store, name: str, *, now: float) -> bool:
@@ -66,7 +70,7 @@ class Singleton:
                 asked = self._clock()
                 if wait_s <= 0 and await self._take():
                     await self._while_ours(asked + self._lease_s)
-                await asyncio.sleep(max(wait_s, self._lease_s / 3))
+                await asyncio.sleep(max(wait_s, self._to_next_beat()))
         finally:
             with contextlib.suppress(Exception):
                 await self._let_go()
@@ -77,9 +81,9 @@ class Singleton:
             while True:
                 # A database that does not answer keeps nobody at it for longer either.
                 async with asyncio.timeout(until - self._clock()):
-                    await asyncio.sleep(self._lease_s / 3)
+                    await asyncio.sleep(self._to_next_beat())
                     asked = self._clock()
-                    taken = await self._take()
+                    taken = await self._renew()
                 if taken:
                     until = asked + self._lease_s
                 elif taken is False:
@@ -90,6 +94,11 @@ class Singleton:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    def _to_next_beat(self) -> float:
+        """A third of the lease at most: what others ask for at that moment, too, goes together."""
+        beat_s = self._lease_s / 3
+        return beat_s - asyncio.get_running_loop().time() % beat_s
 
     async def _keep_going(self) -> None:
         """The job, again after a pause should it fail."""
@@ -113,6 +122,18 @@ class Singleton:
             return self._lease_s / 3
         left = float(rows[0][0] or 0) - self._clock() if rows else 0.0
         return min(max(left, 0.0), self._lease_s)
+
+    async def _renew(self) -> bool | None:
+        """The same for a lease that was ours."""
+        try:
+            until = self._clock() + self._lease_s
+            await self._store.commit([Op(_RENEW, (until, self.name, self._owner), 1)])
+        except Lost:
+            return await self._take()
+        except Exception as why:
+            log.warning("cannot renew the lease", job=self.name, error=repr(why))
+            return None
+        return True
 
     async def _take(self) -> bool | None:
         """Whether the lease is ours now; None if the database cannot say."""
