@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from siderite.core import eventlog
 from siderite.core.fact import Fact
 from siderite.core.transition import Cause
+from siderite.wiring.events import FACTS
 from tests.support.app import scope
 
 ADDRESS = "/events/v1/events"
@@ -31,7 +32,7 @@ async def tell(app, *facts):
         change.tell(each)
         await app.program.door.commit(change)
     if app.program.store.dialect == "postgresql":
-        await eventlog.place(app.program.store)
+        await eventlog.place(app.program.store, FACTS)
 
 
 @dataclass

@@ -392,6 +392,29 @@ def test_a_webhook_whose_task_ended_in_a_mishap_is_served_again(run, monkeypatch
     run(story)
 
 
+def test_whichever_process_sends_hears_of_webhooks_that_are_made_at_another(
+    tmp_path, postgres_url, monkeypatch
+):
+    monkeypatch.setattr(sender_module, "LOOK_S", 3600.0)
+
+    async def story():
+        options = {"webhook_allow": "127.0.0.0/8", "work": True}
+        async with (
+            receiving() as receiver,
+            running(tmp_path / "a", postgres_url, **options) as one,
+            running(tmp_path / "b", postgres_url, **options) as other,
+        ):
+            for app, number in ((one, 1), (other, 2)):
+                hook = await subscribed(app, receiver)
+                await tell(app, fact(number))
+                assert numbers(await receiver.until(bool)) == [number]
+                await until(app, hook, pending=0)
+                assert (await app.ask("DELETE", f"{ADDRESS}/{hook['id']}")).status == 204
+                receiver.got.clear()
+
+    asyncio.run(story())
+
+
 def test_a_test_says_what_came_of_it(run):
     async def story(app, receiver):
         hook = await subscribed(app, receiver)

@@ -46,8 +46,8 @@ class Read(Protocol[N_co]):
 Deal = Callable[[Sequence[N]], Awaitable[list[Op]]]
 """Deal with facts; the ops that keep what follows from them."""
 
-POLL_S = {"sqlite": 5.0, "postgresql": 0.5}
-"""How often to look unwoken: on PostgreSQL other processes commit too."""
+POLL_S = 5.0
+"""How often to look unwoken: word of new facts may be lost with a connection."""
 READ_AT_ONCE = 500
 BREATH_S = 0.002
 """Between two batches while there is more: requests are answered meanwhile."""
@@ -126,7 +126,7 @@ class Follower(Generic[N]):
                 reached = await self._place()  # it may have been told to begin again
             if reached == seq:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_S[self._store.dialect]):
+                    async with asyncio.timeout(POLL_S):
                         await self._woken.wait()
             await asyncio.sleep(self._pause(reached - seq))
             seq = reached

@@ -1,8 +1,8 @@
 """New facts for all who follow the log: each is read and rendered once.
 
-Woken by the door's commits (on PostgreSQL after facts got their place), and now and then unwoken,
-since others commit too, it keeps the newest facts at hand. Readers take them from here at their
-own pace; who falls behind what is kept reads the log.
+Woken by the door's commits (on PostgreSQL by whoever gives facts their place, in this process or
+another), and now and then unwoken, as word may be lost, it keeps the newest facts at hand. Readers
+take them from here at their own pace; who falls behind what is kept reads the log.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ log = get_logger("events")
 KEPT = 1024
 GATHER_S = 0.01
 POLL_S = 0.5
-UNWOKEN_S = {"sqlite": 2.0, "postgresql": POLL_S}
-"""How often to look unwoken: on PostgreSQL other processes commit; on SQLite the disk may take
-longer than the door waits with its word for a task that was cancelled meanwhile.
+UNWOKEN_S = 2.0
+"""How often to look unwoken: on PostgreSQL word may be lost with a connection; on SQLite the disk
+may take longer than the door waits with its word for a task that was cancelled meanwhile.
 """
 BATCH = 100
 """How many facts are looked at for one chunk: bounds what waits for a slow reader."""
@@ -46,7 +46,6 @@ class Hub:
         """
         self.agreed: int | None = None
         """The last number, as far as is known, that stands for the same fact as in the last era."""
-        self._poll_s = UNWOKEN_S[store.dialect]
         self._kept: deque[tuple[Entry, bytes]] = deque(maxlen=KEPT)
         self._head = 0
         self._head_id: str | None = None
@@ -85,7 +84,7 @@ class Hub:
         """Look for new facts as long as the process lives."""
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._poll_s):
+                async with asyncio.timeout(UNWOKEN_S):
                     await self._woken.wait()
             self._woken.clear()
             if not self._readers:

@@ -26,6 +26,7 @@ from siderite.events.follower import job_of
 from siderite.events.monitor import Monitor
 from siderite.events.retention import Retention
 from siderite.events.search import Search
+from siderite.events.webhooks.sender import CHANGED
 from siderite.events.webhooks.sender import Sender
 from siderite.events.webhooks.web import Webhooks
 from siderite.wiring.connections import most_connections
@@ -69,7 +70,13 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
     streams = max(1, most_connections(base.config) // 4)
     service = EventsService(base.hub, base.identity, known=known, ways=ways, streams=streams)
     measures = (ways.monitor.measure, ways.retention.measure)
-    return Part(services={"events": service}, jobs=jobs, serving=serving, measures=measures)
+    return Part(
+        services={"events": service},
+        heard={CHANGED: ways.webhooks.sender.look},
+        jobs=jobs,
+        serving=serving,
+        measures=measures,
+    )
 
 
 def _ways(base: Base, known: Sequence[str], rooms: Sequence[Part]) -> Ways:

@@ -77,6 +77,8 @@ class Part(msgspec.Struct, frozen=True):
     """Who carries out which kind of work."""
     pools: Sequence[str] = ()
     """What a process of some conductor groups takes besides their work."""
+    heard: Mapping[str, Callable[[], None]] = msgspec.field(default_factory=dict)
+    """Whom to call at which signal of other processes."""
     jobs: Sequence[Job] = ()
     """What goes on in processes that work, until cancelled."""
     serving: Sequence[Job] = ()

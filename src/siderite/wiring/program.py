@@ -201,6 +201,8 @@ def _worker(base: Base, parts: tuple[Part, ...]) -> Worker:
 
 def _jobs(base: Base, worker: Worker, parts: tuple[Part, ...]) -> Iterator[Job]:
     heard = {FACTS: base.hub.wake}
+    for part in parts:
+        heard |= part.heard
     if base.role.works:
         heard[WORK] = worker.hear
         yield worker.run

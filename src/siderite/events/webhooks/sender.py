@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 log = get_logger("webhooks")
 
-LOOK_S = 1.0
+LOOK_S = 5.0
+"""How often to look unwoken: word of what is new may be lost with a connection."""
+CHANGED = "siderite_webhooks"
+"""The signal to other processes that webhooks were made, changed or deleted, or told to send."""
 AT_ONCE = 16
 PAGE = 200
 MOST_WAITING = 1000
@@ -69,9 +72,14 @@ class Sender:
             bell.set()
 
     def look(self) -> None:
-        """A webhook was made, changed or deleted."""
+        """A webhook was made, changed or deleted, or has something to send again."""
         self._woken.set()
         self.wake()
+
+    def tell(self) -> None:
+        """The same was done here: whichever process sends hears of it."""
+        self.look()
+        self._store.signal(CHANGED)
 
     async def run(self) -> None:
         """As long as this process is the one that sends."""

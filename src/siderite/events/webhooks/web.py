@@ -125,7 +125,7 @@ async def create(home: Home, request: Request) -> Response:
     )  # fmt: skip
     await _check_room(hooks.store, made.owner)
     await hooks.store.commit([WEBHOOKS.insert(made), deliveries.begun(made.uuid, after)])
-    hooks.sender.look()
+    hooks.sender.tell()
     (shown,) = await hooks.show([made])
     return reply({**shown, "secret": secret}, 201)
 
@@ -175,7 +175,7 @@ async def update(home: Home, request: Request) -> Response:
     await _resolve(home, said, said.get("project", before.project))
     after = before.changed(wall_clock(), said)
     await hooks.store.commit([WEBHOOKS.swap(before, after)])
-    hooks.sender.look()
+    hooks.sender.tell()
     (shown,) = await hooks.show([after])
     return reply(shown)
 
@@ -187,7 +187,7 @@ async def delete(home: Home, request: Request) -> Response:
     found = await hooks.find(request.params[0], request.who)
     gone = [WEBHOOKS.remove(found), deliveries.ended(found.uuid), deliveries.forgotten(found.uuid)]
     await hooks.store.commit(gone)
-    hooks.sender.look()
+    hooks.sender.tell()
     return Response(status=204)
 
 
@@ -226,7 +226,7 @@ async def replay(home: Home, request: Request) -> Response:
     query.not_beyond(after, await eventlog.newest(hooks.store))
     await query.not_pruned(hooks.store, after)
     await _begin_again(hooks.store, found.uuid, after)
-    hooks.sender.look()
+    hooks.sender.tell()
     (shown,) = await hooks.show([found])
     return reply(shown, 202)
 
@@ -283,7 +283,7 @@ async def retry(home: Home, request: Request) -> Response:
     if delivery.event is None:
         raise Conflict(f"What delivery {number} would say left the log before it could be sent.")
     await hooks.store.commit([deliveries.revived(delivery, wall_clock())])
-    hooks.sender.look()
+    hooks.sender.tell()
     return reply(deliveries.shown(delivery) | {"state": "pending", "attempts": 0}, 202)
 
 
