@@ -219,8 +219,21 @@ async def _looked_at(session):
     )
 
 
-_LOCK = "SELECT seq FROM event_head FOR UPDATE"
-_LATE = "SELECT seq FROM event_head WHERE (SELECT true FROM pg_advisory_xact_lock(47)) FOR UPDATE"
+def test_where_there_is_nothing_to_place_nothing_is_written(postgres_url):
+    async def story():
+        async with migrated(postgres_url) as store:
+            await store.commit(written(fact("a", 1)))
+            assert await eventlog.place(store) == (0, 1)
+            locked_by = "SELECT xmax::text FROM event_head"
+            before = await store.fetch(locked_by)
+            assert await eventlog.place(store) == (1, 1)
+            assert await store.fetch(locked_by) == before
+
+    asyncio.run(story())
+
+
+_LOCK = "IS NOT NULL FOR UPDATE"
+_LATE = "IS NOT NULL AND (SELECT true FROM pg_advisory_xact_lock(47)) FOR UPDATE"
 _HELD = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 47 AND NOT granted"
 
 

@@ -350,13 +350,15 @@ def _entry(row: Line) -> Entry:
 
 
 PLACE = """
-WITH head AS (
-  SELECT seq FROM event_head FOR UPDATE SKIP LOCKED
+WITH first AS (
+  SELECT min(id) AS id FROM events WHERE seq IS NULL
+), head AS (
+  SELECT seq FROM event_head WHERE (SELECT id FROM first) IS NOT NULL FOR UPDATE SKIP LOCKED
 ), known AS (
   SELECT seq FROM event_head
 ), unplaced AS (
   SELECT array_agg(id ORDER BY id) AS ids, min(id) AS first, max(id) AS last FROM events
-  WHERE seq IS NULL AND id >= (SELECT min(id) FROM events WHERE seq IS NULL)
+  WHERE seq IS NULL AND id >= (SELECT id FROM first)
     AND (SELECT seq FROM head) = (SELECT seq FROM known)
 ), placed AS (
   UPDATE events SET seq = (SELECT seq FROM head) + width_bucket(id, (SELECT ids FROM unplaced))
@@ -366,12 +368,13 @@ WITH head AS (
   UPDATE event_head SET seq = event_head.seq + (SELECT count(*) FROM placed)
   WHERE EXISTS (SELECT FROM placed) RETURNING 1
 )
-SELECT (SELECT seq FROM head) = (SELECT seq FROM known), (SELECT count(*) FROM placed),
-  (SELECT seq FROM known)%s
+SELECT (SELECT seq FROM head) = (SELECT seq FROM known) OR (SELECT id FROM first) IS NULL,
+  (SELECT count(*) FROM placed), (SELECT seq FROM known)%s
 """
 """The sequencer's statement. It has no arguments, so that PostgreSQL plans it once: perhaps while
 there are no facts, so it joins nothing, as that plan would then be the wrong one. `width_bucket` is
-which of the numbers a number is.
+which of the numbers a number is. Where there is nothing to place it locks nothing, as that would
+be written to the disk.
 """
 _TELL = ", (SELECT pg_notify('%s', '') FROM moved)"
 _AGAIN_S = 0.02
