@@ -3,6 +3,7 @@
 import base64
 import binascii
 
+from siderite.core import same_site
 from siderite.core.errors import Unauthorized
 from siderite.core.http import Request
 from siderite.core.who import Authenticator
@@ -20,6 +21,7 @@ async def identify(request: Request, who: Authenticator, *, basic: bool = False)
     header = request.header(b"authorization") if basic else None
     if header is None:
         raise Unauthorized()
+    same_site.check(request)
     scheme, _, text = header.partition(" ")
     if scheme.lower() != "basic":
         raise Unauthorized(

@@ -15,6 +15,7 @@ from siderite.baremetal.web.bodies import no_query
 from siderite.baremetal.web.routes import ROUTES
 from siderite.baremetal.web.routes import takes_query
 from siderite.baremetal.web.versions import RANGE
+from siderite.core import same_site
 from siderite.core.auth import identify
 from siderite.core.errors import Forbidden
 from siderite.core.errors import MethodNotAllowed
@@ -75,6 +76,8 @@ class BaremetalService:
             _refuse_before(route, request)
             return
         if self._who is None:
+            same_site.check_name(request)
+            same_site.check(request)
             request.who = ANYONE
         else:
             request.who = await identify(request, self._who, basic=True)
