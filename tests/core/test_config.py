@@ -82,6 +82,7 @@ def test_a_file_that_is_wrong_is_refused_with_a_sentence_and_without_its_secrets
     [
         "postgresql://u:SECRET@db/x", "postgresql://u:SE:CR/E@T@db/x", "rabbit://:SECRET@a,b:SE@b/",
         "postgresql://db/x?user=u&password=SECRET&sslmode=require",
+        "postgresql://db/x?user=u&sslpassword=SECRET&sslmode=require",
     ],
 )  # fmt: skip
 def test_no_part_of_a_password_in_a_url_is_shown(url):

@@ -252,7 +252,7 @@ class Config:
         return self.db or "sqlite:///" + str(Path(self.data) / "siderite.db")
 
 
-_PASSWORD = re.compile(r"(?<=://)([^:@/]*):\S+(?=@)|(\bpass\w*)=[^&\s]+")
+_PASSWORD = re.compile(r"(?<=://)([^:@/]*):\S+(?=@)|(\w*pass\w*)=[^&\s]+")
 """Of a URL: before the last @ whatever is in it, or among its arguments."""
 
 
