@@ -2,8 +2,13 @@
 
 import asyncio
 import base64
+import os
+import shutil
 import subprocess
+from itertools import accumulate
 from pathlib import Path
+
+import pytest
 
 from tests.compute.records.world import World
 from tests.support.stories import Tell
@@ -71,6 +76,26 @@ def test_the_fingerprint_is_that_of_ssh_keygen(tell_once: Tell, tmp_path: Path) 
         ).stdout  # fmt: skip
         assert told.split()[1] == "MD5:" + key["fingerprint"]
         assert "private_key" not in (await here.get("/os-keypairs/k", 2))["keypair"]
+
+    tell_once(story)
+
+
+def test_however_many_keys_one_wants_at_once_two_are_made_at_a_time(
+    tell_once: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes, real = tmp_path / "notes", shutil.which("ssh-keygen")
+    stand_in = tmp_path / "bin" / "ssh-keygen"
+    stand_in.parent.mkdir()
+    stand_in.write_text(f'#!/bin/sh\nprintf + >>{notes}\n{real} "$@"\nprintf - >>{notes}\n')
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(stand_in.parent), prepend=os.pathsep)
+
+    async def story(here: World) -> None:
+        bodies = [{"keypair": {"name": f"k{number}"}} for number in range(6)]
+        made = await asyncio.gather(*(here.ask("POST", "/os-keypairs", one) for one in bodies))
+        assert [one.status for one in made] == [200] * 6
+        under_way = list(accumulate(1 if note == "+" else -1 for note in notes.read_text()))
+        assert (len(under_way), max(under_way)) == (12, 2)
 
     tell_once(story)
 

@@ -16,6 +16,7 @@ from siderite.compute.usecases.server import find
 from siderite.compute.usecases.server import listing
 from siderite.compute.web import policy
 from siderite.compute.web import versions
+from siderite.compute.web.project.key_maker import KeyMaker
 from siderite.compute.web.queries import ALL_STRICT
 from siderite.compute.web.routes import ROUTES
 from siderite.compute.web.routes import elder
@@ -91,6 +92,7 @@ class ComputeService:
         self._who = who
         self.routes = _ROUTES
         self.pages = Pages()
+        self.key_maker = KeyMaker()
         self._statuses: dict[str, str] = {}
         self._statuses_at = 0.0
         self._version = Reader((_STANDARD, _ELDER), lambda said: versions.parse(_asked(said)))

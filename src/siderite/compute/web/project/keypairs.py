@@ -1,8 +1,5 @@
 """The addresses of keypairs."""
 
-import asyncio
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -19,7 +16,6 @@ from siderite.core import shape
 from siderite.core.check import Check
 from siderite.core.check import record
 from siderite.core.errors import Invalid
-from siderite.core.errors import Unavailable
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -153,7 +149,9 @@ async def create(service: "Service", request: Request) -> Response:
     await keypairs.may_add(service.ctx, user, request.who.project_id, name)
     public, private = asked.get("public_key"), None
     if public is None:
-        public, private = await _made(kind)
+        if kind != "ssh":
+            raise Invalid("Certificates are not made here; import one as public_key.")
+        public, private = await service.key_maker.make(user)
     key = await keypairs.add(
         service.ctx, user, name, kind=kind, public_key=public, is_made=private is not None,
         cause=service.cause(request),
@@ -170,27 +168,6 @@ async def remove(service: "Service", request: Request) -> Response:
     cause = service.cause(request)
     await keypairs.remove(service.ctx, user, request.params[0], cause=cause)
     return Response(status=204 if request.version >= TYPED else 202)
-
-
-async def _made(kind: str) -> tuple[str, str]:
-    """A new pair, made by ssh-keygen: the public key and the private one."""
-    if kind != "ssh":
-        raise Invalid("Certificates are not made here; import one as public_key.")
-    with tempfile.TemporaryDirectory(prefix="siderite-key-") as folder:
-        path = Path(folder) / "key"
-        words = ("-q", "-t", "rsa", "-b", "2048", "-m", "PEM", "-N", "", "-C", "made-by-siderite")
-        try:
-            process = await asyncio.create_subprocess_exec(
-                "ssh-keygen", *words, "-f", str(path), stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-            )  # fmt: skip
-            code = await process.wait()
-        except FileNotFoundError as why:
-            raise Unavailable("ssh-keygen is not installed here; import a public key.") from why
-        if code:
-            raise Unavailable("ssh-keygen failed; import a public key.")
-        public = await asyncio.to_thread(path.with_suffix(".pub").read_text)
-        return public, await asyncio.to_thread(path.read_text)
 
 
 _POLICY = "keypairs:own"
