@@ -1,6 +1,7 @@
 """What the agent in a ramdisk may ask, and what everybody else does not learn by it."""
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -21,8 +22,11 @@ from tests.baremetal.web import odd
 from tests.baremetal.web.expect import refused
 from tests.baremetal.web.test_any_request import check
 from tests.baremetal.web.test_any_request import repeatable
+from tests.support.app import VERSION_HEADER
 from tests.support.app import Answer
 from tests.support.app import Standing
+from tests.support.app import scope
+from tests.support.app import standing
 from tests.support.examples import examples
 
 URL = "https://10.0.0.9:9999"
@@ -230,6 +234,34 @@ def test_an_inspection_that_has_booted_no_ramdisk_is_continued_by_none(
     assert app.node(node).driver_internal_info == {}
     assert app.ask("GET", f"/v1/nodes/{node}/inventory").status == 404
     assert app.ask("GET", f"/v1/nodes/{node}/ports").json["ports"] == []
+
+
+def test_nothing_is_read_of_a_report_that_nobody_waits_for(
+    tmp_path: Path, database_url: str
+) -> None:
+    path = "/baremetal/v1/continue_inspection"
+    with standing(tmp_path, database_url) as app:
+        refused(app.run(unread(app, path)), 404)
+        node = inspecting(app)
+        refused(app.run(unread(app, f"{path}?node_uuid={odd.UUID}")), 404)
+        refused(app.ask("POST", path, b"{", token=""), 400)
+        refused(app.ask("POST", f"{path}?node_uuid={node}", b"{", token=""), 400)
+
+
+async def unread(app: Standing, path: str) -> Answer:
+    """The answer to a request whose body must not be asked for."""
+    told: list[Any] = []
+
+    async def receive() -> Any:
+        raise AssertionError("the body was read")
+
+    async def send(message: Any) -> None:
+        told.append(message)
+
+    headers = [(b"host", b"cloud.test"), (VERSION_HEADER.encode(), b"1.115")]
+    await app.app.program.app(scope("POST", path, headers), receive, send)
+    fields = [(name.decode(), text.decode()) for name, text in told[0]["headers"]]
+    return Answer(told[0]["status"], fields, told[1]["body"])
 
 
 @pytest.mark.parametrize("odd_one", [5, True, "x", {"a": 1}, [5], [{"size": True}], None, []])

@@ -43,6 +43,10 @@ _BY_ADDRESS = (
     "SELECT DISTINCT nodes.uuid FROM ports JOIN nodes ON nodes.uuid = ports.node_uuid"
     " WHERE ports.address IN (%s) LIMIT 2"
 )
+_WAITS = {
+    "sqlite": "SELECT 1 FROM nodes WHERE provision_state = ? LIMIT 1",
+    "postgresql": "SELECT 1 FROM node_states WHERE state = ? LIMIT 1",
+}
 _RAMDISK = Who("", "ramdisk", None, None, frozenset({"service"}), system=True)
 
 
@@ -169,6 +173,16 @@ def _check(ctx: Context, node: Node, beat: Heartbeat) -> None:
             "The callback_url must be https: the agent's token travels on it. Have the agent use"
             " TLS, or set agent_require_tls = false where the network is trusted."
         )
+
+
+async def expect(ctx: Context, uuid: str | None) -> None:
+    """Refuse what nobody waits for: a report is large, and nobody else is answered while one is
+    read.
+    """
+    if uuid is not None:
+        await _awaiting(ctx, uuid)
+    elif not await ctx.door.store.fetch(_WAITS[ctx.door.store.dialect], (P.INSPECTWAIT.value,)):
+        raise _missing()
 
 
 async def inspected(

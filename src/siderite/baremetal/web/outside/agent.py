@@ -154,6 +154,7 @@ async def continue_inspection(service: "Service", request: Request) -> Response:
     is_new = request.version >= INSPECTION_SINCE
     if not is_new and (request.version != 1 or uuid is not None):
         raise NotFound(f"API version 1.{INSPECTION_SINCE} or newer is required.")
+    await agent.expect(service.ctx, uuid)
     found = await request.json(_MOST_FOUND)
     inventory = _inventory(found.pop("inventory", None) if isinstance(found, dict) else None)
     node, token = await agent.inspected(service.ctx, uuid, inventory, found, gives_token=is_new)
