@@ -10,11 +10,15 @@ all there is to remember.
   with what it keeps.
 - Webhooks: a number each, and a row per delivery.
 
+What leads to those who see their own project only goes through `Discretion`.
+
 `Retention` prunes the log, and knows all of those numbers.
 """
 
+from siderite.events.discretion import Discretion
+from siderite.events.discretion import Hide
 from siderite.events.hub import Hub
 from siderite.events.service import EventsService
 from siderite.events.service import Ways
 
-__all__ = ["EventsService", "Hub", "Ways"]
+__all__ = ["Discretion", "EventsService", "Hide", "Hub", "Ways"]

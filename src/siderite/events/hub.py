@@ -138,31 +138,42 @@ class Hub:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
-    async def more(self, wanted: Wanted, after: int) -> tuple[bytes, int]:
-        """Wanted facts after a number, rendered, and how far was looked; waits while the number is
-        the last one. Nothing, and the same number, when the hub is closed or another era begins;
-        `Gone` if what comes next was pruned.
+    async def more(
+        self, wanted: Wanted, after: int, told: Callable[[Entry], Entry] | None = None
+    ) -> tuple[bytes, int]:
+        """Wanted facts after a number, rendered (as they are `told`, if that is not all), and how
+        far was looked; waits while the number is the last one. Nothing, and the same number, when
+        the hub is closed or another era begins; `Gone` if what comes next was pruned.
         """
         era = self.era
         while not self.is_closed and self.era == era:
             if after >= self._head:
                 await self._news.wait()
             elif after >= self._head - len(self._kept):
-                return self._from_kept(wanted, after)
+                return self._from_kept(wanted, after, told)
             else:
-                return await self._from_log(wanted, after)
+                return await self._from_log(wanted, after, told)
         return b"", after
 
-    def _from_kept(self, wanted: Wanted, after: int) -> tuple[bytes, int]:
+    def _from_kept(
+        self, wanted: Wanted, after: int, told: Callable[[Entry], Entry] | None
+    ) -> tuple[bytes, int]:
         first = after - (self._head - len(self._kept))
         some = list(islice(self._kept, first, first + BATCH))
-        text = b"".join([frame for entry, frame in some if wanted.matches(entry)])
-        return text, some[-1][0].seq
+        frames = [
+            frame if told is None else views.frame(told(entry))
+            for entry, frame in some
+            if wanted.matches(entry)
+        ]
+        return b"".join(frames), some[-1][0].seq
 
-    async def _from_log(self, wanted: Wanted, after: int) -> tuple[bytes, int]:
+    async def _from_log(
+        self, wanted: Wanted, after: int, told: Callable[[Entry], Entry] | None
+    ) -> tuple[bytes, int]:
         end = await eventlog.newest(self.store)
         entries, reached = await eventlog.page(
             self.store, wanted, after=after, limit=BATCH, end=end
         )
         await query.not_pruned(self.store, after)  # now: what was read may have had a hole
-        return b"".join([views.frame(entry) for entry in entries]), reached
+        shown = entries if told is None else map(told, entries)
+        return b"".join([views.frame(entry) for entry in shown]), reached

@@ -102,6 +102,7 @@ async def _question(home: Home, request: Request) -> Question:
         project=query.project(own.get("project"), request.who),
         after=query.number("after", own.get("after", "0")),
         limit=query.limit("limit", own.get("limit", str(query.USUAL_LIMIT))),
+        whole=request.who.sees_all,
     )
 
 

@@ -27,6 +27,7 @@ from siderite.core.times import iso
 from siderite.events import pace
 from siderite.events import place
 from siderite.events import words
+from siderite.events.discretion import Discretion
 from siderite.events.rows import packed
 from siderite.events.rows import unpacked
 
@@ -59,6 +60,8 @@ class Question(msgspec.Struct, frozen=True):
     project: str | None = None
     after: int = 0
     limit: int = 100
+    whole: bool = True
+    """Whether who asks sees all that is known of a thing, and so may look for it."""
 
     def words(self) -> list[tuple[str, bool]]:
         """The words that must all be there, and whether each is only the beginning of one."""
@@ -149,11 +152,13 @@ class Search:
         *,
         fields: frozenset[str] = frozenset(),
         freely_named: Sequence[str] = (),
+        discretion: Discretion | None = None,
         clock: Callable[[], float] = wall_clock,
     ) -> None:
         self._store = store
         self.fields = fields
         self._freely_named = freely_named
+        self._discretion = discretion or Discretion()
         self._clock = clock
 
     async def deal(self, heads: Sequence[Head]) -> list[Op]:
@@ -212,7 +217,20 @@ class Search:
             if len(rows) == question.limit:
                 break
         more = int(rows[-1][0] or 0) if len(rows) == question.limit else None
-        return [_shown(row) for row in rows], more, at
+        found = [_shown(row) for row in rows]
+        if not question.whole:
+            found = [one for one in found if self._is_told(one, question.words())]
+        return found, more, at
+
+    def _is_told(self, found: dict[str, Any], wanted: Sequence[tuple[str, bool]]) -> bool:
+        """Whether it has the words that are looked for without what is hidden, which goes."""
+        doc = self._discretion.document(found["type"], msgspec.json.decode(found["data"]))
+        found["data"] = msgspec.Raw(_text(doc).encode())
+        known = words.of(doc).split(" ")
+        return all(
+            any(one.startswith(word) if begins else one == word for one in known)
+            for word, begins in wanted
+        )
 
     async def named(self, name: str, project: str | None) -> list[tuple[str, str]]:
         """Type and UUID of what has this very name, a few of them if there are many."""

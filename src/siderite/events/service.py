@@ -15,6 +15,7 @@ from siderite.core.errors import Invalid
 from siderite.core.errors import SideriteError
 from siderite.core.errors import Unauthorized
 from siderite.core.errors import Unavailable
+from siderite.core.eventlog import Entry
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
@@ -28,6 +29,7 @@ from siderite.events import named
 from siderite.events import query
 from siderite.events import reports
 from siderite.events import views
+from siderite.events.discretion import Discretion
 from siderite.events.hub import Hub
 from siderite.events.monitor import Monitor
 from siderite.events.retention import Retention
@@ -65,12 +67,14 @@ class EventsService:
         known: Sequence[str],
         ways: Ways,
         streams: int,
+        discretion: Discretion,
         keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
         self._hub = hub
         self._who = who
         self._known = known
         self._most_streams = streams
+        self._discretion = discretion
         self._streams: Counter[str] = Counter()  # that are open, by user
         self._keep_alive_s = keep_alive_s
         self.webhooks = ways.webhooks
@@ -103,7 +107,7 @@ class EventsService:
             return await self._stream(request, asked, newest)
         if asked.last is not None:
             found = await eventlog.tail(self._hub.store, asked.wanted, last=asked.last, end=newest)
-            return raw(views.page(found, newest))
+            return raw(views.page(self._told(request, found), newest))
         query.not_beyond(asked.after, newest)
         entries, reached = await eventlog.page(
             self._hub.store,
@@ -113,7 +117,11 @@ class EventsService:
             end=newest,
         )
         await query.not_pruned(self._hub.store, asked.after)  # now: all that was read was whole
-        return raw(views.page(entries, reached))
+        return raw(views.page(self._told(request, entries), reached))
+
+    def _told(self, request: Request, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Facts as the caller may know them."""
+        return entries if request.who.sees_all else [*map(self._discretion.of, entries)]
 
     async def _asked(self, request: Request) -> query.Asked:
         asked = query.parse(request, known=self._known)
@@ -135,7 +143,7 @@ class EventsService:
         after = asked.after if last is None else query.number("Last-Event-ID", last)
         query.not_beyond(after, newest)
         await query.not_pruned(self._hub.store, after)
-        whose = request.who.user_id
+        whose, told = request.who.user_id, None if request.who.sees_all else self._discretion.of
         if self._streams[whose] >= self._most_streams:
             raise Conflict(
                 f"You have {self._most_streams} streams open already, a quarter of all connections"
@@ -149,8 +157,8 @@ class EventsService:
                 return True  # nobody can tell just now
             except SideriteError:
                 return False
-            is_whole = now.sees_all or is_own(now, asked.wanted.project)
-            return is_whole and bool(now.roles & _READERS)
+            may = now.sees_all or (told is not None and is_own(now, asked.wanted.project))
+            return may and bool(now.roles & _READERS)
 
         headers = [
             (b"content-type", _STREAM.encode()),
@@ -163,6 +171,7 @@ class EventsService:
             asked.wanted,
             after,
             is_welcome=is_welcome,
+            told=told,
             keep_alive_s=self._keep_alive_s,
         )
         response.chunks = self._counted(whose, chunks)

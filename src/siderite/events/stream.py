@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from siderite.core.errors import Gone
 from siderite.core.errors import Unavailable
+from siderite.core.eventlog import Entry
 from siderite.core.eventlog import Wanted
 from siderite.core.streaming import Chunks
 from siderite.events import views
@@ -22,11 +23,12 @@ async def follow(
     after: int,
     *,
     is_welcome: Callable[[], Awaitable[bool]],
+    told: Callable[[Entry], Entry] | None = None,
     keep_alive_s: float = KEEP_ALIVE_S,
 ) -> Chunks:
     """Wanted facts after a number, then each as it comes, until the hub closes, the log goes back,
     what the reader has not had is pruned, or the reader is no longer welcome, which is asked as
-    often as a quiet stream gives a sign of life.
+    often as a quiet stream gives a sign of life. They are `told` so, if that is not all.
     """
     clock = asyncio.get_running_loop().time
     asked = spoke = clock()
@@ -39,7 +41,7 @@ async def follow(
                 async with asyncio.timeout_at(spoke + keep_alive_s):
                     # A reader far behind would otherwise keep all others waiting.
                     await asyncio.sleep(0)
-                    text, after = await hub.more(wanted, after)
+                    text, after = await hub.more(wanted, after, told)
             except TimeoutError:
                 text = views.alive(after)
             except Gone:

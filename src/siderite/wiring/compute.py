@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from siderite.compute.domain import network
+from siderite.compute.domain.discreet import discreet_facts
 from siderite.compute.domain.fact_fields import FIELDS
 from siderite.compute.domain.facts import EVENT_TYPES
 from siderite.compute.domain.image import ImageSource
@@ -140,6 +141,7 @@ def compute(base: Base, images: Images, workers: Workers) -> Compute:
         ),
         event_types=(*EVENT_TYPES, *RECORD_EVENT_TYPES),
         fields=FIELDS,
+        hidden={"server": discreet_facts},
         topic=("nova", "versioned_notifications"),
         measures=(Census("server", partial(census.count, ctx)).measure,),
         handlers=handlers,

@@ -13,6 +13,7 @@ from siderite.core.guard import Guard
 from siderite.core.guard import networks
 from siderite.core.log import get_logger
 from siderite.core.singleton import Singleton
+from siderite.events import Discretion
 from siderite.events import EventsService
 from siderite.events import Ways
 from siderite.events import monitor
@@ -68,7 +69,10 @@ async def events(base: Base, rooms: Sequence[Part]) -> Part:
     ways = _ways(base, known, rooms)
     jobs += _kept_up(base, ways)
     streams = max(1, most_connections(base.config) // 4)
-    service = EventsService(base.hub, base.identity, known=known, ways=ways, streams=streams)
+    service = EventsService(
+        base.hub, base.identity, known=known, ways=ways, streams=streams,
+        discretion=_discretion(rooms),
+    )  # fmt: skip
     measures = (ways.monitor.measure, ways.retention.measure)
     return Part(
         services={"events": service},
@@ -93,8 +97,13 @@ def _ways(base: Base, known: Sequence[str], rooms: Sequence[Part]) -> Ways:
         base.store,
         fields=frozenset(name for room in rooms for name in room.fields),
         freely_named=[kind for room in rooms for kind in room.freely_named],
+        discretion=_discretion(rooms),
     )
-    return Ways(_webhooks(base, known), watching, search, retention)
+    return Ways(_webhooks(base, known, rooms), watching, search, retention)
+
+
+def _discretion(rooms: Sequence[Part]) -> Discretion:
+    return Discretion({kind: hide for room in rooms for kind, hide in room.hidden.items()})
 
 
 def _kept_up(base: Base, ways: Ways) -> list[Job]:
@@ -112,10 +121,13 @@ def _kept_up(base: Base, ways: Ways) -> list[Job]:
     ]
 
 
-def _webhooks(base: Base, known: Sequence[str]) -> Webhooks:
+def _webhooks(base: Base, known: Sequence[str], rooms: Sequence[Part]) -> Webhooks:
     guard = Guard(networks(base.config.webhook_allow))
     timeout_s = base.config.webhook_timeout_s
-    sender = Sender(base.store, guard, timeout_s=timeout_s, give_up_s=base.config.webhook_give_up_s)
+    sender = Sender(
+        base.store, guard, timeout_s=timeout_s, give_up_s=base.config.webhook_give_up_s,
+        discretion=_discretion(rooms),
+    )  # fmt: skip
     base.hub.on_news(sender.wake)
     return Webhooks(base.store, guard, sender, known, timeout_s)
 

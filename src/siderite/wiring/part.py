@@ -18,6 +18,7 @@ from siderite.core.transition import Door
 from siderite.core.websocket import SocketHandler
 from siderite.core.who import Authenticator
 from siderite.core.worker import Handler
+from siderite.events import Hide
 from siderite.events import Hub
 from siderite.identity import CatalogEntry
 from siderite.identity import Identity
@@ -89,6 +90,8 @@ class Part(msgspec.Struct, frozen=True):
     """The names that fields have in those facts by their form."""
     freely_named: Sequence[str] = ()
     """Kinds of resources in whose facts users' own names stand beside those."""
+    hidden: Mapping[str, Hide] = msgspec.field(default_factory=dict)
+    """What of those facts is for who sees all projects, by kind of resource."""
     remembered: Sequence[str] = ()
     """Kinds of resources whose facts are their history: it goes on when the log is pruned."""
     topic: tuple[str, str] | None = None

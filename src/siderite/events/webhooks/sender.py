@@ -22,6 +22,7 @@ from siderite.core.log import get_logger
 from siderite.core.store import Lost
 from siderite.core.store import Store
 from siderite.events import views
+from siderite.events.discretion import Discretion
 from siderite.events.webhooks import deliveries
 from siderite.events.webhooks.deliveries import Delivery
 from siderite.events.webhooks.webhook import WEBHOOKS
@@ -55,12 +56,14 @@ class Sender:
         *,
         timeout_s: float,
         give_up_s: float,
+        discretion: Discretion | None = None,
         clock: Callable[[], float] = wall_clock,
     ) -> None:
         self._store = store
         self._guard = guard
         self._timeout_s = timeout_s
         self._give_up_s = give_up_s
+        self._discretion = discretion or Discretion()
         self._clock = clock
         self._woken = asyncio.Event()
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
@@ -148,7 +151,7 @@ class Sender:
         now = self._clock()
         some = await deliveries.due(self._store, webhook.uuid, now=now, limit=AT_ONCE)
         if some:
-            bodies = await self._bodies(some)
+            bodies = await self._bodies(webhook, some)
             # All of them, whatever becomes of one: in the next round they would go out once more.
             answers = await asyncio.gather(
                 *(self._deliver(webhook, post, each, bodies.get(each.seq)) for each in some),
@@ -183,12 +186,13 @@ class Sender:
         await self._store.commit(ops)
         return True
 
-    async def _bodies(self, some: Sequence[Delivery]) -> dict[int, bytes]:
-        """What the log says of each."""
+    async def _bodies(self, webhook: Webhook, some: Sequence[Delivery]) -> dict[int, bytes]:
+        """What the log says of each, as far as it may be told to whom the webhook belongs."""
         bodies = {each.seq: each.event.encode() for each in some if each.event is not None}
         wanted = [each.seq for each in some if each.event is None]
         for entry in await eventlog.those(self._store, wanted):
-            bodies[entry.seq] = views.event(entry)
+            told = entry if webhook.owner is None else self._discretion.of(entry)
+            bodies[entry.seq] = views.event(told)
         return bodies
 
     async def _deliver(
