@@ -5,13 +5,13 @@ import threading
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from http.server import ThreadingHTTPServer
+from socketserver import BaseRequestHandler
 
 
 @contextmanager
 def serving(
-    handler: Callable[..., BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None
+    handler: Callable[..., BaseRequestHandler], tls: ssl.SSLContext | None = None
 ) -> Iterator[str]:
     """Its address, until left."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

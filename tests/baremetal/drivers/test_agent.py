@@ -35,6 +35,7 @@ from siderite.core.times import iso
 from tests.lab.bmc import files_served
 from tests.support.certificates import self_signed
 from tests.support.serving import serving
+from tests.support.trickling import trickling
 
 TOKEN = "the ramdisk's own token"
 STEP = Step("deploy", "erase_devices_metadata", 99, in_band=True)
@@ -215,6 +216,19 @@ def test_a_ramdisk_that_makes_no_sense_is_asked_again(answers, words):
         assert isinstance(outcome, Wait)
         assert words in outcome.reason
         assert TOKEN not in outcome.reason
+
+
+def test_a_ramdisk_whose_answer_does_not_end_is_asked_again():
+    agent = Agent(timeout_s=0.2)
+
+    async def asked(url):
+        async with asyncio.timeout(30):
+            return await agent.step(at(url, {}), Family.CLEAN, STEP, "op/0")
+
+    with trickling(0.05) as url:
+        outcome = asyncio.run(asked(url))
+    assert isinstance(outcome, Wait)
+    assert "does not answer" in outcome.reason
 
 
 def test_what_is_no_command_among_a_ramdisks_commands_is_passed_over():

@@ -25,6 +25,8 @@ from siderite.baremetal.domain.steps import Family
 from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.contract import Task
 from siderite.baremetal.drivers.contract import TaskEnd
+from siderite.baremetal.drivers.redfish.button import RedfishButton
+from siderite.baremetal.drivers.redfish.lines import Lines
 from tests.baremetal.drivers.machine import Machine
 from tests.baremetal.drivers.test_redfish_tasks import process
 from tests.lab.bmc import PASSWORD
@@ -35,6 +37,7 @@ from tests.lab.redfish_paper import CHASSIS
 from tests.lab.redfish_paper import MANAGER
 from tests.lab.redfish_paper import SYSTEM
 from tests.support.serving import serving
+from tests.support.trickling import trickling
 
 
 @contextmanager
@@ -229,6 +232,23 @@ def test_an_answer_that_is_cut_short_is_told_as_that(tmp_path, head, body):
     with serving(Answers) as url:
         asyncio.run(story(url))
     gc.collect()
+
+
+@pytest.mark.parametrize(("pause_s", "silence_s"), [(0.05, 0.2), (0.0, 60.0)])
+def test_an_answer_without_an_end_is_given_up_and_keeps_no_thread(tmp_path, pause_s, silence_s):
+    """It trickles, so that the BMC is never silent for long; or it pours."""
+
+    async def story(url):
+        lines = Lines(threads=1, timeout_s=silence_s)
+        at = Machine({"redfish_address": url, "redfish_auth_type": "basic"}).at
+        async with asyncio.timeout(30):
+            for _ in range(2):
+                with pytest.raises(Unreachable, match="its answer does not come to an end"):
+                    await RedfishButton(lines).power(at)
+        lines.close()
+
+    with trickling(pause_s) as url:
+        asyncio.run(story(url))
 
 
 @pytest.mark.parametrize(("count", "is_known"), [(0, False), (1, True), (2, False)])

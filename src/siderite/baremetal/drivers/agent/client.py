@@ -6,6 +6,7 @@ given, and the step's own afterwards. One that was given right before a crash is
 its commands, and is not given twice.
 """
 
+import asyncio
 import ssl
 from collections.abc import Mapping
 from functools import lru_cache
@@ -50,6 +51,8 @@ _COMMAND = "agent_command"
 _AGAIN_S = 5.0
 CALLS_S = 300.0
 """The longest that a ramdisk goes without a call, by what it is told when it looks its node up."""
+_PARTS = 3
+"""All of an answer may take so many times as long as the ramdisk may say nothing."""
 _CONFLICT = 409
 _LONGEST = 400
 
@@ -139,13 +142,17 @@ class Agent:
         if token:  # newer ones want it for every question
             query = {**query, "agent_token": str(token)}
         try:
-            async with httpx.AsyncClient(
-                verify=_trust(at), timeout=self._timeout_s, trust_env=False
-            ) as client:
+            async with (
+                httpx.AsyncClient(
+                    verify=_trust(at), timeout=self._timeout_s, trust_env=False
+                ) as client,
+                # httpx would let one that says a little again and again go on for ever.
+                asyncio.timeout(_PARTS * self._timeout_s),
+            ):
                 answer = await client.request(
                     method, f"{base}/v1/commands/", json=body, params=query
                 )
-        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as why:
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, TimeoutError) as why:
             raise AgentSilent(
                 f"the ramdisk at {base} does not answer ({type(why).__name__})"
             ) from why

@@ -26,6 +26,7 @@ CREDENTIALS = (
 _UNTRUSTED = re.compile(r"certificate verify failed: ([\w ,.'-]{1,200})")
 _CUT_SHORT = ("IncompleteRead", "InvalidChunkLength", "failed to decode")
 """What is said of an answer that does not end, or not as it began."""
+ENDLESS = "the answer goes on and on"
 _SEE_OTHER = 303
 BUSY = frozenset({408, 423, 425, 429, 503})
 """HTTP's words for: not now."""
@@ -139,6 +140,8 @@ def _silent(bmc: str, doing: str, text: str, *, worked: bool) -> HardwareError:
             bmc, doing, "it does not speak TLS as expected",
             "Check the scheme (http or https) and port of redfish_address in driver_info.",
         )  # fmt: skip
+    if ENDLESS in text:
+        return Unreachable(bmc, doing, "its answer does not come to an end", _NO_REDFISH)
     if any(word in text for word in _CUT_SHORT):
         return Unreachable(bmc, doing, "its answer was cut short or spoilt")
     return Unreachable(bmc, doing)

@@ -185,6 +185,7 @@ def _open(
     from sushy.connector import Connector  # noqa: PLC0415
 
     from siderite.baremetal.drivers.redfish import login  # noqa: PLC0415 (it needs sushy)
+    from siderite.baremetal.drivers.redfish.whole import Whole  # noqa: PLC0415 (likewise)
 
     # It logs every failure as well as raising it; what is worth telling we tell, once.
     logging.getLogger("sushy").setLevel(logging.CRITICAL)
@@ -198,6 +199,8 @@ def _open(
         default_request_timeout=timeout_s,
         connect_timeout=min(5.0, timeout_s),
     )
+    for scheme in ("http://", "https://"):
+        pages._session.mount(scheme, Whole())
     return login.KINDS[auth](username=address.username, password=address.password), pages
 
 
