@@ -10,6 +10,7 @@ from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import verb
 from tests.lab.redfish_paper import SYSTEM
 from tests.support.app import running
+from tests.support.trickling import trickling
 
 APPLY = {
     "interface": "bios", "step": "apply_configuration",
@@ -91,3 +92,25 @@ def test_work_goes_on_once_a_password_that_was_changed_at_the_bmc_is_mended(
             assert paper.settings == {"Speed": "Fast"}
 
     asyncio.run(story())
+
+
+def test_a_ramdisk_that_is_fetched_ever_so_slowly_does_not_outlast_the_works_deadline(
+    front, paper, tmp_path
+):
+    info = {**front.driver_info, "redfish_system_id": SYSTEM}
+
+    async def story(url):
+        options = {"deploy_kernel": url, "deploy_ramdisk": url, "deadline_scale": 0.001}
+        async with running(tmp_path, work=True, power_watch_interval_s=0.0, **options) as app:
+            uuid = await app.plant(
+                "manageable", driver="redfish", driver_info=info, inspect_interface="agent"
+            )
+            await verb(app, uuid, "inspect")
+            node = await until(app, uuid, "inspect failed")
+            assert "inspecting was not done by its deadline" in node.last_error
+            async with asyncio.timeout(30):
+                while list(tmp_path.rglob("vmlinuz*")):
+                    await asyncio.sleep(0.01)
+
+    with trickling(0.05) as url:
+        asyncio.run(story(url))

@@ -5,6 +5,7 @@ job stands, so that it makes no difference whether this process began it. Betwee
 is a commit; a step that waits lets go of the work, and nothing holds a thread or a task meanwhile.
 """
 
+import asyncio
 from typing import assert_never
 
 from siderite.baremetal.domain.agent import has_inspected
@@ -109,11 +110,22 @@ class Steps:
             return await self._reserved(run, driver, step, at)
         if run.family is Family.INSPECT and has_inspected(run.node, iso(run.job.since)):
             return Done()  # the ramdisk has sent what it found
-        outcome = await driver.steps.run(at, run.family, step, run.job.token)
+        outcome = await self._asked(run, driver, step, at)
         if isinstance(outcome, Done) and outcome.found is not None:
             # On its own: if we are stopped before the step is, it is found and kept once more.
             await details.keep(self._ctx, run.node.uuid, outcome.found)
         return outcome
+
+    async def _asked(self, run: Run, driver: Driver, step: Step, at: Endpoint) -> Outcome:
+        """What the driver answers: by the deadline, though it may fetch a large file meanwhile."""
+        limit = asyncio.timeout(max(0.0, run.held.deadline - self._ctx.door.clock()))
+        try:
+            async with limit:
+                return await driver.steps.run(at, run.family, step, run.job.token)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        return Wait(f"step {step.interface}.{step.step} has begun, and did not get further", 0.0)
 
     async def _reserved(self, run: Run, driver: Driver, step: Step, at: Endpoint) -> Outcome:
         if step.step in POWER_STEPS:
