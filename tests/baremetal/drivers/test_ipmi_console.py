@@ -125,6 +125,27 @@ def test_who_does_not_read_is_not_connected_any_more_when_the_console_is_switche
     asyncio.run(story())
 
 
+def test_what_is_pasted_arrives_whole_however_slowly_the_line_takes_it(there):
+    pasted = b"".join(b"%07d " % number for number in range(12_500))
+    slowly = f"while [ ! -e {there}/reads ]; do sleep 0.02; done; exec cat"
+    (there / "go").touch()
+    (there / "bin" / "ipmitool").write_text(SCRIPT.format(there).replace("exec cat", slowly))
+
+    async def story():
+        consoles, at = console()
+        reader, writer = await asyncio.open_connection("127.0.0.1", await opened(consoles, at))
+        async with asyncio.timeout(30):
+            await reader.readuntil(b"the line\n")
+            writer.write(pasted)
+            await writer.drain()
+            (there / "reads").touch()
+            assert await reader.readexactly(len(pasted)) == pasted
+        await consoles.stop(at)
+        writer.close()
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(("unread", "passed"), [(0, [b"said"]), (1 << 30, [])])
 def test_what_is_said_to_somebody_who_does_not_read_does_not_fill_the_memory(unread, passed):
     heard = []

@@ -126,6 +126,7 @@ class SerialOverLan:
             )
         finally:
             loop.remove_reader(ours)
+            loop.remove_writer(ours)
             typing.cancel()
             os.close(ours)
             writer.close()  # before the wait, during which the console may be stopped
@@ -170,9 +171,26 @@ def _pass_on(ours: int, writer: asyncio.StreamWriter, over: "asyncio.Future[None
 
 
 async def _type(reader: asyncio.StreamReader, ours: int) -> None:
+    """As fast as the line takes it: what is pasted comes faster."""
     while typed := await reader.read(_CHUNK):
-        with contextlib.suppress(BlockingIOError):
-            os.write(ours, typed)
+        while typed:
+            try:
+                typed = typed[os.write(ours, typed) :]
+            except BlockingIOError:
+                await _takes_more(ours)
+
+
+async def _takes_more(ours: int) -> None:
+    loop = asyncio.get_running_loop()
+    can = loop.create_future()
+
+    def go_on() -> None:
+        loop.remove_writer(ours)
+        if not can.done():
+            can.set_result(None)
+
+    loop.add_writer(ours, go_on)
+    await can
 
 
 async def _end(console: _Open) -> None:
