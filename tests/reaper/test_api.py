@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from siderite.reaper import Rules
 from siderite.reaper import reaper as reaping
 from tests.support.app import PASSWORD
 from tests.support.app import running
+from tests.support.serving import serving
 
 
 def test_a_token_that_ended_is_replaced_wherever_that_is_noticed(tmp_path: Path) -> None:
@@ -101,3 +103,40 @@ def test_it_listens_from_the_end_of_the_log_and_begins_anew_where_its_place_is_g
         assert api.asked == [100, 105, 102]
 
     asyncio.run(story())
+
+
+def test_it_listens_again_when_a_page_in_the_place_of_the_cloud_is_gone(monkeypatch: Any) -> None:
+    """As a proxy has one for its users while the service behind it is upgraded."""
+    monkeypatch.setattr(reaping, "AGAIN_S", 0.0)
+    pages = [b"<html>back soon</html>", b"{}", b'{"next": 7}']
+    asked: list[str] = []
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            said = b'data: {"seq": 8}\n\n'
+            if "last=1" in self.path:
+                said = pages.pop(0) if len(pages) > 1 else pages[0]
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    async def story(url: str) -> None:
+        api = Api(url, f"{url}/identity/v3", {})
+        listening = asyncio.ensure_future(Reaper(api, Rules("one"))._listen())
+        try:
+            async with asyncio.timeout(30):
+                while not any("after=8" in path for path in asked):
+                    assert not listening.done(), listening.exception()
+                    await asyncio.wait([listening], timeout=0.01)
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+            await api.close()
+
+    with serving(Answers) as url:
+        asyncio.run(story(url))

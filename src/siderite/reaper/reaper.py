@@ -127,9 +127,9 @@ class Reaper:
                 async for number in self.api.refused_placements(after):
                     after = number
                     self._hear()
-            except (Refused, httpx.HTTPError) as why:
+            except Exception as why:
                 log.info("lost the event stream", error=str(why) or repr(why))
-                after = None if isinstance(why, Refused) else after
+                after = after if isinstance(why, httpx.HTTPError) else None
             await asyncio.sleep(AGAIN_S)
 
     async def round(self) -> int:
