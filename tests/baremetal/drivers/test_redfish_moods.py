@@ -22,6 +22,7 @@ from siderite.baremetal.drivers.agent import Ramdisks
 from siderite.baremetal.drivers.agent import RamdiskSettings
 from siderite.baremetal.drivers.redfish import Lines
 from siderite.baremetal.drivers.redfish import lines as lines_module
+from siderite.baremetal.drivers.redfish.address import Address
 from siderite.baremetal.drivers.redfish.answers import patience
 from siderite.baremetal.drivers.redfish.board import RedfishBoard
 from siderite.baremetal.drivers.redfish.button import RedfishButton
@@ -311,4 +312,13 @@ def test_bmcs_that_answer_slowly_do_not_hold_up_those_that_do_not(bmc, monkeypat
 
     with moody_bmc() as quick:
         asyncio.run(story(quick))
+    lines.close()
+
+
+def test_ten_thousand_bmcs_keep_their_sessions_from_one_sweep_to_the_next():
+    """Else each would be logged in anew every time."""
+    lines = Lines()
+    addresses = [Address.of({"redfish_address": f"bmc-{number}"}) for number in range(10_000)]
+    first, second = ([lines._line(address) for address in addresses] for _ in range(2))
+    assert all(before is now for before, now in zip(first, second, strict=True))
     lines.close()

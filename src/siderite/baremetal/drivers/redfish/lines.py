@@ -44,7 +44,10 @@ Page = Mapping[str, Any]
 Read = Callable[[str], Any]
 """What is at another address of the BMC; None if there is nothing, or no JSON."""
 
-_MAX_LINES = 2000
+_MAX_LINES = 20_000
+"""Nobody tells when a node is gone. With fewer lines than nodes each sweep over these would log in
+anew everywhere, and know nothing of how a BMC was before. One takes some 20 kB.
+"""
 _PROBE_S = 3.0
 _LONG_S = 3.0
 _LOG_OUT_S = 2.0
