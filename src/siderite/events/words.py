@@ -12,6 +12,8 @@ from typing import Any
 
 LONGEST = 64
 MOST = 2000
+_LONGEST_KEPT = 255
+"""The length of what is kept in mind: a field may have a MiB, and the words of that ten times."""
 _NESTED = (dict, list)
 _PART = re.compile(r"[^\W_]+")
 
@@ -51,10 +53,10 @@ def _gather(path: str, value: dict[str, Any] | list[Any], found: dict[str, None]
         if kind in _NESTED:
             _gather(where, inner, found)
         elif len(found) < MOST:
-            found.update(_of_scalar(where, inner, kind.__name__))
+            is_long = len(where) > _LONGEST_KEPT or (kind is str and len(inner) > _LONGEST_KEPT)
+            found.update((_of_scalar if is_long else _of_known)(where, inner, kind.__name__))
 
 
-@lru_cache(2048)  # most fields of most resources are alike
 def _of_scalar(path: str, value: Any, kind: str) -> dict[str, None]:
     """The words of one field's value; `kind` keeps 1, 1.0 and true apart."""
     found = [of_field(path, value)]
@@ -62,6 +64,9 @@ def _of_scalar(path: str, value: Any, kind: str) -> dict[str, None]:
         found += asked(str(value))
         found += (part[:LONGEST] for part in _PART.findall(str(value).lower()))
     return dict.fromkeys(found)
+
+
+_of_known = lru_cache(2048)(_of_scalar)  # most fields of most resources are alike
 
 
 def asked(text: str) -> list[str]:

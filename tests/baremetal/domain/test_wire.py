@@ -1,6 +1,7 @@
 """What the outside sees of a node: key sets per version, without parsing, without secrets."""
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
@@ -103,6 +104,15 @@ def test_a_name_that_says_so_is_that_of_a_secret(name):
 )
 def test_other_names_are_not(name):
     assert not is_secret(name)
+
+
+@pytest.mark.parametrize(("length", "is_kept"), [(50, True), (100_000, False)])
+@pytest.mark.parametrize("end", ["_password", "_number"])
+def test_a_long_name_is_not_kept_after_it_was_looked_at(length, is_kept, end):
+    name = "x" * length + end
+    before = sys.getrefcount(name)
+    assert is_secret(name) is (end == "_password")
+    assert (sys.getrefcount(name) > before) is is_kept
 
 
 def test_what_is_large_is_not_kept_with_its_text():

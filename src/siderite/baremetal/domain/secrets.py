@@ -27,10 +27,20 @@ _BOOT_FILES = "/boot/v1/files/"
 _IN_BOOT_FILE = re.compile(rf"({_BOOT_FILES}[^/\s]+/)[^/\s]+")
 
 
-@lru_cache(4096)
+_LONGEST_KEPT = 255
+"""The length of names that are kept in mind: clients may write some of a MiB, each another one."""
+
+
 def is_secret(key: str) -> bool:
     """Whether what has this name is secret."""
+    return (_is_known_secret if len(key) <= _LONGEST_KEPT else _is_secret)(key)
+
+
+def _is_secret(key: str) -> bool:
     return key not in _NOT_SECRET and _SECRET.search(key) is not None
+
+
+_is_known_secret = lru_cache(4096)(_is_secret)
 
 
 def _hides(value: dict[str, Any], key: str) -> bool:
