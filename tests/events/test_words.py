@@ -15,3 +15,10 @@ def test_a_long_text_is_not_kept_after_its_words_were_found(length: int, is_kept
     found = words.of(doc)
     assert {"wrought", "iron"} <= set(found.split())
     assert (sys.getrefcount(text) > before) is is_kept
+
+
+def test_a_document_has_no_more_words_for_having_them_in_one_text() -> None:
+    many = " ".join(f"w{n}" for n in range(100_000))
+    found = words.of({"a": "first", "extra": {"note": many, "more": many[::-1]}, "b": "last"})
+    assert len(found.split()) == words.MOST
+    assert {"first", "w0", "w1000"} <= set(found.split())

@@ -8,6 +8,7 @@ whole, without them, and by its parts. A field's value is one more word, made of
 import re
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 LONGEST = 64
@@ -54,15 +55,17 @@ def _gather(path: str, value: dict[str, Any] | list[Any], found: dict[str, None]
             _gather(where, inner, found)
         elif len(found) < MOST:
             is_long = len(where) > _LONGEST_KEPT or (kind is str and len(inner) > _LONGEST_KEPT)
-            found.update((_of_scalar if is_long else _of_known)(where, inner, kind.__name__))
+            more = (_of_scalar if is_long else _of_known)(where, inner, kind.__name__)
+            found.update(islice(more.items(), MOST - len(found)))
 
 
 def _of_scalar(path: str, value: Any, kind: str) -> dict[str, None]:
     """The words of one field's value; `kind` keeps 1, 1.0 and true apart."""
     found = [of_field(path, value)]
     if kind in ("str", "int", "float"):
-        found += asked(str(value))
-        found += (part[:LONGEST] for part in _PART.findall(str(value).lower()))
+        text = str(value)[: MOST * LONGEST]
+        found += asked(text)
+        found += (part[:LONGEST] for part in _PART.findall(text.lower()))
     return dict.fromkeys(found)
 
 
