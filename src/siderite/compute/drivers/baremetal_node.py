@@ -13,6 +13,9 @@ from siderite.compute.drivers.metadata import user_data
 
 Node = dict[str, Any]
 
+_TOO_LARGE = 2**31
+"""Clients of the compute API take no larger numbers."""
+
 
 def offer(node: Node) -> Inventory:
     """A node as the scheduler sees it."""
@@ -89,7 +92,11 @@ def image_words(guest: Guest) -> dict[str, Any]:
 
 
 def _whole(value: Any) -> int:
+    """A size; 0 for what is none. Whoever owns a node may write anything there, and what cannot be
+    written down of one would keep the host from being heard of at all.
+    """
     try:
-        return max(0, int(value))
-    except (TypeError, ValueError):
+        size = int(value)
+    except (TypeError, ValueError, OverflowError):
         return 0
+    return size if 0 < size < _TOO_LARGE else 0
