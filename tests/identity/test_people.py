@@ -70,6 +70,28 @@ async def test_a_name_is_taken_once(here: World) -> None:
 
 
 @story
+async def test_lists_go_on_page_by_page(here: World) -> None:
+    for name in "abcd":
+        await here.new_user(name)
+        await here.new_project(name)
+    for noun in ("users", "projects", "roles"):
+        whole = (await here.call("GET", f"/v3/{noun}")).json()
+        assert "truncated" not in whole
+        seen, path = [], f"/v3/{noun}?limit=2&name__contains="
+        while path:
+            answer = (await here.call("GET", path)).json()
+            assert len(answer[noun]) == 2 or answer["links"]["next"] is None
+            assert answer.get("truncated", False) is (answer["links"]["next"] is not None)
+            seen += answer[noun]
+            path = (answer["links"]["next"] or "").partition("/identity")[2]
+        assert seen == whole[noun]
+        last = f"/v3/{noun}?limit=2&marker={seen[-1]['id']}"
+        assert (await here.call("GET", last)).json()[noun] == []
+        for wrong in ("limit=0", "limit=-1", "limit=x", "limit=", "marker=nobody"):
+            assert (await here.call("GET", f"/v3/{noun}?{wrong}")).status_code == 400
+
+
+@story
 async def test_lists_are_cut_by_filters(here: World) -> None:
     await here.new_user("mia", enabled=False)
     await here.new_project("lab")

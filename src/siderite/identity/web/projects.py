@@ -34,8 +34,10 @@ async def list_all(service: "IdentityService", request: Request) -> Response:
     parents = (query.text(request, "domain_id"), query.text(request, "parent_id"))
     if any(one not in (None, DEFAULT.id) for one in parents) or query.flag(request, "is_domain"):
         found = []
-    kept = [one for one in found if query.fits(request, "name", one.name)]
-    return _list(service, "/projects", [one for one in kept if _is_tagged(request, one)])
+    kept = [
+        one for one in found if query.fits(request, "name", one.name) and _is_tagged(request, one)
+    ]
+    return _list(service, "/projects", *query.page(request, kept, lambda one: one.uuid))
 
 
 async def list_mine(service: "IdentityService", request: Request) -> Response:
@@ -107,6 +109,8 @@ def _one(service: "IdentityService", project: Project, status: int = 200) -> Res
     return reply({"project": views.project(service.v3, project)}, status)
 
 
-def _list(service: "IdentityService", path: str, found: Iterable[Project]) -> Response:
+def _list(
+    service: "IdentityService", path: str, found: Iterable[Project], following: str | None = None
+) -> Response:
     shown = (views.project(service.v3, one) for one in found)
-    return reply(views.listing(service.v3, path, "projects", shown))
+    return reply(views.listing(service.v3, path, "projects", shown, following))

@@ -1,10 +1,15 @@
 """Reading a query string and path ids: filters as clients spell them."""
 
 from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import urlencode
 
+from siderite.core.check import is_whole
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
 from siderite.core.http import Request
+
+T = TypeVar("T")
 
 _MAX_ID = 255
 _COMPARISONS: dict[str, Callable[[str, str], bool]] = {
@@ -48,6 +53,25 @@ def fits(request: Request, name: str, value: str) -> bool:
         if not (has(value.lower(), wanted.lower()) if any_case else has(value, wanted)):
             return False
     return True
+
+
+def page(request: Request, found: list[T], ident: Callable[[T], str]) -> tuple[list[T], str | None]:
+    """So many of a list as `limit` says, after the one that `marker` names; and the query that goes
+    on behind them, if there are more. Without either it is all of them.
+    """
+    limit, marker = text(request, "limit"), text(request, "marker")
+    if limit is not None and (not is_whole(limit) or int(limit) == 0):
+        raise Invalid(f"limit must be a whole number from 1 on, not {limit[:40]!r}.")
+    if marker is not None:
+        before = [ident(one) for one in found]
+        if marker not in before:
+            raise Invalid(f"marker {marker[:80]!r} is not in this list; ask from the start.")
+        found = found[before.index(marker) + 1 :]
+    if limit is None or len(found) <= int(limit):
+        return found, None
+    found = found[: int(limit)]
+    pairs = [(name, value) for name, value in request.query if name != "marker"]
+    return found, urlencode([*pairs, ("marker", ident(found[-1]))])
 
 
 def path_id(request: Request, position: int = 0) -> str:

@@ -37,9 +37,12 @@ async def list_all(service: "IdentityService", request: Request) -> Response:
     """GET /v3/roles"""
     name, domain = query.text(request, "name"), query.text(request, "domain_id")
     found = [] if domain is not None else await service.identity.roles.every()
-    kept = (one for one in found if query.fits(request, "name", one.name))
-    shown = (views.role(service.v3, one) for one in kept if name in (None, one.name))
-    return reply(views.listing(service.v3, "/roles", "roles", shown))
+    kept = [
+        one for one in found if name in (None, one.name) and query.fits(request, "name", one.name)
+    ]
+    kept, following = query.page(request, kept, lambda one: one.id)
+    shown = (views.role(service.v3, one) for one in kept)
+    return reply(views.listing(service.v3, "/roles", "roles", shown, following))
 
 
 async def show(service: "IdentityService", request: Request) -> Response:

@@ -169,9 +169,10 @@ def listed(noun: str, view: View, kind: type[Any]) -> shape.Shape:
 
 def items(noun: str, *found: Any) -> shape.Json:
     """The form of a list of such as these."""
+    links = {"self": "", "previous": None, "next": None}
     return shape.record({noun: {"type": "array", "items": shape.wire(*found)},
-                         "links": shape.wire({"self": "", "previous": None, "next": None})},
-                        [noun, "links"])  # fmt: skip
+                         "links": shape.wire(links, {**links, "next": ""}),
+                         "truncated": shape.wire(True)}, [noun, "links"])  # fmt: skip
 
 
 def _seen(view: View, kind: type[Any]) -> shape.Json:

@@ -22,8 +22,10 @@ async def list_all(service: "IdentityService", request: Request) -> Response:
     )
     if query.text(request, "domain_id") not in (None, DEFAULT.id):
         found = []
-    shown = (views.user(service.v3, one) for one in found if query.fits(request, "name", one.name))
-    return reply(views.listing(service.v3, "/users", "users", shown))
+    kept = [one for one in found if query.fits(request, "name", one.name)]
+    kept, following = query.page(request, kept, lambda one: one.uuid)
+    shown = (views.user(service.v3, one) for one in kept)
+    return reply(views.listing(service.v3, "/users", "users", shown, following))
 
 
 async def show(service: "IdentityService", request: Request) -> Response:

@@ -37,10 +37,14 @@ def version(v3: str) -> View:
     }
 
 
-def listing(v3: str, path: str, noun: str, items: Iterable[View]) -> View:
-    """A whole list; there are no further pages."""
-    links = {"self": f"{v3}{path}", "previous": None, "next": None}
-    return {noun: list(items), "links": links}
+def listing(
+    v3: str, path: str, noun: str, items: Iterable[View], following: str | None = None
+) -> View:
+    """A list, and the address with the query that goes on behind it if that was not all."""
+    there = f"{v3}{path}"
+    after = None if following is None else f"{there}?{following}"
+    more = {} if after is None else {"truncated": True}
+    return {noun: list(items), "links": {"self": there, "previous": None, "next": after}, **more}
 
 
 def session(one: Session, catalogue: Sequence[View] | None) -> View:
