@@ -220,3 +220,20 @@ async def test_there_are_no_groups(world: World) -> None:
     assert (await world.call("GET", f"/v3/users/{user}/groups", token=token)).json()["groups"] == []
     for what in ("groups", "access_rules", "application_credentials"):
         assert (await world.call("GET", f"/v3/users/nobody/{what}")).status_code == 404
+
+
+@story
+async def test_a_misspelt_word_makes_no_credential(world: World) -> None:
+    """It would be good for ever, or for every role."""
+    user, project, token = await _member(world)
+    wrong: tuple[dict[str, Any], ...] = (
+        {"expire_at": "2030-01-01T00:00:00"},
+        {"role": [{"name": "reader"}]},
+        {"x": None},
+    )
+    for fields in wrong:
+        refused = await _make(world, user, token, **fields)
+        assert refused.status_code == 400
+        assert next(iter(fields)) in refused.json()["error"]["message"]
+    kept = await _make(world, user, token, id="x", project_id=project, system=None)
+    assert kept.status_code == 201

@@ -34,7 +34,9 @@ class _Role(msgspec.Struct):
     name: str | None = None
 
 
-class _Given(msgspec.Struct):
+class _Given(msgspec.Struct, forbid_unknown_fields=True):
+    """What is said of a new one; a misspelt word would make one for longer, or for more."""
+
     name: str
     description: str | None = None
     roles: list[_Role] | None = None
@@ -42,6 +44,9 @@ class _Given(msgspec.Struct):
     expires_at: str | None = None
     unrestricted: bool = False
     access_rules: list[Any] | None = None
+    id: Any = None
+    project_id: Any = None
+    system: Any = None
 
 
 class Body(msgspec.Struct):
