@@ -52,6 +52,30 @@ def test_rows_out_of_sight_are_as_new_as_the_others_when_one_comes_back(eyes: Ey
     assert not eyes.page.is_visible("a:text-is('far-001')")
 
 
+def test_who_goes_back_to_a_list_is_where_it_was_left(eyes: Eyes) -> None:
+    last = [make_node(eyes.server, f"left-{n:03}", resource_class="left") for n in range(60)][-1]
+    eyes.come_in()
+    eyes.sees("Attention")
+    eyes.at("fleet/node?resource_class=left")
+    eyes.page.wait_for_selector("a:text-is('left-000')")
+    to_the_end(eyes)
+    eyes.page.click(f"a[href='#/node/{last}']")
+    eyes.page.wait_for_selector("h1:has-text('left-059')")
+    assert eyes.page.evaluate("scrollY") == 0
+    eyes.page.go_back()
+    link = eyes.page.wait_for_selector(f"td a[href='#/node/{last}']")
+    within = "one => one.getBoundingClientRect().bottom <= innerHeight"
+    eyes.page.wait_for_function(within, arg=link)
+    eyes.page.reload()
+    link = eyes.page.wait_for_selector(f"td a[href='#/node/{last}']")
+    eyes.page.wait_for_function(within, arg=link)
+    eyes.page.click("nav a:text-is('Attention')")
+    eyes.sees("What needs somebody")
+    eyes.at("fleet/node?resource_class=left")
+    eyes.page.wait_for_selector("a:text-is('left-000')")
+    assert eyes.page.evaluate("scrollY") == 0, "by a link it begins at its top"
+
+
 def test_a_list_goes_on_though_its_last_row_was_deleted_unheard(eyes: Eyes) -> None:
     rows = [make_node(eyes.server, f"cut-{n}", resource_class="cut") for n in range(SHORT + 3)]
     eyes.come_in()

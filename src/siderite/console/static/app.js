@@ -2,7 +2,7 @@
 
 import { BACK, borrow, calls, can, follow, get, leave, login, session } from "./api.js";
 import { capacity } from "./capacity.js";
-import { fleet, heardOf } from "./fleet.js";
+import { fleet, heardOf, howFar } from "./fleet.js";
 import { oneNode, oneServer } from "./machine.js";
 import * as pages from "./pages.js";
 import { h, older, onlyQuestionsOf } from "./ui.js";
@@ -28,6 +28,8 @@ let missed = false;
 // Who was here last, and what they had typed on which page when their session ended.
 let last = null;
 let unsent = null;
+// Where on the page to come was somebody who goes back to it.
+let cameBack = history.state;
 
 // An address that somebody cut off in the middle is still one.
 const decoded = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
@@ -59,7 +61,11 @@ async function show(quietly) {
   if (!stream) await listen();
   if (mine !== turn) return;
   calls.length = 0;
-  if (!quietly) page.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading …"));
+  let was = null;
+  if (!quietly) {
+    [was, cameBack] = [cameBack, null];
+    page.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading …"));
+  }
   const isMachine = Object.hasOwn(MACHINES, name) && words[0];
   let made;
   try {
@@ -67,7 +73,7 @@ async function show(quietly) {
     else {
       const found = PAGES.find(([word]) => word.split("/")[0] === name);
       if (!found) throw new Error(`There is no page ${name}; choose one above.`);
-      made = await (name === "fleet" ? fleet(words[0], query) : found[2](query));
+      made = await (name === "fleet" ? fleet(words[0], query, was ? was.rows : 0) : found[2](query));
     }
   } catch (why) {
     // What was there stays while the service, or its database, is away: it is asked for again when that is back.
@@ -88,12 +94,19 @@ async function show(quietly) {
   behind();
   if (shownAt !== location.hash && !quietly) {
     page.focus({ preventScroll: true });
-    window.scrollTo(0, 0);
+    window.scrollTo(0, was ? was.y : 0);
   }
   shownAt = location.hash;
   const heading = page.querySelector("h1 .long") || page.querySelector("h1");
   document.title = `${heading ? heading.textContent.trim() : "Siderite"} · Siderite`;
 }
+
+// Who goes back to a page, or has it loaded anew, finds the place on it that was left.
+history.scrollRestoration = "manual";
+const left = () => history.replaceState({ y: window.scrollY, rows: where().name === "fleet" ? howFar() : 0 }, "");
+document.addEventListener("click", ({ target }) => { if (target.closest("main a")) left(); }, true);
+window.addEventListener("beforeunload", left);
+window.addEventListener("popstate", ({ state }) => { cameBack = state; });
 
 // Who has a machine deleted, or looks at it while others do, has done nothing wrong.
 function gone(kind, id, why, wasHere) {

@@ -69,7 +69,7 @@ function words(name, label, asked) {
   return h("input", { name, placeholder: label, "aria-label": label, size: 11, value: asked.get(name) || "" });
 }
 
-export async function fleet(kind = "node", query = "") {
+export async function fleet(kind = "node", query = "", upTo = 0) {
   const asked = new URLSearchParams(query);
   const way = Object.hasOwn(KINDS, kind) && KINDS[kind];
   if (!way) throw new Error(`There is no page fleet/${kind}; choose one above.`);
@@ -164,6 +164,8 @@ export async function fleet(kind = "node", query = "") {
   let refused = null;
   // A filter that is refused is still there to be mended.
   try { await next(); } catch (problem) { if (problem.status !== 400 && !(problem instanceof SyntaxError)) throw problem; refused = problem.message; }
+  // What a search finds is asked for one by one: too much for going back.
+  for (let before = 0; !search && before < total && total < upTo && !ended;) { before = total; await next(); }
   if (refused) return [h("h1", {}, way.title), filters, h("div", { class: "trouble", role: "alert" }, refused)];
   return [
     way.make ? h("div", { class: "bar" }, h("h1", {}, way.title), way.make()) : h("h1", {}, way.title), filters, can("member") ? bulk({ way, chosen, go, choose }, many) : null, h("p", { class: "count" }, count, " ", news),
@@ -229,6 +231,8 @@ export function heardOf({ resource, event_type: what }) {
   mine.sought.add(resource.id);
   soon(mine);
 }
+
+export const howFar = () => (live ? live.parts : []).reduce((sum, { items }) => sum + items.length, 0);
 
 const inSight = (mine) => new Set(mine.parts.filter((each) => each.isThere).flatMap((each) => each.items.map(mine.way.id)));
 
