@@ -55,6 +55,31 @@ def test_facts_are_read_in_order_with_what_they_say(database_url):
     asyncio.run(story())
 
 
+def test_of_facts_that_say_much_fewer_are_read_at_a_time_and_none_is_left_out(
+    database_url, monkeypatch
+):
+    monkeypatch.setattr(eventlog, "MOST_SAID", 100_000)
+    monkeypatch.setattr(eventlog, "FIRST", 2)
+
+    async def story():
+        async with migrated(database_url) as store:
+            for n in range(30):
+                await store.commit(written(fact("a", f'"{n}{"x" * 20_000}"')))
+            assert [e.seq for e in await placed(store)] == [1, 2, 3, 4, 5, 6]
+            wanted, seen, after, pages = eventlog.Wanted(resource="a"), list[int](), 0, 0
+            while after < 30:
+                some, after = await eventlog.page(store, wanted, after=after, limit=30, end=30)
+                seen += [e.seq for e in some]
+                pages += 1
+            assert (seen, pages) == (list(range(1, 31)), 5)
+            newest = await eventlog.tail(store, eventlog.EVERYTHING, last=30, end=30)
+            assert [e.seq for e in newest] == [25, 26, 27, 28, 29, 30]
+            newest = await eventlog.tail(store, eventlog.EVERYTHING, last=5, end=30)
+            assert [e.seq for e in newest] == [26, 27, 28, 29, 30]
+
+    asyncio.run(story())
+
+
 def test_what_is_about_a_resource_is_found_wherever_the_log_ends(database_url):
     """Where the index holds all of it, none of it, and a part."""
 

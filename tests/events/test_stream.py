@@ -100,7 +100,6 @@ def test_readers_at_different_places_of_a_long_log_all_get_it_whole(run, monkeyp
     monkeypatch.setattr(hub_module, "BATCH", 7)
 
     async def story(app):
-        app.program.hub._kept = type(app.program.hub._kept)(maxlen=20)
         monkeypatch.setattr(hub_module, "KEPT", 20)
         await tell(app, *(fact(n) for n in range(60)))
         async with (
@@ -133,6 +132,20 @@ def test_a_flood_between_two_looks_is_read_from_the_log_and_not_mixed_up_with_wh
             assert await stream.numbers(5) == [1, 2, 3, 4, 5]
             await tell(app, *(fact(n) for n in range(30)))
             assert await stream.numbers(30) == list(range(6, 36))
+
+    run(story)
+
+
+def test_of_facts_that_say_much_fewer_are_at_hand_and_readers_get_all(run, monkeypatch):
+    monkeypatch.setattr(hub_module, "MOST_KEPT", 2000)
+
+    async def story(app):
+        async with Stream.open(app) as stream:
+            await stream.sign()
+            await tell(app, *(fact(f'"{n}{"x" * 400}"') for n in range(40)))
+            assert await stream.numbers(40) == list(range(1, 41))
+            kept = [frame for _, frame in app.program.hub._kept]
+            assert 0 < sum(map(len, kept)) <= 2000
 
     run(story)
 

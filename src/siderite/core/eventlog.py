@@ -96,6 +96,10 @@ MOST_LOOKED_AT = 10_000
 """How many facts one page looks at for those that are wanted, where no index finds them."""
 FARTHEST_BACK = 200_000
 """How far the newest of those are looked for."""
+MOST_SAID = 16 * 1024 * 1024
+"""The length of what the facts of a page say, from which on it ends: the next one goes on."""
+FIRST, AT_ONCE = 20, 100
+"""How many facts are read until it is seen how much they say, at first and at most."""
 
 
 _COLUMNS = (
@@ -206,11 +210,8 @@ async def those(store: Store, numbers: Sequence[int]) -> list[Entry]:
 
 
 async def read(store: Store, *, after: int = 0, limit: int = 1000) -> list[Entry]:
-    """The facts after a number, oldest first."""
-    rows = await store.fetch(
-        f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
-    )
-    return [_entry(row) for row in rows]
+    """The facts after a number, oldest first; fewer of those that say much."""
+    return (await _some(store, "", (), after=after, limit=limit))[0]
 
 
 _HEAD = ", ".join(Head.__struct_fields__)
@@ -244,32 +245,56 @@ async def page(
     if wanted != EVERYTHING and wanted.resource is None:
         end = min(end, after + MOST_LOOKED_AT)
     condition, args = wanted.where(store.dialect)
-    rows = await store.fetch(
-        f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? AND seq <= ?{condition}"
-        " ORDER BY seq LIMIT ?",
-        (after, end, *args, limit),
+    entries, is_all = await _some(
+        store, f" AND seq <= ?{condition}", (end, *args), after=after, limit=limit
     )
-    entries = [_entry(row) for row in rows]
-    return entries, entries[-1].seq if len(entries) == limit else max(after, end)
+    return entries, max(after, end) if is_all else entries[-1].seq
+
+
+async def _some(
+    store: Store, condition: str, args: Sequence[Value], *, after: int, limit: int
+) -> tuple[list[Entry], bool]:
+    """Facts after a number, oldest first, and whether those are all: no more are read than have
+    room in memory.
+    """
+    sql = f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ?{condition} ORDER BY seq LIMIT ?"
+    entries, said = list[Entry](), 0
+    while len(entries) < limit and said < MOST_SAID:
+        most = min(limit - len(entries), AT_ONCE, max(FIRST, 2 * len(entries)))
+        some = [_entry(row) for row in await store.fetch(sql, (after, *args, most))]
+        entries += some
+        if len(some) < most:
+            return entries, True
+        after = some[-1].seq
+        said += sum(len(entry.payload) for entry in some)
+    return entries, False
 
 
 async def tail(store: Store, wanted: Wanted, *, last: int, end: int) -> list[Entry]:
-    """The newest wanted facts up to `end`, oldest first. Where no index finds them, the log is
-    walked back, as many at a time as a page looks at, and others are answered meanwhile.
+    """The newest wanted facts up to `end`, oldest first; fewer of those that say much. Where no
+    index finds them, the log is walked back, as many at a time as a page looks at, and others are
+    answered meanwhile.
     """
     is_indexed = wanted == EVERYTHING or wanted.resource is not None
     first = 0 if is_indexed else max(await oldest(store) - 1, end - FARTHEST_BACK)
     condition, args = wanted.where(store.dialect)
-    found, ask = list[Line](), store.fetch
-    while end > first and len(found) < last:
+    found, said, ask = list[Entry](), 0, store.fetch
+    while end > first and len(found) < last and said < MOST_SAID:
         start = first if is_indexed else max(first, end - MOST_LOOKED_AT)
-        found += await ask(
+        most = min(last - len(found), AT_ONCE, max(FIRST, 2 * len(found)))
+        rows = await ask(
             f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? AND seq <= ?{condition}"
             " ORDER BY seq DESC LIMIT ?",
-            (start, end, *args, last - len(found)),
+            (start, end, *args, most),
         )
-        end, ask = start, store.scan
-    return [_entry(row) for row in reversed(found)]
+        some = [_entry(row) for row in rows]
+        found += some
+        said += sum(len(entry.payload) for entry in some)
+        if len(some) == most:
+            end = some[-1].seq - 1
+        else:
+            end, ask = start, store.scan
+    return found[::-1]
 
 
 async def latest(store: Store, resource: str, types: Sequence[str], limit: int) -> list[Entry]:

@@ -24,6 +24,8 @@ from siderite.events import views
 log = get_logger("events")
 
 KEPT = 1024
+MOST_KEPT = 16 * 1024 * 1024
+"""The length of the facts at hand, from which on the oldest is let go of."""
 GATHER_S = 0.01
 POLL_S = 0.5
 UNWOKEN_S = 2.0
@@ -46,7 +48,8 @@ class Hub:
         """
         self.agreed: int | None = None
         """The last number, as far as is known, that stands for the same fact as in the last era."""
-        self._kept: deque[tuple[Entry, bytes]] = deque(maxlen=KEPT)
+        self._kept: deque[tuple[Entry, bytes]] = deque()
+        self._kept_size = 0
         self._head = 0
         self._head_id: str | None = None
         self._readers = 0
@@ -116,14 +119,25 @@ class Hub:
             self._spread()
         elif newest > self._head:
             entries = await eventlog.read(self.store, after=self._head, limit=KEPT)
-            self._kept.extend((entry, views.frame(entry)) for entry in entries)
+            for entry in entries:
+                self._keep(entry)
             self._head, self._head_id = entries[-1].seq, entries[-1].message_id
             self._spread()
+            if self._head < newest:
+                self._woken.set()
+
+    def _keep(self, entry: Entry) -> None:
+        frame = views.frame(entry)
+        self._kept.append((entry, frame))
+        self._kept_size += len(frame)
+        while len(self._kept) > KEPT or self._kept_size > MOST_KEPT:
+            self._kept_size -= len(self._kept.popleft()[1])
 
     async def _jump(self, newest: int) -> None:
         """Go on from the end of the log, whatever came before."""
         found = await eventlog.message_ids(self.store, newest, newest)
         self._kept.clear()
+        self._kept_size = 0
         self._head, self._head_id = newest, found.get(newest)
 
     async def _last_agreed(self) -> int | None:
