@@ -15,6 +15,7 @@ from bench.figure import Measured
 from bench.figure import Unit
 from bench.stage import Stage
 from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.core.fact import Fact
 from siderite.core.ids import new_uuid
 from siderite.core.store import Store
@@ -68,7 +69,7 @@ async def _fill(store: Store, size: int) -> None:
         ]
         await store.commit(eventlog.record(facts, at=time.time(), host="h", request_id="req-1"))
     if store.dialect == "postgresql":
-        await eventlog.place(store)
+        await sequencer.place(store)
 
 
 async def _follow(store: Store, url: str) -> None:

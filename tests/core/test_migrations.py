@@ -11,6 +11,7 @@ from siderite.baremetal.store import CHASSIS
 from siderite.baremetal.store import NODES
 from siderite.baremetal.store import PORTS
 from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.core.fact import Fact
 from siderite.core.store import Op
 from siderite.core.store import migrations
@@ -125,7 +126,7 @@ def test_a_log_that_was_there_goes_on_and_is_found_by_resource(bare_database_url
 
     async def placed(store):
         if store.dialect == "postgresql":
-            await eventlog.place(store)
+            await sequencer.place(store)
 
     async def story():
         store = await open_store(bare_database_url)

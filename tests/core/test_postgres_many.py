@@ -8,6 +8,7 @@ import pytest
 
 from siderite.core import eventlog
 from siderite.core import leases
+from siderite.core import sequencer
 from siderite.core import work
 from siderite.core.fact import Fact
 from siderite.core.store import Lost
@@ -168,7 +169,7 @@ def test_facts_of_many_commits_keep_their_order(postgres_url):
             for first in range(0, 60, 3)
         ]
         assert await at_once(store, *told) == [None] * 20
-        await eventlog.place(store)
+        await sequencer.place(store)
         types = [entry.event_type for entry in await eventlog.read(store)]
         await store.close()
         return types

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.core.fact import Fact
 from siderite.core.transition import Cause
 from siderite.wiring.events import FACTS
@@ -32,7 +32,7 @@ async def tell(app, *facts):
         change.tell(each)
         await app.program.door.commit(change)
     if app.program.store.dialect == "postgresql":
-        await eventlog.place(app.program.store, FACTS)
+        await sequencer.place(app.program.store, FACTS)
 
 
 @dataclass

@@ -15,6 +15,7 @@ import pytest
 from siderite.baremetal.domain.port import Port
 from siderite.baremetal.store import PORTS
 from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.core import transition
 from siderite.core.ids import new_uuid
 from siderite.core.store import Op
@@ -91,7 +92,7 @@ async def story(data, url):
 
 async def entries(app):
     if app.program.store.dialect == "postgresql":
-        await eventlog.place(app.program.store)
+        await sequencer.place(app.program.store)
     return await eventlog.read(app.program.store, limit=100_000)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.core.config import Config
 from siderite.core.eventlog import Entry
 from siderite.core.guard import Guard
@@ -167,7 +168,7 @@ async def _place_facts(base: Base) -> None:
                 await wake.wait()
         wake.clear()
         try:
-            before, last = await eventlog.place(base.store, FACTS)
+            before, last = await sequencer.place(base.store, FACTS)
             if last > before:
                 base.hub.wake()
             is_shared, seen = before != seen, last

@@ -4,6 +4,7 @@ import asyncio
 
 from siderite.baremetal.drivers.simulated.scripts import Script
 from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.core.simulation import parse
 
 PATIENCE_S = 30.0
@@ -59,7 +60,7 @@ def script(app, scope, **what):
 async def facts(app, uuid, kind="provision_set"):
     """(status, event, previous state, state) of each provision fact of a node, in order."""
     if app.program.store.dialect == "postgresql":
-        await eventlog.place(app.program.store)
+        await sequencer.place(app.program.store)
     found = []
     for entry in await eventlog.read(app.program.store, limit=100000):
         if entry.resource != uuid or f".{kind}." not in entry.event_type:
@@ -71,7 +72,7 @@ async def facts(app, uuid, kind="provision_set"):
 async def last_word(app, uuid):
     """The type of the last fact of a node, which says all of the node as it is now."""
     if app.program.store.dialect == "postgresql":
-        await eventlog.place(app.program.store)
+        await sequencer.place(app.program.store)
     log = await eventlog.read(app.program.store, limit=100000)
     last = [entry for entry in log if entry.resource == uuid][-1]
     node, told = (await app.ask("GET", f"/v1/nodes/{uuid}")).json, data(last)

@@ -10,6 +10,7 @@ from siderite.baremetal.domain.allocation import State
 from siderite.baremetal.store import ALLOCATIONS
 from siderite.baremetal.usecases.beside import allocate
 from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.core import work
 from tests.baremetal.workers.lives import PATIENCE_S
 from tests.baremetal.workers.lives import lead
@@ -135,7 +136,7 @@ def test_facts_tell_of_wish_and_end(database_url, tmp_path):
             freed = await app.node(node)
             assert (freed.instance_uuid, freed.allocation_uuid) == (None, None)
             if app.program.store.dialect == "postgresql":
-                await eventlog.place(app.program.store)
+                await sequencer.place(app.program.store)
             log = await eventlog.read(app.program.store, limit=1000)
             told = [
                 (entry.event_type, msgspec.json.decode(bytes(entry.payload)))

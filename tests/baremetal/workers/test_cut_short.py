@@ -10,6 +10,7 @@ from siderite.baremetal.domain.steps import Step
 from siderite.baremetal.drivers.simulated import driver as simulated
 from siderite.baremetal.workers import steps
 from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.core import work
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
@@ -24,7 +25,7 @@ HOOK = {"name": "asks", "state": "deploying"}
 async def left_open(app, uuid):
     """The operations on a node that began and have neither end nor error, in the log."""
     if app.program.store.dialect == "postgresql":
-        await eventlog.place(app.program.store)
+        await sequencer.place(app.program.store)
     begun = []
     for entry in await eventlog.read(app.program.store, limit=10000):
         operation, _, status = entry.event_type.rpartition(".")

@@ -12,6 +12,7 @@ from siderite.baremetal.usecases.power.power_schedule import Plan
 from siderite.baremetal.workers.power_watch import PowerWatch
 from siderite.baremetal.workers.reading import Reading
 from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.wiring.baremetal import rhythm
 from tests.baremetal.workers.lives import facts
 from tests.baremetal.workers.lives import lead
@@ -66,7 +67,7 @@ def asked(app):
 async def told(app, uuid):
     """The node's facts of power that nobody asked for."""
     if app.program.store.dialect == "postgresql":
-        await eventlog.place(app.program.store)
+        await sequencer.place(app.program.store)
     kinds = [
         entry.event_type.removeprefix("baremetal.node.")
         for entry in await eventlog.read(app.program.store, limit=100_000)

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from siderite.core import eventlog
+from siderite.core import sequencer
 from siderite.events.retention import Retention
 from tests.baremetal.web.expect import refused
 from tests.baremetal.workers.lives import script
@@ -59,7 +60,7 @@ def test_each_version_shows_its_details(lite: Standing, version: int, more: set[
 async def told(app: Application, uuid: str) -> list[dict[str, Any]]:
     """The history of a node in detail."""
     if app.program.store.dialect == "postgresql":
-        await eventlog.place(app.program.store)
+        await sequencer.place(app.program.store)
     answer = await app.ask("GET", f"/v1/nodes/{uuid}/history?detail=true")
     found: list[dict[str, Any]] = answer.json["history"]
     return found
@@ -175,7 +176,7 @@ def test_it_outlives_the_event_log(app: Standing, monkeypatch: pytest.MonkeyPatc
 
     async def prune() -> None:
         if store.dialect == "postgresql":
-            await eventlog.place(store)
+            await sequencer.place(store)
         retention = Retention(
             store, keep_s=1.0, keep_unread_s=1.0, history_s=1.0, remembered=["node"],
             clock=lambda: time.time() + 1000,
@@ -184,7 +185,7 @@ def test_it_outlives_the_event_log(app: Standing, monkeypatch: pytest.MonkeyPatc
 
     before = app.ask("GET", f"{path}/history?detail=true").json
     if store.dialect == "postgresql":
-        app.run(eventlog.place(store))
+        app.run(sequencer.place(store))
         before = app.ask("GET", f"{path}/history?detail=true").json
     app.run(prune())
     assert app.ask("GET", f"{path}/history?detail=true").json == before

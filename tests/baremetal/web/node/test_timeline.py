@@ -6,7 +6,7 @@ import json
 import pytest
 
 from siderite.cli.main import main
-from siderite.core import eventlog
+from siderite.core import sequencer
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
 from tests.baremetal.workers.lives import until
@@ -24,7 +24,7 @@ def db(request):
 
 async def timeline(app, uuid, query="", status=200):
     if app.program.store.dialect == "postgresql":
-        await eventlog.place(app.program.store)
+        await sequencer.place(app.program.store)
     answer = await app.ask("GET", f"/v1/nodes/{uuid}/timeline{query}", version=900)
     assert answer.status == status, answer
     return answer.json
