@@ -66,6 +66,36 @@ def test_only_so_many_names_are_looked_up_at_a_time(silent, monkeypatch):
     assert silent == ["a", "b"]
 
 
+def test_a_name_that_was_found_lately_is_found_whatever_becomes_of_others(monkeypatch):
+    monkeypatch.setattr(lookups, "MOST", 1)
+    monkeypatch.setattr(lookups, "LOOK_UP_S", 0.05)
+    look_up, silence = socket.getaddrinfo, threading.Event()
+
+    def no_longer(host, *how, **more):
+        if host == "localhost":
+            raise socket.gaierror(socket.EAI_NONAME, "not any more")
+        silence.wait(60)
+        return look_up(host, *how, **more)
+
+    async def story():
+        guard = Guard(networks("127.0.0.0/8, ::1"))
+        found = await guard.resolve("localhost", 443)
+        monkeypatch.setattr(socket, "getaddrinfo", no_longer)
+        with pytest.raises(TimeoutError):
+            await guard.resolve("somebody.elses.invalid", 443)
+        assert await guard.resolve("localhost", 443) == found
+        with pytest.raises(OSError, match="too many names"):
+            await guard.resolve("never.found.invalid", 443)
+        monkeypatch.setattr(lookups, "MOST", 2)
+        with pytest.raises(socket.gaierror, match="not any more"):
+            await guard.resolve("localhost", 443)
+
+    try:
+        run(story)
+    finally:
+        silence.set()
+
+
 def test_a_name_is_looked_up_anew_each_time_and_failures_are_told():
     async def story():
         guard = Guard(networks("127.0.0.0/8, ::1"))
