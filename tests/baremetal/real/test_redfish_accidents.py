@@ -4,6 +4,7 @@ import asyncio
 
 from siderite.baremetal.drivers import bmc
 from siderite.baremetal.drivers.agent import steps
+from siderite.baremetal.drivers.redfish import lines
 from siderite.baremetal.drivers.redfish import settings
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import until
@@ -114,3 +115,37 @@ def test_a_ramdisk_that_is_fetched_ever_so_slowly_does_not_outlast_the_works_dea
 
     with trickling(0.05) as url:
         asyncio.run(story(url))
+
+
+def test_a_bmc_that_takes_nobodys_credentials_for_a_while_is_waited_for_by_another_process_too(
+    front, paper, tmp_path, monkeypatch
+):
+    """As one answers that starts its services anew; the work has found it right before."""
+    monkeypatch.setattr(lines, "_LOGIN_S", 0.1)
+    monkeypatch.setattr(settings, "LOOK_S", 0.05)
+    info = {**front.driver_info, "redfish_system_id": SYSTEM}
+    paper.is_on, paper.deaf = True, 1  # it does not go off yet
+
+    async def begin():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(driver="redfish", driver_info=info)
+            await lead(app, uuid, "manage")
+            await verb(app, uuid, "clean", clean_steps=[APPLY])
+            async with asyncio.timeout(30):
+                while not front.told("Reset"):
+                    await asyncio.sleep(0.01)
+            return uuid
+
+    async def go_on(uuid):
+        async with running(tmp_path, work=True) as app:
+            async with asyncio.timeout(30):
+                while "HTTP 401" not in ((await app.node(uuid)).wait_reason or ""):
+                    assert (await app.node(uuid)).provision_state == "cleaning"
+                    await asyncio.sleep(0.01)
+            front.is_busy = lambda method, path: 0
+            node = await until(app, uuid, "manageable", "clean failed")
+            assert (node.provision_state, node.last_error) == ("manageable", None)
+
+    uuid = asyncio.run(begin())
+    front.is_busy = lambda method, path: 401
+    asyncio.run(go_on(uuid))

@@ -73,9 +73,13 @@ class Endpoint(msgspec.Struct, frozen=True):
     """It must not be switched off, ever: it is reset instead."""
     network_data: Mapping[str, Any] = {}
     """The network of its ramdisk, where there is no DHCP."""
+    worked: bool = False
+    """Its BMC was reached by the work that this is for, maybe in another process: what that knows
+    of it was right.
+    """
 
     @classmethod
-    def of(cls, node: Node) -> "Endpoint":
+    def of(cls, node: Node, *, worked: bool = False) -> "Endpoint":
         """The endpoint of a node."""
         return cls(
             node.uuid,
@@ -89,6 +93,7 @@ class Endpoint(msgspec.Struct, frozen=True):
             node.boot_mode,
             node.disable_power_off,
             node.network_data,
+            worked,
         )
 
     @property

@@ -100,10 +100,11 @@ class ChildSteps:
         else:
             step = await _chosen(driver, Endpoint.of(node), job)
             if isinstance(step, Step):
+                at = Endpoint.of(node, worked=job.waiting)
                 target = step.switches_first(node)
                 if target is not None and not job.waiting:
                     job = await children.switches(self._ctx, held, job, target)
-                outcome = await _run(driver, Endpoint.of(node), step, job)
+                outcome = await _run(driver, at, step, job)
             else:
                 outcome = step
         if isinstance(outcome, Wait):

@@ -39,7 +39,8 @@ class CleanupAfterAbort:
         outcome: Wait | Done | StillThere | None = None
         back = job.back and still  # else other work may have booted its own ramdisk
         if node is not None and driver is not None and (job.token or back):
-            outcome = await driver.steps.forget(Endpoint.of(node), job.token, back=back)
+            at = Endpoint.of(node, worked=True)
+            outcome = await driver.steps.forget(at, job.token, back=back)
         is_early = self._ctx.door.clock() < held.deadline
         if node is not None and isinstance(outcome, Wait) and is_early:
             await progress.cleanup_waits(self._ctx, held, node, outcome)

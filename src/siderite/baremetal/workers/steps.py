@@ -96,13 +96,14 @@ class Steps:
         step = run.job.current
         if step is None:
             return await self._finish(run)
+        has_begun = run.job.waiting or run.job.index > 0
         target = step.switches_first(run.node)
         if target is not None and not run.job.waiting:
             run = await progress.switches(self._ctx, run, target)
-        return await self._outcome(run, await self._do(run, driver, step))
+        return await self._outcome(run, await self._do(run, driver, step, has_begun=has_begun))
 
-    async def _do(self, run: Run, driver: Driver, step: Step) -> Outcome:
-        at = Endpoint.of(run.node)
+    async def _do(self, run: Run, driver: Driver, step: Step, *, has_begun: bool = True) -> Outcome:
+        at = Endpoint.of(run.node, worked=has_begun)
         if step.children is not None:
             target = POWER_STEPS.get(step.step)
             return await children.on_children(self._ctx, run, step, step.children, target)
@@ -232,7 +233,8 @@ class Steps:
         step = run.job.current
         if step is None:
             return
-        outcome = await driver.steps.run(Endpoint.of(run.node), run.family, step, run.job.token)
+        at = Endpoint.of(run.node, worked=True)
+        outcome = await driver.steps.run(at, run.family, step, run.job.token)
         if not isinstance(outcome, Wait):
             await progress.wake(self._ctx, run.held.machine)
 

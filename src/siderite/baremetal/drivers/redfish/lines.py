@@ -145,7 +145,7 @@ class Lines:
 
     def _failed(self, at: Endpoint, doing: str, line: Line, why: Exception) -> HardwareError:
         """What to tell of a call that failed, and what follows for the next."""
-        error = told(at, doing, why, worked=line.worked)
+        error = told(at, doing, why, worked=line.worked or at.worked)
         line.suspect = isinstance(error, Unreachable)
         line.refusals = line.refusals + 1 if error.refuses_login else 0
         if error.refuses_login:
@@ -170,7 +170,7 @@ class Lines:
         if other is line or left <= 0:
             return
         reason = "it has just refused the same credentials for another of its systems"
-        if line.worked:
+        if line.worked or at.worked:
             raise Unreachable(at.bmc, doing, reason, again_in=left, refuses_login=True)
         raise Refused(at.bmc, doing, reason, CREDENTIALS, refuses_login=True)
 
