@@ -8,6 +8,7 @@ from siderite.baremetal.drivers.redfish import lines
 from siderite.baremetal.drivers.redfish import settings
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import until
+from tests.baremetal.workers.lives import until_power
 from tests.baremetal.workers.lives import verb
 from tests.lab.redfish_paper import SYSTEM
 from tests.support.app import running
@@ -145,6 +146,39 @@ def test_a_bmc_that_takes_nobodys_credentials_for_a_while_is_waited_for_by_anoth
             front.is_busy = lambda method, path: 0
             node = await until(app, uuid, "manageable", "clean failed")
             assert (node.provision_state, node.last_error) == ("manageable", None)
+
+    uuid = asyncio.run(begin())
+    front.is_busy = lambda method, path: 401
+    asyncio.run(go_on(uuid))
+
+
+def test_a_machine_is_not_left_off_by_such_a_bmc_in_the_middle_of_a_reboot(
+    front, paper, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(lines, "_LOGIN_S", 0.1)
+    info = {**front.driver_info, "redfish_system_id": SYSTEM}
+    paper.is_on = True
+
+    async def begin():
+        async with running(tmp_path, work=True) as app:
+            uuid = await app.make_node(driver="redfish", driver_info=info)
+            await lead(app, uuid, "manage")
+            front.is_busy = lambda method, path: 503 if path == SYSTEM and not paper.is_on else 0
+            await app.ask("PUT", f"/v1/nodes/{uuid}/states/power", {"target": "rebooting"})
+            async with asyncio.timeout(30):
+                while paper.is_on:
+                    await asyncio.sleep(0.01)
+            return uuid
+
+    async def go_on(uuid):
+        async with running(tmp_path, work=True) as app:
+            async with asyncio.timeout(30):
+                while "HTTP 401" not in ((await app.node(uuid)).wait_reason or ""):
+                    assert (await app.node(uuid)).target_power_state == "power on"
+                    await asyncio.sleep(0.01)
+            front.is_busy = lambda method, path: 0
+            node = await until_power(app, uuid)
+            assert (node.power_state, node.last_error, paper.is_on) == ("power on", None, True)
 
     uuid = asyncio.run(begin())
     front.is_busy = lambda method, path: 401

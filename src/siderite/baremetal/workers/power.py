@@ -43,7 +43,7 @@ class Power:
         if driver is None:
             await self._end(node, held, job, error=gone(node.driver))
             return
-        at = Endpoint.of(node)
+        at = Endpoint.of(node, worked=job.has_begun)
         reading = await read_power(driver, at)
         observed = reading.power
         if self._ctx.door.clock() >= held.deadline:
@@ -54,7 +54,8 @@ class Power:
             return
         if observed is PowerState.UNKNOWN:
             # No action starts from an unknown state: wait until the BMC can be read.
-            await power.waits(self._ctx, held, Wait(reading.why, reading.again_in or _RETRY_S))
+            unknown = Wait(reading.why, reading.again_in or _RETRY_S)
+            await power.waits(self._ctx, held, job, unknown)
             return
         if observed is target.leads_to and not target.is_reboot:
             await self._end(node, held, job)
@@ -67,7 +68,8 @@ class Power:
             case Done():
                 await self._end(node, held, job, remember=outcome.remember)
             case Wait():
-                await power.waits(self._ctx, held, outcome)
+                begun = msgspec.structs.replace(job, has_begun=True)
+                await power.waits(self._ctx, held, begun, outcome)
             case Failed():
                 await self._end(node, held, job, error=outcome.reason, observed=observed)
             case _:

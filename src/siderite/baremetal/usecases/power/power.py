@@ -58,6 +58,8 @@ class PowerJob(msgspec.Struct, frozen=True, omit_defaults=True):
     """The operating system was asked softly and did not follow in time."""
     step: str | None = None
     """Names the step that the node's parent asked for it with: it looks at what came of it."""
+    has_begun: bool = False
+    """The machine was told."""
 
 
 async def ask(
@@ -170,12 +172,13 @@ def _check(node: Node, target: PowerTarget) -> None:
         )
 
 
-async def waits(ctx: Context, held: Work, outcome: Wait) -> None:
+async def waits(ctx: Context, held: Work, job: PowerJob, outcome: Wait) -> None:
     """The hardware is not ready: let go of the work for a while, and show why on the node."""
     reason = outcome.reason
+    text = msgspec.json.encode(job).decode()
 
     async def decide(change: Change) -> None:
-        change.put(work.park(held, due=change.now + outcome.again_in, reason=reason))
+        change.put(work.park(held, due=change.now + outcome.again_in, reason=reason, job=text))
         node = await NODES.get(ctx.door.store, held.machine)
         if node is None:
             return
