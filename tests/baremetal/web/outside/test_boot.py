@@ -59,6 +59,11 @@ def test_a_file_is_given_whole_or_in_part_to_who_knows_its_secret(tmp_path):
             assert part.headers["content-range"] == f"bytes 256-511/{1 << 20}"
             end = await get(app, "files/n1/s3cret/boot.iso", headers={"range": "bytes=1048575-"})
             assert end.body == b"\xff"
+            last = await get(app, "files/n1/s3cret/boot.iso", headers={"range": "bytes=-2"})
+            assert (last.status, last.body) == (206, b"\xfe\xff")
+            all_of_it = await get(app, "files/n1/s3cret/boot.iso", headers={"range": "bytes=0-"})
+            assert (all_of_it.status, len(all_of_it.body)) == (206, 1 << 20)
+            assert all_of_it.headers["content-range"] == "bytes 0-1048575/1048576"
             beyond = await get(app, "files/n1/s3cret/boot.iso", headers={"range": "bytes=9999999-"})
             assert beyond.status == 416
 

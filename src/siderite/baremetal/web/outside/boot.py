@@ -26,7 +26,7 @@ _CHUNK = 256 * 1024
 _MAC = re.compile(r"[0-9a-f]{2}([:-][0-9a-f]{2}){5}\Z", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _FILES = ("boot.iso", "vmlinuz", "initrd", "image")
-_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})\Z")
+_RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))\Z")
 _PARTIAL, _UNSATISFIABLE = 206, 416
 
 
@@ -84,18 +84,18 @@ class BootService:
         size = await asyncio.to_thread(_size, path) if known else None
         if size is None:
             raise NotFound("There is no such file; a boot that is over takes its files with it.")
-        first, last = _asked(request.header(b"range"), size)
-        if first > last:
+        part = _asked(request.header(b"range"), size)
+        first, last = part or (0, size - 1)
+        if part is not None and first > last:
             return Response(b"", _UNSATISFIABLE, [(b"content-range", b"bytes */%d" % size)])
         headers: Headers = [
             (b"content-type", b"application/octet-stream"),
             (b"content-length", b"%d" % (last - first + 1)),
             (b"accept-ranges", b"bytes"),
         ]
-        whole = last - first + 1 == size
-        if not whole:
+        if part is not None:
             headers.append((b"content-range", b"bytes %d-%d/%d" % (first, last, size)))
-        response = Response(b"", 200 if whole else _PARTIAL, headers)
+        response = Response(b"", 200 if part is None else _PARTIAL, headers)
         response.chunks = _pieces(path, first, last)
         return response
 
@@ -108,11 +108,15 @@ def _size(path: Path) -> int | None:
     return path.stat().st_size if path.is_file() else None
 
 
-def _asked(header: str | None, size: int) -> tuple[int, int]:
-    """First and last byte; BMCs read an image piece by piece."""
+def _asked(header: str | None, size: int) -> tuple[int, int] | None:
+    """First and last byte, if that is asked for; BMCs read an image piece by piece. Some find out
+    by a part that is all of it whether they can.
+    """
     match = _RANGE.match(header or "")
     if match is None:
-        return 0, size - 1
+        return None
+    if match[3]:
+        return max(0, size - int(match[3])), size - 1
     last = int(match[2]) if match[2] else size - 1
     return int(match[1]), min(last, size - 1)
 
