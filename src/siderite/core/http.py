@@ -28,6 +28,7 @@ from siderite.core.errors import SideriteError
 from siderite.core.errors import TooLarge
 from siderite.core.errors import Unavailable
 from siderite.core.ids import new_request_id
+from siderite.core.json_body import parse_json
 from siderite.core.log import get_logger
 from siderite.core.shape import Shape
 from siderite.core.store import Duplicate
@@ -45,7 +46,6 @@ Headers = list[tuple[bytes, bytes]]
 __all__ = ["Authenticator", "Who"]
 
 MIB = 1024 * 1024
-MAX_DEPTH = 25
 NO_CONTENT = 204
 ANSWER = "siderite.answer"
 """In a scope: what sends a whole answer at once (status, headers, body), and says if it did."""
@@ -165,48 +165,6 @@ class Request:
 
 def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body is over {limit // 1024} KiB, the limit of this address.")
-
-
-def parse_json(text: bytes) -> Any:
-    """JSON, or a sentence about what is wrong with it."""
-    if not text:
-        raise Invalid("The body is empty; this address needs a JSON body.")
-    if len(text) > MIB and sum(map(text.count, _MARKS)) > MIB:
-        raise TooLarge(
-            "The body has too many parts: a large one is taken for what is long in it, such as a"
-            " config drive, and may have no more than one of 1 MiB could."
-        )
-    if _is_deep(text):
-        raise Invalid(f"The JSON body is nested over {MAX_DEPTH} levels deep.")
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:
-        raise Invalid(f"The body is not valid JSON: {why}.") from why
-    if b"\\u0000" in text and _NUL.search(text):
-        raise Invalid("The body has a NUL character, which cannot be stored.")
-    return value
-
-
-_MARKS = (b"[", b"{", b",", b'"')
-"""What each part of a body has one of: parsing takes time and room for each, and nobody else is
-answered meanwhile.
-"""
-_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_SQUARE = bytes.maketrans(b"{}", b"[]")
-
-
-def _is_deep(text: bytes) -> bool:
-    """Whether brackets nest too deep: only those outside strings, and none is left when innermost
-    pairs were taken away as often as they may nest. What does not pair is left to the parser.
-    """
-    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
-        return False
-    brackets = _STRING.sub(b"", text).translate(_SQUARE, _BUT_BRACKETS)
-    for _ in range(MAX_DEPTH):
-        brackets = brackets.replace(b"[]", b"")
-    return b"[]" in brackets
 
 
 Handler = Callable[[Any, Request], Awaitable[Response]]

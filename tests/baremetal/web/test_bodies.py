@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from siderite.baremetal.web.node.schemas import FIELDS
-from siderite.core.http import MAX_DEPTH
 from siderite.core.http import MIB
+from siderite.core.json_body import MAX_DEPTH
 from tests.baremetal.web.expect import footprint
 from tests.baremetal.web.expect import refused
 from tests.support.app import Standing
@@ -131,6 +131,7 @@ def test_a_body_over_the_limit_is_too_large(
 
 @pytest.mark.parametrize("part", [b"[],", b"{},", b"1,", b'"":{', b'""'])
 def test_a_large_body_may_be_long_and_not_have_countless_parts(lite: Standing, part: bytes) -> None:
+    lite.plant("inspect wait")  # else no report is read
     countless = b"[" * MAX_DEPTH + part * (MIB // 2) + b"1" * MIB
     for method, path in (
         ("PUT", f"/v1/nodes/{lite.make_node()}/states/provision"),

@@ -17,8 +17,8 @@ from siderite.core.check import Check
 from siderite.core.errors import Invalid
 from siderite.core.errors import SideriteError
 from siderite.core.http import Request
-from siderite.core.http import parse_json
 from siderite.core.ids import is_uuid
+from siderite.core.json_body import parse_json
 
 LATEST = 10**6
 BODY_LIMIT = 114688

@@ -24,9 +24,9 @@ from siderite.core.errors import Invalid
 from siderite.core.errors import NotAcceptable
 from siderite.core.http import Request
 from siderite.core.http import Response
-from siderite.core.http import parse_json
 from siderite.core.http import raw
 from siderite.core.http import reply
+from siderite.core.json_body import parse_json
 from siderite.core.store.table import Where
 
 if TYPE_CHECKING:

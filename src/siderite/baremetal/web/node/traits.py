@@ -22,8 +22,8 @@ from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
-from siderite.core.http import parse_json
 from siderite.core.http import reply
+from siderite.core.json_body import parse_json
 
 if TYPE_CHECKING:
     from siderite.baremetal.web.service import BaremetalService as Service

@@ -21,9 +21,9 @@ from siderite.core.errors import NotFound
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
-from siderite.core.http import parse_json
 from siderite.core.http import raw
 from siderite.core.ids import new_uuid
+from siderite.core.json_body import parse_json
 from siderite.core.store.table import Where
 
 if TYPE_CHECKING:

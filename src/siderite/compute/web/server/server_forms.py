@@ -11,7 +11,7 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
-from siderite.core.http import parse_json
+from siderite.core.json_body import parse_json
 
 
 def made(server: Server, where: str, password: str) -> dict[str, Any]:

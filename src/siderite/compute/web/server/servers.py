@@ -28,10 +28,10 @@ from siderite.core.errors import Invalid
 from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
-from siderite.core.http import parse_json
 from siderite.core.http import raw
 from siderite.core.http import reply
 from siderite.core.ids import new_secret
+from siderite.core.json_body import parse_json
 from siderite.core.store import Line
 
 if TYPE_CHECKING:
