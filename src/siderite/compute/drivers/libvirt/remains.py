@@ -23,32 +23,28 @@ def are_in_the_way(why: Exception) -> bool:
 
 
 def clear(domain: Any) -> bool:
-    """Remove what can be removed now, of a guest that libvirt does not migrate; whether there was
-    any. A copy ends in its own time.
+    """Remove what can be removed now, of a guest that libvirt does not migrate; whether it goes. A
+    copy ends in its own time.
     """
-    done = [_ask(domain, *command) for command in _commands(domain)]
-    return any("error" not in answer for answer in done)
-
-
-def _commands(domain: Any) -> list[tuple[str, dict[str, Any]]]:
     jobs = [job for job in _ask(domain, "query-jobs")["return"] if job["id"].startswith(_COPY)]
     found = _ask(domain, "query-named-block-nodes", {"flat": True})["return"]
     nodes = [node["node-name"] for node in found if node["node-name"].startswith(_NODE)]
-    return [
-        *(_end(job) for job in jobs),
-        *(
-            ("blockdev-del", {"node-name": node})
-            for end in _NODES
-            for node in nodes
-            if node.endswith(end)
-        ),
+    for job in jobs:
+        _end(domain, job)
+    answers = [
+        _ask(domain, "blockdev-del", {"node-name": node})
+        for end in _NODES
+        for node in nodes
+        if node.endswith(end)
     ]
+    return bool(jobs) or any("error" not in answer for answer in answers)
 
 
-def _end(job: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _end(domain: Any, job: dict[str, Any]) -> None:
     if job["status"] == "concluded":
-        return "job-dismiss", {"id": job["id"]}
-    return "block-job-cancel", {"device": job["id"], "force": True}
+        _ask(domain, "job-dismiss", {"id": job["id"]})
+    else:
+        _ask(domain, "block-job-cancel", {"device": job["id"], "force": True})
 
 
 def _ask(domain: Any, command: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
