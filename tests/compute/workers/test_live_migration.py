@@ -19,12 +19,16 @@ from tests.compute.workers.moves import tidy_up
 def moving(both: Cloud) -> Iterator[str]:
     """A server whose live migration takes an hour."""
     uuid = both.boot()
-    both.script(f"server:{uuid}", latency_s={"live_migrate": (3600.0, 3600.0)})
-    where = {"host": None, "block_migration": "auto"}
-    assert both.act(uuid, "os-migrateLive", where).status == 202
-    both.wait(uuid, lambda seen: "busy with live_migrate" in str(seen["wait_reason"]))
+    _begin(both, uuid)
     yield uuid
     both.guests.scripts.set(f"server:{uuid}", None)
+
+
+def _begin(cloud: Cloud, uuid: str) -> None:
+    cloud.script(f"server:{uuid}", latency_s={"live_migrate": (3600.0, 3600.0)})
+    where = {"host": None, "block_migration": "auto"}
+    assert cloud.act(uuid, "os-migrateLive", where).status == 202
+    cloud.wait(uuid, lambda seen: "busy with live_migrate" in str(seen["wait_reason"]))
 
 
 def _migration(cloud: Cloud, uuid: str) -> dict[str, Any]:
@@ -104,6 +108,30 @@ def test_a_migration_to_a_host_that_fell_silent_is_aborted_at_once(
     both.guests.scripts.set(f"host:{there}", None)
     tidy_up(both)
     in_one_place(both, moving, home)
+
+
+@pytest.mark.parametrize("how", ["abort", "reset"])
+def test_a_paused_guest_too_is_not_held_up_by_a_host_that_fell_silent(
+    lite: Cloud, how: str
+) -> None:
+    uuid = lite.boot()
+    assert lite.act(uuid, "pause").status == 202
+    lite.until(uuid, "PAUSED")
+    home = home_of(lite, uuid)
+    _begin(lite, uuid)
+    (there,) = set(claims(lite, uuid)) - {home}
+    with down(lite, there):
+        if how == "abort":
+            path = f"/servers/{uuid}/migrations/{_migration(lite, uuid)['id']}"
+            assert lite.ask("DELETE", path, version=24).status == 202
+            lite.until(uuid, "PAUSED")
+        else:
+            assert lite.act(uuid, "os-resetState", {"state": "active"}).status == 202
+            assert lite.act(uuid, "reboot", {"type": "HARD"}).status == 202
+            lite.until(uuid, "ACTIVE")
+    lite.guests.scripts.set(f"server:{uuid}", None)
+    tidy_up(lite)
+    in_one_place(lite, uuid, home)
 
 
 def test_a_forced_migration_is_over_soon(both: Cloud, moving: str) -> None:

@@ -26,6 +26,7 @@ from siderite.compute.workers.hands import NotOurs
 from siderite.compute.workers.hands import Place
 from siderite.compute.workers.hands import apart
 from siderite.compute.workers.hands import guest_of
+from siderite.compute.workers.hands import is_at_home
 from siderite.compute.workers.hands import is_lost
 from siderite.compute.workers.hands import place_of
 from siderite.compute.workers.holding import to_its_end
@@ -164,6 +165,9 @@ class LeftWork:
             return missing("migrate live")
         guest = guest_of(self._hands, server, node=left.node)
         outcome = await here.driver.live_migrate.abort(here.at, guest, there.at, left.token)
+        if isinstance(outcome, Wait) and await is_at_home(self._hands, server):
+            lost = await self._lost(there, guest)
+            return Done(lost) if lost else outcome
         if not isinstance(outcome, Done):
             return outcome
         if outcome.found.get("left"):

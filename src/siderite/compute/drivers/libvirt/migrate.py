@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
+from siderite.compute.domain.power import Power
 from siderite.compute.domain.talk import MigrationProgress
 from siderite.compute.drivers.contract import At
 from siderite.compute.drivers.contract import Guest
@@ -307,13 +308,15 @@ def _settle(connection: Any, road: Road, guest: Guest) -> bool:
 
 
 def _runs_on(connection: Any, guest: Guest) -> bool:
-    """Whether nothing is sent any more of a guest that runs. Of one that is stopped nobody can tell
-    without the other end.
+    """Whether nothing is sent any more of a guest that runs, or that its user paused. Of one that
+    is stopped for another reason nobody can tell without the other end.
     """
     libvirt, domain = library(), domains.find(connection, guest.uuid)
-    if domain is None or domain.state()[0] != libvirt.VIR_DOMAIN_RUNNING:
+    if domain is None or not domain.isActive():
         return False
-    return bool(domain.jobInfo()[0] == libvirt.VIR_DOMAIN_JOB_NONE)
+    does = domains.power(domain)
+    is_as_it_should = does is (Power.RUNNING if guest.is_running else Power.PAUSED)
+    return is_as_it_should and domain.jobInfo()[0] == libvirt.VIR_DOMAIN_JOB_NONE
 
 
 def _has_disk(pool: Pool, guest: Guest) -> bool:

@@ -240,7 +240,8 @@ class _Simulated:
         """Nothing of a migration is there before it ends."""
         seen = self._guests.seen(guest.uuid, at.host)
         if self._guests.script(to.host, "").unreachable:
-            is_here = seen is not None and seen.power is Power.RUNNING
+            does = Power.RUNNING if guest.is_running else Power.PAUSED
+            is_here = seen is not None and seen.power is does
             return Done({"arrived": False, "left": True}) if is_here else _unreachable(to)
         return Done({"arrived": seen is None})
 
