@@ -69,13 +69,19 @@ def line(
 
 
 def changed(before: Json, after: Json) -> tuple[Changed, ...]:
-    """What is not the same in the payloads of an update's start and end, secrets masked."""
+    """What is not the same in the payloads of an update's start and end, secrets masked. Large
+    fields may be there as their texts.
+    """
     return tuple(
         told
         for name in sorted(before.keys() | after.keys())
         if name not in _TOLD_ELSEWHERE and before.get(name) != after.get(name)
-        for told in _inside(name, before.get(name), after.get(name))
+        for told in _inside(name, _parsed(before.get(name)), _parsed(after.get(name)))
     )
+
+
+def _parsed(value: Any) -> Any:
+    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
 def _inside(name: str, before: Any, after: Any) -> list[Changed]:

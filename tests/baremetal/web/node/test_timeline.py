@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import msgspec
 import pytest
 
 from siderite.cli.main import main
@@ -145,6 +146,33 @@ def test_an_update_tells_which_fields_it_changed_as_far_as_its_events_do(tmp_pat
             path = f"/v1/nodes/{uuid}/timeline"
             mine = (await app.ask("GET", path, version=900, token=token)).json["timeline"]
             assert [line["changed"] for line in mine if line["changed"]] == [lines[-1]["changed"]]
+
+    asyncio.run(story())
+
+
+def test_what_is_large_of_a_node_is_parsed_only_where_it_changed(tmp_path, monkeypatch):
+    async def story():
+        async with running(tmp_path) as app:
+            rack = {f"slot-{n}": "free" for n in range(10_000)}
+            uuid = await app.make_node(extra=rack)
+            for path, value in (("description", "x"), ("extra/slot-7", "taken")):
+                patch = [{"op": "add", "path": f"/{path}", "value": value}]
+                assert (await app.ask("PATCH", f"/v1/nodes/{uuid}", patch)).status == 200
+            assert (await app.ask("PUT", f"/v1/nodes/{uuid}/maintenance", {})).status == 202
+            decode, sizes = msgspec.json.decode, []
+
+            def weighed(text, **how):
+                sizes.append(memoryview(text).nbytes if not isinstance(text, str) else len(text))
+                return decode(text, **how)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(msgspec.json, "decode", weighed)
+                lines = (await timeline(app, uuid))["timeline"]
+        told = [one for line in lines for one in line["changed"]]
+        assert [(one["field"], one["from"], one["to"]) for one in told] == [
+            ("description", None, "x"), ("extra.slot-7", "free", "taken"),
+        ]  # fmt: skip
+        assert len([size for size in sizes if size > 100_000]) == 2
 
     asyncio.run(story())
 

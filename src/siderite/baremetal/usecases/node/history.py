@@ -4,8 +4,6 @@ Nothing is recorded for it: the event log has the facts already, each in the com
 true.
 """
 
-from typing import Any
-
 import msgspec
 
 from siderite.baremetal.domain.node import Node
@@ -44,20 +42,29 @@ _UPDATES = (f"{_PREFIX}update.start", f"{_PREFIX}update.end")
 """Of these, those that changed the maintenance are history: it comes with other fields, too."""
 _Actor = tuple[str | None, str | None]
 _NOBODY: _Actor = (None, None)
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class _Maintained(msgspec.Struct):
+class _Data(msgspec.Struct):
     maintenance: bool
+    maintenance_reason: str | None
+    console_enabled: bool
+    last_error: str | None
+    provision_state: str
+    target_provision_state: str | None
+    power_state: str | None
+    previous_provision_state: str | None = None
+    event: str | None = None
+    to_power: str | None = None
+    from_power: str | None = None
 
 
-class _Update(msgspec.Struct, rename={"data": "ironic_object.data"}):
-    """What of an update's payload is looked at: most of it may be large, and is passed over."""
+class _Payload(msgspec.Struct, rename={"data": "ironic_object.data"}):
+    """What of a payload is looked at: most of it may be large, and is passed over."""
 
-    data: _Maintained
+    data: _Data
 
 
-_decode_update = msgspec.json.Decoder(_Update).decode
+_decode = msgspec.json.Decoder(_Payload).decode
 
 
 class Happened(msgspec.Struct, frozen=True):
@@ -102,7 +109,7 @@ def _of_maintenance(updates: list[Entry]) -> list[Entry]:
     told = []
     before = None
     for entry in updates:
-        after = _decode_update(entry.payload).data.maintenance
+        after = _decode(entry.payload).data.maintenance
         if entry.event_type == _UPDATES[0]:
             before = after
         elif before is not None and after is not before:
@@ -122,7 +129,7 @@ async def entry(
 
 
 def _happened(entry: Entry, name: str, took: int | None, who: _Actor) -> Happened:
-    data = _data(entry)
+    data = _decode(entry.payload).data
     return Happened(
         uuid=entry.message_id,
         created_at=iso(entry.at),
@@ -132,36 +139,31 @@ def _happened(entry: Entry, name: str, took: int | None, who: _Actor) -> Happene
         conductor=entry.publisher_id.partition(".")[2],
         user=who[0],
         project=who[1],
-        state=data["provision_state"],
-        target=data["target_provision_state"],
+        state=data.provision_state,
+        target=data.target_provision_state,
         duration_seconds=took,
     )
 
 
-def _data(entry: Entry) -> dict[str, Any]:
-    data: dict[str, Any] = _decode(entry.payload)["ironic_object.data"]
-    return data
-
-
-def _words(name: str, data: dict[str, Any]) -> str:
+def _words(name: str, data: _Data) -> str:
     action, _, status = name.partition(".")
     if status == "error":
-        return str(data["last_error"] or f"{action} failed")
+        return str(data.last_error or f"{action} failed")
     match action:
         case "provision_set":
-            before, after = data["previous_provision_state"], data["provision_state"]
-            return f"Moved from {before} to {after} by {data['event']}"
+            before, after = data.previous_provision_state, data.provision_state
+            return f"Moved from {before} to {after} by {data.event}"
         case "power_set":
-            return f"Power changed to {data['power_state']} ({data['to_power']} was asked for)"
+            return f"Power changed to {data.power_state} ({data.to_power} was asked for)"
         case "power_state_corrected":
-            known = f"not {data['from_power']}" if data["from_power"] else "which was not known"
-            return f"Power found to be {data['power_state']}, {known}"
-        case "maintenance_set" | "update" if data["maintenance"]:
-            return f"Maintenance set: {data['maintenance_reason'] or 'no reason given'}"
+            known = f"not {data.from_power}" if data.from_power else "which was not known"
+            return f"Power found to be {data.power_state}, {known}"
+        case "maintenance_set" | "update" if data.maintenance:
+            return f"Maintenance set: {data.maintenance_reason or 'no reason given'}"
         case "maintenance_set" | "update":
             return "Maintenance cleared"
         case "create":
             return "Enrolled"
         case _:
-            on = "on" if data["console_enabled"] else "off"
+            on = "on" if data.console_enabled else "off"
             return f"Console {action.removeprefix('console_')}: it is {on}"

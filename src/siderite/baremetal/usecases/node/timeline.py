@@ -19,7 +19,15 @@ from siderite.core.who import Who
 
 _PREFIX = "baremetal.node."
 _UPDATE = _PREFIX + "update."
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_LARGE = 4096
+"""The length of the text of an object that is only parsed where it has changed."""
+
+
+class _Payload(msgspec.Struct, rename={"data": "ironic_object.data"}):
+    data: dict[str, msgspec.Raw]
+
+
+_decode = msgspec.json.Decoder(_Payload).decode
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -110,5 +118,12 @@ def _is_end(item: Acted, last: Acted | None, who: Who) -> bool:
 
 
 def _data(item: Acted) -> dict[str, Any]:
-    data: dict[str, Any] = _decode(item.entry.payload)["ironic_object.data"]
-    return data
+    fields = _decode(item.entry.payload).data
+    return {
+        name: raw if _is_large(memoryview(raw)) else msgspec.json.decode(raw)
+        for name, raw in fields.items()
+    }
+
+
+def _is_large(text: memoryview) -> bool:
+    return text.nbytes > _LARGE and text[0] == ord("{")
