@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 LONGEST = 64
@@ -46,17 +47,22 @@ def of(doc: dict[str, Any]) -> str:
 
 
 def _gather(path: str, value: dict[str, Any] | list[Any], found: dict[str, None]) -> None:
-    """The words of each simple value inside; those of a list have the list's own path."""
+    """The words of each simple value inside; those of a list have the list's own path. What has
+    many comes last: there may be no room for all of its own, but for those of the others.
+    """
     named = value.items() if isinstance(value, dict) else (("", inner) for inner in value)
+    nested = []
     for name, inner in named:
         where = f"{path}.{name}" if path and name else name or path
         kind = type(inner)
         if kind in _NESTED:
-            _gather(where, inner, found)
+            nested.append((len(inner), where, inner))
         elif len(found) < MOST:
             is_long = len(where) > _LONGEST_KEPT or (kind is str and len(inner) > _LONGEST_KEPT)
             more = (_of_scalar if is_long else _of_known)(where, inner, kind.__name__)
             found.update(islice(more.items(), MOST - len(found)))
+    for _, where, inner in sorted(nested, key=itemgetter(0)):
+        _gather(where, inner, found)
 
 
 def _of_scalar(path: str, value: Any, kind: str) -> dict[str, None]:
