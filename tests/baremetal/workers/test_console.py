@@ -322,6 +322,25 @@ def test_consoles_are_restored_when_the_program_starts(tmp_path, database_url):
     asyncio.run(story())
 
 
+def test_a_home_that_is_alone_says_once_that_it_lives(tmp_path):
+    """Else an idle program would wait for its disk every few seconds."""
+
+    async def story():
+        async with running(tmp_path) as app:
+            jobs = app.program.jobs
+            home = next(
+                job.__self__ for job in jobs if getattr(job, "__qualname__", "") == "Consoles.run"
+            )
+            written = []
+            commit = app.program.store.commit
+            app.program.store.commit = lambda ops: (written.append(ops), commit(ops))[1]
+            for _ in range(3):
+                await home._beat()
+            assert len(written) == 1
+
+    asyncio.run(story())
+
+
 def test_a_console_that_cannot_be_restored_is_off_and_says_why(tmp_path):
     async def story():
         async with running(tmp_path, work=True) as app:

@@ -41,6 +41,9 @@ class Consoles:
         self.home = console.home_of(ctx) + new_uuid()[:8]
         self._open: dict[str, tuple[Console, Endpoint]] = {}
         self._busy: set[str] = set()
+        # An embedded database has one process only, of which nobody has to hear again and again.
+        self._is_alone = ctx.door.store.dialect == "sqlite"
+        self._is_known = False
 
     async def handle(self, held: Work) -> None:
         """Switch one console; a machine that is away is asked again until the deadline."""
@@ -87,8 +90,7 @@ class Consoles:
 
     async def run(self) -> None:
         """Live as a home until cancelled; then let go of every console, for others to take."""
-        if self._ctx.door.store.dialect == "sqlite":
-            # There is one process only: whoever was a home before is gone.
+        if self._is_alone:  # whoever was a home before is gone
             await console.leave(self._ctx, [row[0] for row in await console.homes(self._ctx)])
         try:
             while True:
@@ -104,15 +106,11 @@ class Consoles:
                 await console.leave(self._ctx, [self.home])
 
     async def _beat(self) -> None:
-        await console.live(self._ctx, self.home, self._pid)
-        now = self._ctx.door.clock()
-        gone = [
-            home
-            for home, host, pid, seen in await console.homes(self._ctx)
-            if home != self.home and self._is_gone(host, pid, now - seen)
-        ]
-        if gone:
-            await console.leave(self._ctx, gone)
+        if not (self._is_alone and self._is_known):
+            await console.live(self._ctx, self.home, self._pid)
+            self._is_known = True
+        if not self._is_alone:
+            await self._look_for_the_gone()
         if self._open:
             ours = await console.carried_by(self._ctx, self.home)
             strays = [u for u in self._open if ours.get(u, True) and u not in self._busy]
@@ -121,6 +119,16 @@ class Consoles:
                 if uuid in ours:
                     await console.let_go(self._ctx, self.home, uuid)
         await console.restore(self._ctx, self.home)
+
+    async def _look_for_the_gone(self) -> None:
+        now = self._ctx.door.clock()
+        gone = [
+            home
+            for home, host, pid, seen in await console.homes(self._ctx)
+            if home != self.home and self._is_gone(host, pid, now - seen)
+        ]
+        if gone:
+            await console.leave(self._ctx, gone)
 
     def _is_gone(self, host: str, pid: int, silent_s: float) -> bool:
         if silent_s > SILENT_S:
