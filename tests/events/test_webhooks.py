@@ -392,6 +392,30 @@ def test_a_webhook_whose_task_ended_in_a_mishap_is_served_again(run, monkeypatch
     run(story)
 
 
+def test_facts_that_come_soon_after_each_other_are_looked_at_together(run, monkeypatch):
+    """Many webhooks that each looked for each fact would leave no time to anybody."""
+    monkeypatch.setattr(sender_module, "PACE_S", 0.2)
+    looks, look = [], sender_module.Sender._look_through
+
+    async def counted(sender, webhook):
+        looks.append(webhook)
+        return await look(sender, webhook)
+
+    async def story(app, receiver):
+        hook = await subscribed(app, receiver, type="*power_set*")
+        await tell(app, fact(0, kind="power_set.end"))
+        await receiver.until(bool)
+        await until(app, hook, pending=0)
+        monkeypatch.setattr(sender_module.Sender, "_look_through", counted)
+        for n in range(1, 30):
+            await tell(app, fact(n))
+        await tell(app, fact(30, kind="power_set.end"))
+        assert numbers(await receiver.until(lambda got: len(got) == 2)) == [0, 30]
+        assert len(looks) < 15
+
+    run(story)
+
+
 def test_whichever_process_sends_hears_of_webhooks_that_are_made_at_another(
     tmp_path, postgres_url, monkeypatch
 ):

@@ -35,6 +35,10 @@ log = get_logger("webhooks")
 
 LOOK_S = 5.0
 """How often to look unwoken: word of what is new may be lost with a connection."""
+PACE_S = 0.001
+"""How long facts gather until a webhook looks, for each that there is: as all of them look, they
+leave the loop to others for most of the time.
+"""
 CHANGED = "siderite_webhooks"
 """The signal to other processes that webhooks were made, changed or deleted, or told to send."""
 AT_ONCE = 16
@@ -138,6 +142,7 @@ class Sender:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(pause):
                             await bell.wait()
+                            await asyncio.sleep(PACE_S * len(self._tasks))
         finally:
             await post.close()
 
