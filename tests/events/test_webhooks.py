@@ -264,6 +264,37 @@ def test_what_is_on_its_way_is_not_sent_beside_itself_when_the_database_fails(ap
     app.run(story())
 
 
+def test_what_is_on_its_way_is_not_cut_off_when_the_database_is_away(run, monkeypatch):
+    going, go_on, away = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slowly(event):
+        going.set()
+        await go_on.wait()
+        return 204
+
+    async def unavailable(sender):
+        away.set()
+        raise Unavailable
+
+    async def story(app, receiver):
+        receiver.answer = slowly
+        hook = await subscribed(app, receiver)
+        await tell(app, fact(1))
+        async with asyncio.timeout(30):
+            await going.wait()
+            with monkeypatch.context() as patch:
+                patch.setattr(sender_module.Sender, "_reconcile", unavailable)
+                app.program.app._services["events"].webhooks.sender.look()
+                await away.wait()
+        for _ in range(10):  # who would be cut off has gone by then
+            await asyncio.sleep(0)
+        go_on.set()
+        await until(app, hook, pending=0)
+        assert len(receiver.got) == 1
+
+    run(story)
+
+
 def test_what_was_pruned_unsent_is_counted_once_however_much_it_is(app, monkeypatch):
     monkeypatch.setattr(eventlog, "MOST_LOOKED_AT", 2)
     app.run(tell(app.app, fact(1)))

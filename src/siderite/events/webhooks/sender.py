@@ -17,6 +17,7 @@ import msgspec
 from siderite.core import eventlog
 from siderite.core import metrics
 from siderite.core.clock import now as wall_clock
+from siderite.core.errors import Unavailable
 from siderite.core.guard import Guard
 from siderite.core.log import get_logger
 from siderite.core.store import Lost
@@ -93,7 +94,10 @@ class Sender:
         try:
             while True:
                 self._woken.clear()
-                await self._reconcile()
+                try:
+                    await self._reconcile()
+                except Unavailable as why:  # what is on its way need not go out once more
+                    log.warning("cannot look for webhooks", error=repr(why))
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):
                         await self._woken.wait()
