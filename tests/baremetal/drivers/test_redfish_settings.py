@@ -169,3 +169,34 @@ def test_other_settings_that_are_pending_are_not_taken_for_them(paper, machine, 
     assert isinstance(failed, Failed)
     assert "settings are pending already" in failed.reason
     assert not paper.is_on
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Settings that do not show soon never will."""
+    monkeypatch.setattr(settings, "APPLY_S", 0.2)
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_bmc_that_forgets_settings_with_its_task_is_told_them_once_more(
+    front, paper, machine, tmp_path, times
+):
+    """It began anew before the machine could start with them."""
+    front.by_task = lambda method, path: "Bios" in path
+    forgets = count(1)
+
+    async def ask(at):
+        if at.driver_internal_info.get(MEMORY, {}).get("task") and next(forgets) <= times:
+            front.tasks.clear()
+        with process(tmp_path) as driver:
+            return await driver.steps.run(at, Family.CLEAN, asked(FAST), "work/0")
+
+    outcome = asyncio.run(machine.until_done(ask))
+    assert front.told("Bios") == 2
+    if times == 1:
+        assert isinstance(outcome, Done), outcome
+        assert paper.settings["Speed"] == "Fast"
+    else:
+        assert isinstance(outcome, Failed)
+        assert "shows 'Slow', not 'Fast'" in outcome.reason

@@ -33,6 +33,7 @@ from siderite.baremetal.drivers.bmc import PowerOrder
 from siderite.baremetal.drivers.bmc import outcome_of
 from siderite.baremetal.drivers.contract import Endpoint
 from siderite.baremetal.drivers.contract import Task
+from siderite.baremetal.drivers.contract import TaskEnd
 from siderite.baremetal.drivers.contract import UnderWay
 from siderite.baremetal.drivers.redfish.parts import VAGUE_S
 from siderite.baremetal.drivers.redfish.parts import Parts
@@ -93,10 +94,25 @@ class RedfishSettings:
 
     async def _is_pending(self, at: Endpoint, wanted: Mapping[str, bios.Value]) -> bool:
         try:
-            pending = await self._parts.lines.system(at, "its pending BIOS settings", _pending)
+            pending = await self._pending(at)
         except HardwareError:
             return False  # it has none, or nobody can tell: what it said to the order stands
         return bios.is_pending(wanted, pending)
+
+    async def _pending(self, at: Endpoint) -> Json:
+        return await self._parts.lines.system(at, "its pending BIOS settings", _pending)
+
+    async def _are_gone(self, at: Endpoint, wanted: Wanted) -> bool:
+        """Whether the BMC shows that it neither has nor will have them; not if it shows nothing."""
+        if wanted is None:
+            return False
+        try:
+            if bios.is_pending(wanted, await self._pending(at)):
+                return False
+        except Refused:
+            return False
+        shown = await self._parts.inside.settings(at)
+        return bios.differing(wanted, {one.name: one.value for one in shown}) is not None
 
     async def reset(self, at: Endpoint, step: Step, token: str) -> Outcome:
         """Back to what the factory set."""
@@ -112,14 +128,14 @@ class RedfishSettings:
         self, at: Endpoint, token: str, tell: Callable[[], Awaitable[Task | None]], wanted: Wanted
     ) -> Outcome:
         memory = _memory(at, token)
-        if memory is None:
+        if memory is None or memory.get("tell"):
             waiting = await self._parts.switch.toward(at, PowerOrder.OFF, token)
-            return waiting or await self._tell(at, token, tell, wanted)
+            return waiting or await self._tell(at, token, tell, wanted, is_again=memory is not None)
         if "since" in memory:
             return await self._settle(at, memory, wanted)
         task = None if memory.get("task") is None else msgspec.convert(memory["task"], Task)
         if task is not None and not memory["starts"]:
-            return await self._before_the_start(at, task, memory)
+            return await self._before_the_start(at, task, memory, wanted)
         waiting = await self._parts.switch.start(at, token)
         if waiting is not None:
             return waiting
@@ -131,18 +147,31 @@ class RedfishSettings:
         return Wait(reason, 0.0, remember={MEMORY: known, RESET: None}, power=PowerState.ON)
 
     async def _tell(
-        self, at: Endpoint, token: str, tell: Callable[[], Awaitable[Task | None]], wanted: Wanted
+        self,
+        at: Endpoint,
+        token: str,
+        tell: Callable[[], Awaitable[Task | None]],
+        wanted: Wanted,
+        *,
+        is_again: bool,
     ) -> Wait:
         was = None if wanted is not None else _digest(await self._parts.inside.settings(at))
         task = await tell()
         begun = None if task is None else msgspec.to_builtins(task)
-        known = {"token": token, "was": was, "task": begun, "starts": False}
+        known = {"token": token, "was": was, "task": begun, "starts": False, "again": is_again}
         reason = "the BMC has the settings; the machine is to start with them"
         return Wait(reason, 0.0, remember={MEMORY: known})
 
-    async def _before_the_start(self, at: Endpoint, task: Task, memory: Json) -> Wait:
-        """What the BMC does with the machine off is let end; what waits for the start is not."""
+    async def _before_the_start(
+        self, at: Endpoint, task: Task, memory: Json, wanted: Wanted
+    ) -> Wait:
+        """What the BMC does with the machine off is let end; what waits for the start is not. One
+        that has forgotten its task, as it began anew, and the settings with it, is told once more.
+        """
         end = await self._parts.tasks.ask(at, task)
+        if end is TaskEnd.LOST and not memory.get("again") and await self._are_gone(at, wanted):
+            anew = {MEMORY: {**memory, "task": None, "tell": True}}
+            return Wait("the BMC has forgotten the settings, and is told anew", 0.0, remember=anew)
         left = memory.get("patience", PATIENCE)
         if isinstance(end, UnderWay) and end.is_running and left > 0:
             fewer = {MEMORY: {**memory, "patience": left - 1}}
