@@ -92,6 +92,20 @@ def test_an_id_may_be_given_once(tell: Tell) -> None:
     tell(story)
 
 
+def test_the_id_of_an_image_that_is_gone_is_never_anothers(tell: Tell) -> None:
+    """Hosts keep its data under that id: who could have the id next would read it."""
+
+    async def story(here: World) -> None:
+        gone = (await here.make())["id"]
+        assert (await here.ask("DELETE", f"/v2/images/{gone}")).status == 204
+        _, token, _ = await here.app.person("member")
+        refused = await here.ask("POST", "/v2/images", {"id": gone}, token=token)
+        assert refused.status == 409 and gone in refused.sentence
+        assert (await here.ask("GET", f"/v2/images/{gone}")).status == 404
+
+    tell(story)
+
+
 def test_tags_are_put_and_taken_one_by_one(tell: Tell) -> None:
     async def story(here: World) -> None:
         image = (await here.make())["id"]

@@ -122,6 +122,11 @@ async def importing(store: Store, owner: str | None) -> int:
     return int(rows[0][0] or 0)
 
 
+def give_id(uuid: str) -> Op:
+    """An image gets its id, which none had before it and none gets after it."""
+    return Op("INSERT INTO image_ids (uuid) VALUES (?)", (uuid,), 1)
+
+
 def remove_tasks(image_id: str) -> Op:
     """Forget how the imports of an image went."""
     return Op("DELETE FROM image_tasks WHERE image_id = ?", (image_id,))

@@ -34,13 +34,14 @@ async def create(ctx: Context, fields: Mapping[str, Any], *, who: Who, cause: Ca
     now = iso(change.now)
     made = {"owner": who.project_id, **fields, "uuid": fields.get("uuid") or new_uuid()}
     new = Image(created_at=now, updated_at=now, **made)
-    change.put(IMAGES.insert(new))
+    change.put(IMAGES.insert(new), rows.give_id(new.uuid))
     change.tell(facts.fact("create", new))
     try:
         await ctx.door.commit(change)
     except Duplicate as clash:
         raise Conflict(
-            f"Image ID {new.uuid} already exists; leave the id out to get a new one."
+            f"Image ID {new.uuid} already exists, or was that of an image that is deleted; leave"
+            " the id out to get a new one."
         ) from clash
     return new
 
