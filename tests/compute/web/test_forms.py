@@ -72,6 +72,26 @@ def test_queries_of_attachments_and_migrations_are_checked(
     assert answer.status == status, answer
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "status"),
+    [
+        ("rxtx_factor", 10**400, 400), ("rxtx_factor", 3.5e38, 400), ("rxtx_factor", 0, 400),
+        ("rxtx_factor", True, 400), ("rxtx_factor", "1_0", 400), ("rxtx_factor", "9" * 400, 400),
+        ("rxtx_factor", "nan", 400), ("rxtx_factor", "1.5", 200), ("rxtx_factor", 2, 200),
+        ("id", 10**255, 400), ("id", True, 400), ("id", 10**254, 200),
+    ],
+    ids=lambda part: str(part)[:20],
+)  # fmt: skip
+def test_numbers_of_a_flavor_are_within_bounds(
+    lite: Cloud, key: str, value: Any, status: int
+) -> None:
+    flavor = {"name": f"{key} {value}"[:255], "ram": 1, "vcpus": 1, "disk": 1, key: value}
+    made = lite.ask("POST", "/flavors", {"flavor": flavor}, version=101)
+    assert made.status == status, made
+    if status == 200:
+        assert type(value)(made.json["flavor"][key]) == value
+
+
 SECRET = "open sesame?"
 
 

@@ -1,5 +1,6 @@
 """The addresses of flavors."""
 
+import re
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -36,6 +37,8 @@ _SORT = {
     "name": "name", "root_gb": "disk_gib", "rxtx_factor": "id", "swap": "id",
     "updated_at": "COALESCE(updated_at, '')", "vcpu_weight": "id", "vcpus": "vcpus",
 }  # fmt: skip
+_DECIMAL = re.compile(r"[0-9]{1,39}(\.[0-9]{1,39})?")
+_MOST_FACTOR = 3.4e38
 _QUERY = frozenset({"limit", "marker", "is_public", "minRam", "minDisk", "sort_key", "sort_dir"})
 
 
@@ -147,9 +150,8 @@ def _public(query: dict[str, str]) -> bool | None:
 def _flavor_id(name: str, value: Any) -> str | None:
     if value is None:
         return None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    found = str(forms.text(1, 255, r"[a-zA-Z0-9. _-]*")(name, value))
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    found = str(forms.text(1, 255, r"[a-zA-Z0-9. _-]*")(name, text))
     if found != found.strip():
         raise forms.wrong(name, found, "it must have no spaces at its ends")
     return found
@@ -157,13 +159,12 @@ def _flavor_id(name: str, value: Any) -> str | None:
 
 @shape.like({"type": ["number", "string"]})
 def _factor(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as why:
-        raise forms.wrong(name, value, "it must be a number above 0") from why
-    if not 0 < number < 3.4e38:  # noqa: PLR2004
-        raise forms.wrong(name, value, "it must be a number above 0")
-    return number
+    is_text = isinstance(value, str) and _DECIMAL.fullmatch(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Compared before it is converted: not every whole number can be.
+    if not (is_text or is_number) or not 0 < (float(value) if is_text else value) < _MOST_FACTOR:
+        raise forms.wrong(name, value, f"it must be a number above 0, and below {_MOST_FACTOR}")
+    return float(value)
 
 
 @shape.like({"type": ["integer", "string"], "minimum": 0})
