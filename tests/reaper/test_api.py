@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from siderite.reaper import Api
 from siderite.reaper import Reaper
@@ -14,35 +16,56 @@ from siderite.reaper import Refused
 from siderite.reaper import Rules
 from siderite.reaper import reaper as reaping
 from tests.support.app import PASSWORD
+from tests.support.app import Application
 from tests.support.app import running
 from tests.support.serving import serving
 
 
+@asynccontextmanager
+async def session(app: Application) -> AsyncIterator[Api]:
+    """A session with this program."""
+    name, _, project = await app.person("admin")
+    found = await app.ask("GET", f"/identity/v3/projects/{project}")
+    domain = {"id": "default"}
+    user = {"name": name, "password": PASSWORD, "domain": domain}
+    named = {"name": found.json["project"]["name"], "domain": domain}
+    identity = {"methods": ["password"], "password": {"user": user}}
+    root, claim = "http://cloud.test", {"identity": identity, "scope": {"project": named}}
+    api = Api(root, f"{root}/identity/v3", claim)
+    await api.close()
+    api._client = httpx.AsyncClient(transport=httpx.ASGITransport(app.program.app))
+    try:
+        yield api
+    finally:
+        await api.close()
+
+
 def test_a_token_that_ended_is_replaced_wherever_that_is_noticed(tmp_path: Path) -> None:
     async def story() -> None:
-        async with running(tmp_path) as app:
-            name, _, project = await app.person("admin")
-            found = await app.ask("GET", f"/identity/v3/projects/{project}")
-            domain = {"id": "default"}
-            user = {"name": name, "password": PASSWORD, "domain": domain}
-            named = {"name": found.json["project"]["name"], "domain": domain}
-            identity = {"methods": ["password"], "password": {"user": user}}
-            root, claim = "http://cloud.test", {"identity": identity, "scope": {"project": named}}
-            api = Api(root, f"{root}/identity/v3", claim)
-            await api.close()
-            api._client = httpx.AsyncClient(transport=httpx.ASGITransport(app.program.app))
-            try:
-                for ask in (
-                    api.newest_event,
-                    lambda: api.pages("/servers/detail?all_tenants=1", "servers"),
-                ):
-                    api._token = "ended"
-                    await ask()
-                    assert api._token != "ended"
-                newest = (await app.ask("GET", "/events/v1/events?limit=1000")).json["next"]
-                assert await api.newest_event() == newest
-            finally:
-                await api.close()
+        async with running(tmp_path) as app, session(app) as api:
+            for ask in (
+                api.newest_event,
+                lambda: api.pages("/servers/detail?all_tenants=1", "servers"),
+            ):
+                api._token = "ended"
+                await ask()
+                assert api._token != "ended"
+            newest = (await app.ask("GET", "/events/v1/events?limit=1000")).json["next"]
+            assert await api.newest_event() == newest
+
+    asyncio.run(story())
+
+
+def test_a_place_that_the_log_refuses_is_no_stream_that_ended(tmp_path: Path) -> None:
+    """It would be asked for again and again."""
+
+    async def story() -> None:
+        async with running(tmp_path) as app, session(app) as api:
+            beyond = await api.newest_event() + 1
+            with pytest.raises(Refused, match="beyond the end of the log") as refused:
+                async for _ in api.refused_placements(beyond):
+                    pass
+            assert refused.value.status == 400
 
     asyncio.run(story())
 
