@@ -199,6 +199,23 @@ def test_without_a_list_of_tasks_nothing_is_flashed_that_may_have_been(
     asyncio.run(story())
 
 
+def test_without_one_a_part_that_shows_its_new_version_was_flashed(paper, front, machine, tmp_path):
+    front.lists_tasks, front.by_task = False, lambda method, path: False
+    front.loses = lambda method, path: "SimpleUpdate" in path
+    hands, step = Hands(tmp_path), asked("bmc-2.0")
+
+    async def story():
+        with process(tmp_path) as driver:
+            while not paper.flashed:
+                outcome = await driver.steps.run(machine.at, Family.CLEAN, step, "work/0")
+                machine.memory |= outcome.remember
+        done = await machine.until_done(lambda at: hands(at, step))
+        assert isinstance(done, Done), done
+        assert (len(paper.flashed), paper.versions["bmc"]) == (1, "2.0")
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(("busy", "lists_tasks"), [(429, True), (429, False), (503, False)])
 def test_a_bmc_that_is_busy_is_told_later_however_long_that_takes(
     paper, front, machine, busy, lists_tasks

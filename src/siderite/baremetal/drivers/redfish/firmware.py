@@ -154,7 +154,8 @@ class RedfishFirmware:
         doing = f"new firmware for {wish.component}"
         if place.known is None:
             if place.key not in self._noted:
-                return _unknown(at, wish)
+                has_changed = _changed(await self._parts.inside.components(at), place, wish)
+                return self._next_after_end(place, wish) if has_changed else _unknown(at, wish)
         else:
             task = await self._was_told(at, place, wish, doing)
             if task is not None:
