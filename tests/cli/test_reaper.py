@@ -10,6 +10,7 @@ import pytest
 from siderite.cli import reaper
 from siderite.cli.cloud import Cloud
 from siderite.cli.main import main
+from siderite.reaper import Reaper
 from siderite.reaper import Rules
 from tests.support.server import Server
 from tests.support.server import clean_environment
@@ -105,3 +106,14 @@ def test_a_preemptible_project_is_named_by_name_or_id_and_must_be_there(
             words = ["reaper", "--data", str(server.data), "--preemptible-project", word]
             assert main(words) == 0
     assert [rules.projects for rules in told] == [{mine["id"]}] * 2
+
+
+def test_a_reaper_that_breaks_does_not_end_as_if_all_were_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_: Reaper) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(Reaper, "run", broken)
+    with running_server(tmp_path) as server, pytest.raises(RuntimeError, match="broken"):
+        main(["reaper", "--data", str(server.data)])

@@ -72,6 +72,8 @@ async def _reap(cloud: Cloud, rules: Rules, *, once: bool) -> None:
         print(f"{rules.name} frees room for PENDING servers ({rules.strategy}).", flush=True)
         work = asyncio.create_task(reaper.run())
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
-        await asyncio.gather(work, return_exceptions=True)
+        await asyncio.wait([work])
+        if not work.cancelled():
+            work.result()  # it ends by itself only if something broke, which is to be told
     finally:
         await api.close()
