@@ -14,6 +14,7 @@ from siderite.core.store import Line
 from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.store import Value
+from siderite.core.store import indexed
 from siderite.core.store.table import Table
 from siderite.core.store.table import Where
 
@@ -116,13 +117,14 @@ async def server_groups(
 async def members(store: Store, groups: Iterable[str]) -> dict[str, list[str]]:
     """The servers of each group."""
     every = list(groups)
+    index = indexed(store, "servers_group")
     found: dict[str, list[str]] = {uuid: [] for uuid in every}
     for at in range(0, len(every), 500):
         some = every[at : at + 500]
         marks = ", ".join("?" * len(some))
         rows = await store.fetch(
-            f"SELECT group_uuid, uuid FROM servers WHERE group_uuid IN ({marks}) AND deleted = 0"  # noqa: S608
-            " ORDER BY id",
+            f"SELECT group_uuid, uuid FROM servers {index}"  # noqa: S608
+            f" WHERE group_uuid IN ({marks}) AND deleted = 0 ORDER BY id",
             some,
         )
         for group, server in rows:
@@ -152,12 +154,13 @@ async def servers_on(store: Store, nodes: Sequence[At]) -> dict[At, list[Line]]:
     """Node, UUID and name of the servers on each host's nodes."""
     found: dict[At, list[Line]] = {at: [] for at in nodes}
     names = sorted({host for host, _ in nodes})
+    index = indexed(store, "servers_host")
     for at in range(0, len(names), 500):
         some: list[Value] = list(names[at : at + 500])
         marks = ", ".join("?" * len(some))
         rows = await store.fetch(
-            f"SELECT node, uuid, name, host FROM servers WHERE host IN ({marks}) AND deleted = 0"  # noqa: S608
-            " ORDER BY id",
+            f"SELECT node, uuid, name, host FROM servers {index}"  # noqa: S608
+            f" WHERE host IN ({marks}) AND deleted = 0 ORDER BY id",
             some,
         )
         for row in rows:

@@ -3,6 +3,7 @@
 from siderite.baremetal.usecases.context import Context
 from siderite.core.clock import now
 from siderite.core.metrics import Headcount
+from siderite.core.store import indexed
 from siderite.core.times import seconds
 
 _COUNT = """
@@ -16,7 +17,7 @@ async def count(ctx: Context) -> list[Headcount]:
     """By state, power and maintenance."""
     store = ctx.door.store
     # Without being told, SQLite reads whole rows in the order of their states.
-    index = "INDEXED BY nodes_slim" if store.dialect == "sqlite" else ""
+    index = indexed(store, "nodes_slim")
     at = now()
     return [
         (str(state), str(power), bool(held), _number(many), at - seconds(str(since)))

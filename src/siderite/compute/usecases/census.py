@@ -4,6 +4,7 @@ from siderite.compute.domain.power import Power
 from siderite.compute.usecases.context import Context
 from siderite.core.clock import now
 from siderite.core.metrics import Headcount
+from siderite.core.store import indexed
 from siderite.core.times import seconds
 
 _COUNT = """
@@ -16,7 +17,7 @@ async def count(ctx: Context) -> list[Headcount]:
     """By state and power."""
     store = ctx.door.store
     # Without being told, SQLite reads whole rows in the order of their states.
-    index = "INDEXED BY servers_slim" if store.dialect == "sqlite" else ""
+    index = indexed(store, "servers_slim")
     at = now()
     return [
         (str(state), Power(_number(power)).word, False, _number(many), at - seconds(str(since)))

@@ -99,6 +99,13 @@ class Store(Protocol):
         ...
 
 
+def indexed(store: Store, index: str) -> str:
+    """Stands behind a table's name where SQLite is to find the rows by this index: it does not know
+    how many each would find, and takes the few that are deleted and all others for alike.
+    """
+    return f"INDEXED BY {index}" if store.dialect == "sqlite" else ""
+
+
 async def open_store(url: str) -> Store:
     """The store behind a URL: `sqlite:///path/to/file`, `sqlite://` (in memory) or
     `postgresql://…`.

@@ -24,12 +24,13 @@ from siderite.compute.usecases.placement.located import located
 from siderite.compute.usecases.placement.shortlist import Shortlist
 from siderite.compute.usecases.project import server_groups
 from siderite.core.store import Op
+from siderite.core.store import indexed
 
 _MEMBERS = """
-SELECT uuid, host FROM servers WHERE group_uuid = ? AND uuid <> ? AND deleted = 0
+SELECT uuid, host FROM servers {index} WHERE group_uuid = ? AND uuid <> ? AND deleted = 0
   AND host IS NOT NULL
 UNION
-SELECT s.uuid, c.host FROM servers s JOIN claims c ON c.server = s.uuid
+SELECT s.uuid, c.host FROM servers AS s {index} JOIN claims c ON c.server = s.uuid
   WHERE s.group_uuid = ? AND s.uuid <> ? AND s.deleted = 0
 """
 
@@ -179,7 +180,9 @@ async def _members(ctx: Context, server: Server) -> dict[str, set[str]]:
     """Where the others of the server's group are or may be soon: one on its way has claimed both
     ends of it.
     """
-    rows = await ctx.door.store.fetch(_MEMBERS, (server.group, server.uuid) * 2)
+    store = ctx.door.store
+    sql = _MEMBERS.format(index=indexed(store, "servers_group"))
+    rows = await store.fetch(sql, (server.group, server.uuid) * 2)
     places: dict[str, set[str]] = {}
     for uuid, host in rows:
         places.setdefault(str(uuid), set()).add(str(host))

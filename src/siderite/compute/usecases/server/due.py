@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from collections.abc import Sequence
 
 from siderite.compute.domain.host import Host
 from siderite.compute.domain.server import Server
@@ -14,7 +15,9 @@ from siderite.compute.usecases.server import acting
 from siderite.compute.usecases.server import delete
 from siderite.compute.usecases.server.acting import Ask
 from siderite.core import work
+from siderite.core.store import Line
 from siderite.core.store import Op
+from siderite.core.store import indexed
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.who import Who
@@ -29,11 +32,6 @@ _PAUSE_S = 3600.0
 """How long at most until what failed is tried again."""
 
 
-_RESTING = (
-    "FROM servers WHERE vm_state = ? AND task_state IS NULL AND deleted = 0 AND id > ?{also}"
-    " ORDER BY id LIMIT ?"
-)
-
 Some = tuple[list[str], int]
 """Some servers that are due, those first that came first; and after which to go on, so that all
 have their turn though the first ones can never be helped.
@@ -41,10 +39,21 @@ have their turn though the first ones can never be helped.
 NONE: Some = ([], 0)
 
 
-async def _some(ctx: Context, state: V, after: int, also: str = "", *args: str) -> Some:
-    rows = await ctx.door.store.fetch(
-        f"SELECT uuid, id {_RESTING.format(also=also)}", (state, after, *args, _SOME)
+async def _resting(
+    ctx: Context, what: str, state: V, after: int, also: str = "", *args: str
+) -> Sequence[Line]:
+    """Columns of some servers in this state that nothing is done to, oldest first."""
+    store = ctx.door.store
+    return await store.fetch(
+        f"SELECT {what} FROM servers {indexed(store, 'servers_state')}"  # noqa: S608
+        f" WHERE vm_state = ? AND task_state IS NULL AND deleted = 0 AND id > ?{also}"
+        " ORDER BY id LIMIT ?",
+        (state, after, *args, _SOME),
     )
+
+
+async def _some(ctx: Context, state: V, after: int, also: str = "", *args: str) -> Some:
+    rows = await _resting(ctx, "uuid, id", state, after, also, *args)
     return [str(row[0]) for row in rows], int(str(rows[-1][1])) if len(rows) == _SOME else 0
 
 
@@ -52,9 +61,7 @@ async def _over(ctx: Context, state: V, after: int, is_over: Callable[[Server], 
     """Of those that were set aside, the ones whose time is over. Some pages are looked at."""
     found: list[str] = []
     for _ in range(_PAGES):
-        rows = await ctx.door.store.fetch(
-            f"SELECT id, doc {_RESTING.format(also='')}", (state, after, _SOME)
-        )
+        rows = await _resting(ctx, "id, doc", state, after)
         servers = SERVERS.readable(row[1] for row in rows)
         found += [server.uuid for server in servers if server is not None and is_over(server)]
         after = int(str(rows[-1][0])) if len(rows) == _SOME else 0
@@ -131,9 +138,7 @@ async def to_wake(ctx: Context, after: int = 0) -> Some:
     found: list[str] = []
     view, now = await outlook.look(ctx), iso(ctx.door.clock())
     while True:
-        rows = await ctx.door.store.fetch(
-            f"SELECT id, doc {_RESTING.format(also='')}", (V.PENDING, after, _SOME)
-        )
+        rows = await _resting(ctx, "id, doc", V.PENDING, after)
         for server in SERVERS.readable(row[1] for row in rows):
             if server is None or (server.keeper is not None and (server.kept_until or "") > now):
                 continue
@@ -150,14 +155,16 @@ async def forget_old(ctx: Context) -> bool:
     left on a host that it was evacuated from is remembered until that is back.
     """
     before = iso(ctx.door.clock() - KEPT_S)
-    rows = await ctx.door.store.fetch(
-        "SELECT uuid FROM servers WHERE deleted = 1 AND terminated_at <= ? AND uuid NOT IN"
+    store = ctx.door.store
+    rows = await store.fetch(
+        f"SELECT uuid FROM servers {indexed(store, 'servers_gone')}"  # noqa: S608
+        " WHERE deleted = 1 AND terminated_at <= ? AND uuid NOT IN"
         " (SELECT substr(machine, 1, 36) FROM work WHERE lane = 'evicted')"
         " ORDER BY terminated_at LIMIT 100",
         (before,),
     )
     for row in rows:
-        await ctx.door.store.commit(
+        await store.commit(
             [
                 Op("DELETE FROM instance_actions WHERE server = ?", (row[0],)),
                 Op("DELETE FROM server_migrations WHERE server = ?", (row[0],)),

@@ -30,6 +30,7 @@ from siderite.compute.usecases.server.acting import Ask
 from siderite.core import work
 from siderite.core.ids import new_request_id
 from siderite.core.log import get_logger
+from siderite.core.store import indexed
 from siderite.core.times import iso
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
@@ -143,13 +144,15 @@ class Reading(msgspec.Struct, frozen=True):
 
 async def on_host(ctx: Context, host: str, only: Sequence[str] | None = None) -> list[Recorded]:
     """The servers of a host, or some of them."""
-    sql = "SELECT uuid, version, vm_state, task_state, power_state FROM servers"
-    sql += " WHERE host = ? AND deleted = 0"
+    store = ctx.door.store
+    index = indexed(store, "servers_host" if only is None else "servers_uuid_key")
+    sql = "SELECT uuid, version, vm_state, task_state, power_state"
+    sql += f" FROM servers {index} WHERE host = ? AND deleted = 0"
     args = [host]
     if only is not None:
         sql += f" AND uuid IN ({', '.join('?' * len(only))})"
         args += only
-    return [Recorded(*row) for row in await ctx.door.store.fetch(sql, args)]  # type: ignore[arg-type]
+    return [Recorded(*row) for row in await store.fetch(sql, args)]  # type: ignore[arg-type]
 
 
 async def found(ctx: Context, uuid: str, version: int, reading: Reading) -> Verdict:
