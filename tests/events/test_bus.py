@@ -160,6 +160,12 @@ def test_only_priorities_from_the_level_on_go_out(tmp_path, broker):
     asyncio.run(story())
 
 
+def test_what_stays_here_asks_nothing_of_a_broker():
+    """So that facts of bare metal go by though the bus that hears of servers is away."""
+    bus = Bus(f"rabbit://u:p@127.0.0.1:{free_port()}/", Sorter([NOVA], "info"))
+    assert asyncio.run(bus.deal([an_entry()])) == []
+
+
 def test_what_happened_while_it_was_off_is_history(tmp_path, broker):
     async def story():
         async with running(tmp_path) as app:

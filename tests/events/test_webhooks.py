@@ -142,6 +142,22 @@ def test_what_is_not_taken_comes_again_before_what_follows_it_and_holds_up_no_ot
     run(story)
 
 
+def test_the_history_of_deliveries_is_read_page_by_page(run):
+    async def story(app, receiver):
+        hook = await subscribed(app, receiver)
+        await tell(app, fact(1), fact(2), fact(3))
+        await until(app, hook, at=3)
+        pages, path = [], f"{ADDRESS}/{hook['id']}/deliveries?limit=2"
+        following = ""
+        while following is not None:
+            page = (await app.ask("GET", path + following)).json
+            pages.append([row["seq"] for row in page["deliveries"]])
+            following = None if page["next"] is None else f"&before={page['next']}"
+        assert pages == [[3, 2], [1]]
+
+    run(story)
+
+
 def test_what_is_given_up_is_a_dead_letter_that_can_be_sent_again(run):
     async def story(app, receiver):
         receiver.answer = lambda event: 500 if event["payload"]["n"] == 1 else 204
