@@ -328,6 +328,8 @@ def test_steps_are_no_larger_than_other_requests(lite: Standing) -> None:
     large = {**STEP, "args": {"note": "x" * 1024 * 1024}}
     body = {"target": "clean", "clean_steps": [large]}
     refused(lite.ask("PUT", path, body), 400, "the steps may have 1048576 bytes together at most")
+    many = {"target": "clean", "clean_steps": [STEP] * 1001}
+    refused(lite.ask("PUT", path, many), 400, "a list of at most 1000 steps")
 
 
 def test_a_deploy_step_is_named_once(app: Standing) -> None:
