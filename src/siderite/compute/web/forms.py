@@ -199,12 +199,12 @@ def flag(what: str, value: Any) -> bool:
     raise wrong(what, value, f"{value!r} is not a boolean"[:200])
 
 
-def one_of(*words: Any) -> Check:
+def one_of(*words: str) -> Check:
     """One of these."""
 
     @shape.like(shape.words(words))
     def check(what: str, value: Any) -> Any:
-        if not isinstance(value, str) or value not in words:
+        if value not in words:
             raise wrong(what, value, f"{value!r} is not one of {list(words)}"[:300])
         return value
 

@@ -45,7 +45,7 @@ RULES = {
     "usage:read": "reader",
     "usage:read_all": "admin",
 }
-"""The least role that a policy takes.."""
+"""The least role that a policy takes."""
 
 _IMPLIED = {
     "reader": frozenset({"reader", "member", "admin", "service"}),

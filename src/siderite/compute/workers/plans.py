@@ -43,54 +43,50 @@ from siderite.core.fact import Fact
 from siderite.core.times import iso
 
 
-def _lacks(what: str) -> Outcome:
-    return missing(what)
-
-
 async def _pause(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
     part = driver.pause
-    return _lacks("pause") if part is None else await part.pause(at, guest, run.job.token)
+    return missing("pause") if part is None else await part.pause(at, guest, run.job.token)
 
 
 async def _unpause(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
     part = driver.pause
-    return _lacks("unpause") if part is None else await part.unpause(at, guest, run.job.token)
+    return missing("unpause") if part is None else await part.unpause(at, guest, run.job.token)
 
 
 async def _suspend(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
     part = driver.suspend
-    return _lacks("suspend") if part is None else await part.suspend(at, guest, run.job.token)
+    return missing("suspend") if part is None else await part.suspend(at, guest, run.job.token)
 
 
 async def _resume(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
     part = driver.suspend
-    return _lacks("resume") if part is None else await part.resume(at, guest, run.job.token)
+    return missing("resume") if part is None else await part.resume(at, guest, run.job.token)
 
 
 async def _rescue(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
     part, asked = driver.rescue, run.job.args
     if part is None:
-        return _lacks("rescue")
+        return missing("rescue")
     guest = replace(guest, admin_password=asked["password"])  # as its user was told
     return await part.rescue(at, guest, asked.get("image"), run.job.token)
 
 
 async def _unrescue(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
     part = driver.rescue
-    return _lacks("unrescue") if part is None else await part.unrescue(at, guest, run.job.token)
+    return missing("unrescue") if part is None else await part.unrescue(at, guest, run.job.token)
 
 
 async def _snapshot(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
     part, image = driver.snapshot, run.job.args["image"]
     if part is None:
-        return _lacks("make images of servers")
+        return missing("make images of servers")
     return await part.snapshot(at, guest, image, run.job.token)
 
 
 async def _password(driver: Driver, at: At, guest: Guest, run: Run) -> Outcome:
     part, word = driver.password, run.job.args["password"]
     if part is None:
-        return _lacks("set passwords")
+        return missing("set passwords")
     return await part.set_password(at, guest, word, run.job.token)
 
 
