@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 
 KINDS = ("user", "network", "bridge")
@@ -15,6 +16,10 @@ _GROUPS = uuids.UUID("0e7bd0c4-95a5-5c9d-9f7b-6a8f6d2b8f61")
 DEFAULT_GROUP = "default"
 """The name of the one security group that a project has."""
 _V4 = 4
+MOST_PORTS = 32
+"""How many ports a server has at the most. All projects share the addresses of a network, and each
+has so many servers only.
+"""
 FIRST_GIVEN = 16
 """Which of a network's addresses is the first that servers get."""
 
@@ -129,6 +134,15 @@ class Port(msgspec.Struct, frozen=True, omit_defaults=True):
     mac: str
     address: str
     tag: str | None = None
+
+
+def check_ports(count: int) -> None:
+    """Refuse more ports than a server may have."""
+    if count > MOST_PORTS:
+        raise Forbidden(
+            f"Maximum number of ports exceeded: a server has at most {MOST_PORTS}. Detach some, or"
+            " ask for fewer networks."
+        )
 
 
 def mac_of(port: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from siderite.compute.domain.network import MOST_PORTS
 from siderite.compute.domain.network import Network
 from siderite.compute.usecases.fleet import addresses
 from tests.compute.cloud import Cloud
@@ -57,6 +58,18 @@ def test_an_address_is_taken_however_it_is_written(two: Cloud) -> None:
         refused = ask(two, "six", again)
         assert refused.status == 400, refused
         assert "already in use" in refused.json["badRequest"]["message"]
+
+
+def test_no_server_has_all_addresses_of_a_network(two: Cloud) -> None:
+    wish = {"name": "s", "flavorRef": two.flavor, "imageRef": two.image}
+    many = [{"uuid": "six"}] * MOST_PORTS
+    refused = two.ask("POST", "/servers", {"server": {**wish, "networks": [*many, many[0]]}})
+    assert refused.status == 403 and "at most 32" in refused.json["forbidden"]["message"], refused
+    server = two.boot(networks=many)
+    path = f"/servers/{server}/os-interface"
+    one_more = two.ask("POST", path, {"interfaceAttachment": {"net_id": "four"}})
+    assert one_more.status == 403 and "at most 32" in one_more.json["forbidden"]["message"]
+    assert len(two.ask("GET", path).json["interfaceAttachments"]) == MOST_PORTS
 
 
 def test_no_two_ports_of_a_network_have_one_mac_address() -> None:

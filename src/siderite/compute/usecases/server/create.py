@@ -19,6 +19,7 @@ from siderite.compute.domain.job import Job
 from siderite.compute.domain.job import events_text
 from siderite.compute.domain.job import job_text
 from siderite.compute.domain.network import Port
+from siderite.compute.domain.network import check_ports
 from siderite.compute.domain.server import Request
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import BUILD_S
@@ -82,6 +83,7 @@ async def create(ctx: Context, wish: Create, *, who: Who, cause: Cause) -> list[
     if flavor.resource_class is not None and wish.request.personality:
         raise Invalid("Files cannot be put into a bare metal server; use user_data.")
     _check_disks(wish.request.block_devices, flavor)
+    check_ports(len(_wanted(ctx, wish)))
     quota.check_files(wish.request.personality)
     await quota.check_metadata(ctx, who.project_id or "", wish.fields.get("metadata", {}))
     await _check_group(ctx, wish, who)

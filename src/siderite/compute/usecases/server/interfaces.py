@@ -7,6 +7,7 @@ from siderite.compute.domain import facts
 from siderite.compute.domain.job import ActionEvent
 from siderite.compute.domain.job import events_text
 from siderite.compute.domain.network import Port
+from siderite.compute.domain.network import check_ports
 from siderite.compute.domain.server import Server
 from siderite.compute.domain.server_machine import V
 from siderite.compute.domain.talk import Talk
@@ -75,6 +76,7 @@ async def attach(
         async def decide(change: Change, port: Port = port) -> Server:
             before = await find.server(ctx, uuid, who)
             _check(ctx, before, who, _ATTACH)
+            check_ports(len(before.ports) + 1)
             after = before.changed(change.now, {"ports": [*before.ports, port]})
             change.put(SERVERS.swap(before, after))
             change.put(rows.take_address(port, before.uuid))
