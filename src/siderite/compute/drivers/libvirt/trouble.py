@@ -26,6 +26,7 @@ _REMEDIES = (
     ("permission denied", "check owner and mode of the path for the user that QEMU runs as"),
     ("ide controllers are unsupported", "change the image's hw_disk_bus, say to sata"),
     ("unsupported machine type", "change the image's hw_machine_type"),
+    ("no more available pci slots", "stop the server, and attach it then"),
     ("unable to find any firmware", "install UEFI firmware on the host (Debian: ovmf)"),
     ("unable to resolve address", "give the host the option migration_address, an IP address"),
     ("guest cpu is not compatible", "the hosts' processors differ: migrate cold"),
