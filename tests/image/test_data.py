@@ -185,6 +185,31 @@ def test_an_upload_over_the_limit_is_refused_and_leaves_nothing(tmp_path: Path) 
     asyncio.run(story())
 
 
+@pytest.mark.parametrize(
+    ("options", "to"),
+    [
+        ({"image_max_gib": 1}, "file"),
+        ({"image_max_gib": 1}, "stage"),
+        ({"quota_image_gib": 1}, "file"),
+    ],
+)
+def test_what_says_that_it_is_too_long_is_refused_before_it_comes(
+    tmp_path: Path, options: dict[str, int], to: str
+) -> None:
+    async def story() -> None:
+        async with world(tmp_path, **options) as here:
+            image = (await here.make())["id"]
+            headers = {"content-type": DATA, "content-length": str(2**30 + 1)}
+            path = f"/v2/images/{image}/{to}"
+            refused = await here.ask("PUT", path, b"the first of it", headers=headers)
+            assert refused.status == 413 and next(iter(options)) in refused.sentence, refused
+            assert (await here.show(image))["status"] == "queued"
+            headers["content-length"] = str(2**30)
+            assert (await here.ask("PUT", path, b"a short one", headers=headers)).status == 204
+
+    asyncio.run(story())
+
+
 def test_a_projects_images_have_a_quota_together(tmp_path: Path) -> None:
     async def story() -> None:
         async with world(tmp_path, quota_image_gib=1) as here:

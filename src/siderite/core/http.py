@@ -131,10 +131,15 @@ class Request:
                 raise Invalid("The query string has a NUL character, which nothing can match.")
         return self._query
 
+    @property
+    def length(self) -> int:
+        """How many bytes the body is said to have; 0 if nothing is said of it."""
+        declared = self.header(b"content-length") or ""
+        return int(declared) if _LENGTH.match(declared) else 0
+
     async def body(self, limit: int = MIB) -> bytes:
         """The whole body, refused as soon as it is known to be over the limit."""
-        declared = self.header(b"content-length") or ""
-        if _LENGTH.match(declared) and int(declared) > limit:
+        if self.length > limit:
             raise _too_large(limit)
         chunks, size, more = [], 0, True
         while more:

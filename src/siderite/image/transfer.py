@@ -29,15 +29,25 @@ class Transfer:
         self.files = files
 
     async def upload(
-        self, uuid: str, pieces: AsyncIterator[bytes], *, staged: bool, who: Who, cause: Cause
+        self,
+        uuid: str,
+        pieces: AsyncIterator[bytes],
+        *,
+        staged: bool,
+        who: Who,
+        cause: Cause,
+        length: int = 0,
     ) -> Image:
-        """Take an image's data; all of it, or the image is queued as before."""
+        """Take an image's data; all of it, or the image is queued as before. What is said to be too
+        long is refused before it comes.
+        """
         found = await data.may_upload(self._ctx, uuid, who)
         status = Status.UPLOADING if staged else Status.SAVING
         to = Status.UPLOADING if staged else Status.ACTIVE
         room = await data.room(self._ctx, found)
-        if room is not None and room <= 0:
+        if room is not None and (room <= 0 or length > room):
             raise data.over_quota(self._ctx)
+        self.files.check_size(length)
         async with self.writing(found.uuid) as writer:
             await data.begin(
                 self._ctx, found.uuid, writer.name, status=status, who=who, cause=cause

@@ -42,6 +42,7 @@ async def _take(service: "Service", request: Request, *, staged: bool) -> Respon
         staged=staged,
         who=request.who,
         cause=service.cause(request),
+        length=request.length,
     )
     return Response(status=204)
 
