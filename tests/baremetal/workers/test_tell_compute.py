@@ -125,6 +125,42 @@ def test_what_is_done_to_a_node_in_maintenance_is_not_told(tmp_path, receiver):
     asyncio.run(story())
 
 
+async def maintained(app, uuid, *, on, patch):
+    """A user sets or ends maintenance, by the one way or the other."""
+    path = f"/v1/nodes/{uuid}"
+    if patch:
+        body = [{"op": "replace", "path": "/maintenance", "value": on}]
+        answer = await app.ask("PATCH", path, body)
+    elif on:
+        answer = await app.ask("PUT", f"{path}/maintenance", {})
+    else:
+        answer = await app.ask("DELETE", f"{path}/maintenance")
+    assert answer.status < 300, answer
+
+
+@pytest.mark.parametrize("patch", [False, True])
+def test_what_a_repair_leaves_otherwise_is_told_when_the_maintenance_ends(
+    tmp_path, receiver, patch
+):
+    """Else a Nova that knows it as off would switch off again what was repaired."""
+
+    async def story():
+        async with switched_on(tmp_path, receiver) as (app, uuid, server):
+            await power(app, uuid, "power off")
+            assert await taken(receiver, 2) == [(server, "POWER_ON"), (server, "POWER_OFF")]
+            for target, tag in (("power on", "POWER_ON"), ("power off", "POWER_OFF")):
+                await maintained(app, uuid, on=True, patch=patch)
+                await power(app, uuid, target)
+                await nothing_left(app)
+                before = len(receiver.taken)
+                await maintained(app, uuid, on=False, patch=patch)
+                told = await taken(receiver, before + 1)
+                assert told[before:] == [(server, tag)]
+            await nothing_left(app)
+
+    asyncio.run(story())
+
+
 def test_the_end_of_a_server_is_told_of_too(tmp_path, receiver):
     """The node goes off while it is still the server's."""
 

@@ -95,12 +95,14 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     health: str | None = None
 
     # Ours: why the node waits, and by when it must have moved on; who is right about its power, why
-    # that is unknown or disputed, and what it was before it became unknown.
+    # that is unknown or disputed, what it was before it became unknown, and what it was when a user
+    # set the maintenance during which nobody is told of it.
     wait_reason: str | None = None
     deadline: str | None = None
     power_policy: str | None = None
     power_state_reason: str | None = None
     last_power_state: str | None = None
+    told_power_state: str | None = None
 
     def changed(self, now: float, changes: Mapping[str, Any]) -> "Node":
         """The node with these fields changed, one version on."""

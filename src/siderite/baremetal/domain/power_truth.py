@@ -77,6 +77,26 @@ def known_power(node: Node) -> str | None:
     return node.power_state or node.last_power_state
 
 
+def is_hushed(node: Node) -> bool:
+    """Whether nobody is told of the node's power: somebody has it in maintenance, and switches it
+    as the repair wants it.
+    """
+    return node.maintenance and node.fault is None
+
+
+def with_hush(node: Node, changes: dict[str, Any]) -> dict[str, Any]:
+    """A user's changes, and what is kept in mind if with them nobody is told of the node's power
+    any more.
+    """
+    begins = is_hushed(msgspec.structs.replace(node, **changes)) and not is_hushed(node)
+    return {**changes, "told_power_state": known_power(node)} if begins else changes
+
+
+def told_power(node: Node) -> str | None:
+    """The node's power as far as others may know it."""
+    return node.told_power_state if is_hushed(node) else known_power(node)
+
+
 def with_power(changes: dict[str, Any]) -> dict[str, Any]:
     """Changes by which a node's power may become known, and what goes with that."""
     if changes.get("power_state") is None:

@@ -4,12 +4,14 @@ from siderite.baremetal.domain import facts
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.power_truth import POWER_FAILURE
+from siderite.baremetal.domain.power_truth import with_hush
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
 from siderite.baremetal.usecases.node import find
 from siderite.baremetal.usecases.node.find import Guard
 from siderite.baremetal.usecases.node.find import allow
 from siderite.baremetal.usecases.power import power_schedule
+from siderite.baremetal.usecases.power import tell_compute
 from siderite.core.errors import Busy
 from siderite.core.transition import Cause
 from siderite.core.transition import Change
@@ -40,11 +42,12 @@ async def set_maintenance(
             changes["fault"] = None
         if not on:
             change.put(power_schedule.look_soon(node.uuid, change.now))
-        after = node.changed(change.now, changes)
+        after = node.changed(change.now, with_hush(node, changes))
         tried[:] = [(node, after)]
         change.put(NODES.swap(node, after))
         change.tell(facts.maintenance_set("start", after))
         change.tell(facts.maintenance_set("end", after), *watch_facts.settled(node, after))
+        tell_compute.note(ctx, change, node, after)
         return after
 
     try:

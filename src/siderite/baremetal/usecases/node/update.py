@@ -11,6 +11,7 @@ from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import CHANGEABLE_WHILE_MOVING
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.power_truth import POWER_FAILURE
+from siderite.baremetal.domain.power_truth import with_hush
 from siderite.baremetal.domain.steps import serves_its_parent
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.beside import allocations
@@ -26,6 +27,7 @@ from siderite.baremetal.usecases.node.find import Guard
 from siderite.baremetal.usecases.node.refit import INTERFACE_FIELDS
 from siderite.baremetal.usecases.node.refit import refitted
 from siderite.baremetal.usecases.power import power_schedule
+from siderite.baremetal.usecases.power import tell_compute
 from siderite.core import work
 from siderite.core.errors import Busy
 from siderite.core.errors import Conflict
@@ -92,13 +94,14 @@ async def update(
             changes |= await _shut(ctx, change, node)
         if "driver_info" in changes and node.console_enabled:
             change.put(console.anew(node.uuid))
-        after = node.changed(change.now, changes)
+        after = node.changed(change.now, with_hush(node, changes))
         change.tell(facts.node_crud("update", "start", node))
         change.put(NODES.swap(node, after))
         change.tell(facts.node_crud("update", "end", after))
         change.tell(
             *watch_facts.settled(node, after), *watch_facts.policy_set(after, node.power_policy)
         )
+        tell_compute.note(ctx, change, node, after)
         if "conductor_group" in changes:
             change.work(work.regroup(node.uuid, ctx.rules.pool(after), change.now))
         elif "driver_info" in changes:

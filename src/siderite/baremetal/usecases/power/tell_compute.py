@@ -9,7 +9,8 @@ import msgspec
 from siderite.baremetal.domain import watch_facts
 from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.power import PowerState
-from siderite.baremetal.domain.power_truth import known_power
+from siderite.baremetal.domain.power_truth import is_hushed
+from siderite.baremetal.domain.power_truth import told_power
 from siderite.baremetal.store import NODES
 from siderite.baremetal.usecases.context import Context
 from siderite.core import work
@@ -48,14 +49,12 @@ class Answer(msgspec.Struct, frozen=True):
 
 def note(ctx: Context, change: Change, before: Node, after: Node) -> None:
     """If the node's power has changed and it carries a server, or did until this change, that is to
-    be told: but not while somebody has it in maintenance, and switches it as the repair wants it.
+    be told: what a repair does to it, once the maintenance is over, and only what has come of it.
     """
     server, power = after.instance_uuid or before.instance_uuid, after.power_state
     if not ctx.settings.tells_compute or server is None or power is None:
         return
-    if after.maintenance and after.fault is None:
-        return
-    if power == known_power(before):
+    if is_hushed(after) or power == told_power(before):
         return
     request_id = change.cause.request_id
     change.put(
