@@ -9,8 +9,13 @@ from siderite.baremetal.domain.node_machine import VERBS
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.node_machine import P
 from siderite.baremetal.domain.node_machine import legal_verbs
+from siderite.baremetal.drivers.contract import Endpoint
+from siderite.core import eventlog
+from siderite.core.ids import new_uuid
 from siderite.core.machine import Kind
+from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import script
+from tests.baremetal.workers.lives import until
 from tests.baremetal.workers.lives import verb
 from tests.support.app import running
 
@@ -119,6 +124,69 @@ def test_verifying_goes_out_to_the_machine_and_says_what_is_wrong(tmp_path, monk
                 while (node := await app.node(uuid)).last_error is None:
                     await asyncio.sleep(0.01)
             assert node.provision_state == P.ENROLL
+
+    asyncio.run(story())
+
+
+async def _verified(app, **fields):
+    """A node that was on when it was enrolled, once it is verified; and what was told of that."""
+    uuid = await app.make_node(**fields)
+    app.program.machines.set_power(Endpoint.of(await app.node(uuid)), "power on")
+    await verb(app, uuid, "manage")
+    node = await until(app, uuid, P.MANAGEABLE, P.ENROLL)
+    while node.provision_state == P.ENROLL and node.last_error is None:
+        await asyncio.sleep(0.01)
+        node = await app.node(uuid)
+    log = await eventlog.read(app.program.store, limit=100_000)
+    told = [entry.event_type for entry in log if entry.resource == uuid]
+    return node, [kind.removeprefix("baremetal.node.") for kind in told if "_set" in kind]
+
+
+MOVED = ["provision_set.start", "provision_set.end"]
+
+
+def test_a_node_stays_on_when_it_becomes_manageable_unless_it_is_wanted_off(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True) as app:
+            node, told = await _verified(app)
+            assert (node.power_state, told) == ("power on", MOVED)
+
+    asyncio.run(story())
+
+
+def test_if_wanted_it_is_powered_off_before_it_becomes_manageable(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, power_off_verified=True) as app:
+            node, told = await _verified(app)
+            assert (node.provision_state, node.power_state) == (P.MANAGEABLE, "power off")
+            assert app.program.machines.power(Endpoint.of(node)) == "power off"
+            assert told == [MOVED[0], "power_set.start", "power_set.end", MOVED[1]]
+            assert (await lead(app, node.uuid, "provide")).power_state == "power off"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("why", [{"instance_uuid": new_uuid()}, {"disable_power_off": True}])
+def test_what_carries_a_workload_or_may_not_be_off_stays_on_all_the_same(tmp_path, why):
+    async def story():
+        async with running(tmp_path, work=True, power_off_verified=True) as app:
+            node, told = await _verified(app, **why)
+            assert (node.provision_state, node.power_state) == (P.MANAGEABLE, "power on")
+            assert told == MOVED
+
+    asyncio.run(story())
+
+
+def test_what_is_wanted_off_and_cannot_be_is_not_manageable(tmp_path):
+    async def story():
+        async with running(tmp_path, work=True, power_off_verified=True) as app:
+            script(app, "all", fail={"power": "the relay is stuck"})
+            node, told = await _verified(app)
+            assert node.provision_state == P.ENROLL
+            assert "the relay is stuck" in str(node.last_error)
+            assert told == [
+                "provision_set.start", "power_set.start", "power_set.error", "provision_set.error",
+            ]  # fmt: skip
 
     asyncio.run(story())
 

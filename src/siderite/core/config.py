@@ -89,6 +89,9 @@ class Config:
         "",
         "File of the simulated machines, with guests beside it; empty: in the data directory.",
     )
+    power_off_verified: bool = _option(
+        False, "Switch a node off before it becomes manageable, unless it has an instance_uuid."
+    )
     automated_clean: bool = _option(True, "Clean nodes on provide and after delete.")
     allow_deleting_available_nodes: bool = _option(
         True, "Whether an available node may be deleted."

@@ -72,6 +72,7 @@ class Baremetal(msgspec.Struct, frozen=True):
 def settings(config: Config) -> Settings:
     """The bare metal options."""
     return Settings(
+        power_off_verified=config.power_off_verified,
         automated_clean=config.automated_clean,
         allow_deleting_available_nodes=config.allow_deleting_available_nodes,
         callback_timeout_s=config.callback_timeout_s,

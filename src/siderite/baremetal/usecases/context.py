@@ -25,6 +25,7 @@ from siderite.core.transition import Door
 class Settings(msgspec.Struct, frozen=True):
     """The options that decisions depend on."""
 
+    power_off_verified: bool
     automated_clean: bool
     allow_deleting_available_nodes: bool
     callback_timeout_s: float

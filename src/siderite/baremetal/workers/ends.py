@@ -47,10 +47,11 @@ _WIPED: dict[str, Any] = {
 
 
 async def verified(
-    ctx: Context, run: Run, power: PowerState, changes: dict[str, Any], found: Found
-) -> None:
+    ctx: Context, run: Run, power: PowerState, changes: dict[str, Any], found: Found,
+    *, last: Done | None = None,
+) -> None:  # fmt: skip
     """The machine answered: it can be managed. `changes` is what else it told of itself, `found`
-    what is kept beside the node.
+    what is kept beside the node, `last` what came of switching it off, if it was.
     """
 
     async def kept(change: Change, node: Node) -> None:
@@ -58,15 +59,17 @@ async def verified(
         change.put(power_schedule.look_soon(node.uuid, change.now))
 
     def told(before: Node, after: Node) -> list[Fact]:
-        if before.power_state == after.power_state:
+        if last is not None or before.power_state == after.power_state:
             return []
         return [facts.power_corrected(after, before.power_state)]
 
+    def fields(node: Node) -> dict[str, Any]:
+        known = {} if last is None else progress.remembered(node, last.remember)
+        return {**changes, **known, "power_state": power.wire, "last_error": None}
+
     await progress.moved(
-        ctx, run, Event.DONE, run.job,
-        changes=lambda node: {**changes, "power_state": power.wire, "last_error": None},
-        facts=told, also=kept,
-    )  # fmt: skip
+        ctx, run, Event.DONE, run.job, changes=fields, facts=told, also=kept, outcome=last
+    )
 
 
 async def finished(ctx: Context, run: Run, last: Done) -> Run | None:

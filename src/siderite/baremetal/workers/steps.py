@@ -9,6 +9,7 @@ import asyncio
 from typing import assert_never
 
 from siderite.baremetal.domain.agent import has_inspected
+from siderite.baremetal.domain.node import Node
 from siderite.baremetal.domain.node_machine import NODE
 from siderite.baremetal.domain.node_machine import Event
 from siderite.baremetal.domain.outcome import Done
@@ -43,6 +44,7 @@ from siderite.core.work import Work
 VERIFY_PATIENCE_S = 10.0
 STEADY_S = 0.5
 """How soon a node is looked at again whose power is being changed."""
+_POWER_OFF = Step("power", "power_off")
 
 
 class Steps:
@@ -243,6 +245,8 @@ class Steps:
         problem = driver.card.problem(run.node)
         if problem is not None:
             return await self._fail(run, problem)
+        if run.job.switching is not None:
+            return await self._verify_off(run, driver)
         reading = await read_power(driver, Endpoint.of(run.node))
         if reading.power is PowerState.UNKNOWN:
             took = self._ctx.door.clock() - run.held.created_at
@@ -251,8 +255,28 @@ class Steps:
                 return await self._fail(run, reading.why)
             await progress.waits(self._ctx, run, run.job, Wait(reading.why, 1.0))
             return None
+        if self._is_switched_off(run.node, reading.power):
+            target = PowerTarget.OFF
+            return await self._verify_off(await progress.switches(self._ctx, run, target), driver)
+        return await self._verified(run, driver, reading.power)
+
+    def _is_switched_off(self, node: Node, power: PowerState) -> bool:
+        """Whether a node with this power is to be off when it becomes manageable."""
+        is_free = node.instance_uuid is None and not node.maintenance and not node.disable_power_off
+        return self._ctx.settings.power_off_verified and power is PowerState.ON and is_free
+
+    async def _verify_off(self, run: Run, driver: Driver) -> Run | None:
+        """It can be managed if it can be switched off."""
+        outcome = await self._do(run, driver, _POWER_OFF)
+        if isinstance(outcome, Done):
+            return await self._verified(run, driver, PowerState.OFF, outcome)
+        return await self._outcome(run, outcome)
+
+    async def _verified(
+        self, run: Run, driver: Driver, power: PowerState, last: Done | None = None
+    ) -> Run | None:
         changes, found = await look(driver, run.node, self._ctx.settings.hardware_timeout_s)
-        await ends.verified(self._ctx, run, reading.power, changes, found)
+        await ends.verified(self._ctx, run, power, changes, found, last=last)
         return None
 
     async def _finish(self, run: Run, last: Done | None = None) -> Run | None:
