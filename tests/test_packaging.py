@@ -93,6 +93,22 @@ def test_the_board_and_the_alerts_know_only_metrics_that_there_are() -> None:
     assert used <= known
 
 
+@pytest.mark.parametrize("end", ["", "/"])
+@pytest.mark.parametrize(
+    "path",
+    ["/metrics", "/boot/v1/ipxe", "/boot/v1/boot.ipxe", "/baremetal/lookup", "/baremetal/v1/lookup",
+     "/baremetal/v1/heartbeat/1234", "/baremetal/v1/continue_inspection"],
+)  # fmt: skip
+def test_the_example_of_a_proxy_keeps_back_what_asks_for_no_token_however_it_ends(
+    path: str, end: str
+) -> None:
+    page = (ROOT / "docs" / "how-to" / "secure.md").read_text()
+    kept = re.findall(r"^ *location (~|=) (\S+) +{ deny all; }", page, flags=re.M)
+    assert kept
+    asked = path + end  # to us the same as without; nginx has made one of several slashes
+    assert any(re.search(what, asked) if how == "~" else what == asked for how, what in kept)
+
+
 def test_the_example_of_a_receiver_takes_what_is_genuine_and_nothing_else(tmp_path: Path) -> None:
     secret = "whsec_" + base64.b64encode(b"k" * 32).decode()
     port = free_port()
