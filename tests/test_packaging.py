@@ -21,6 +21,7 @@ from tests.support.server import running_server
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGING = ROOT / "packaging"
+METRICS = ROOT / "docs" / "reference" / "metrics.md"
 
 
 def test_the_wheel_has_migrations_and_the_console(tmp_path: Path) -> None:
@@ -81,16 +82,25 @@ def test_units_start_words_that_there_are() -> None:
 
 
 def test_the_board_and_the_alerts_know_only_metrics_that_there_are() -> None:
-    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
-    known = set(re.findall(r"`(siderite_\w+)`", page))
+    known = set(re.findall(r"`(siderite_\w+)`", METRICS.read_text()))
     known |= {f"{name}_{part}" for name in set(known) for part in ("count", "bucket", "sum")}
+    used = set(re.findall(r"siderite_\w+", " ".join(asked_of_prometheus())))
+    assert used
+    assert used <= known
+
+
+def test_the_board_and_the_alerts_count_once_what_each_process_says_all_of() -> None:
+    shared = re.findall(r"`(siderite_\w+)`.* each process says all", METRICS.read_text())
+    assert "siderite_work_due" in shared
+    added = re.findall(r"sum(?: by \([^)]*\))? ?\((siderite_\w+)", " ".join(asked_of_prometheus()))
+    assert set(added).isdisjoint(shared)
+
+
+def asked_of_prometheus() -> list[str]:
     board = json.loads((PACKAGING / "monitoring" / "grafana.json").read_text())
     rules = yaml.safe_load((PACKAGING / "monitoring" / "alerts.yml").read_text())
     asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
-    asked += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
-    used = set(re.findall(r"siderite_\w+", " ".join(asked)))
-    assert used
-    assert used <= known
+    return asked + [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
 
 
 @pytest.mark.parametrize("end", ["", "/"])

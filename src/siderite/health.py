@@ -131,7 +131,8 @@ class HealthService:
 
     async def metrics(self, request: Request) -> Response:
         """GET /metrics, as Prometheus reads it."""
-        metrics.queue(*await work.depth(self._store))
+        due = await work.unclaimed(self._store, now())
+        metrics.queue(*await work.depth(self._store), due)
         for measure in self._measures:
             await measure()
         body, kind = metrics.page()

@@ -114,8 +114,13 @@ _RACES = Counter(
 )
 _QUEUE = Gauge(
     "siderite_work",
-    "Durable work there is, by whether a worker has it.",
+    "Durable work there is, by whether a worker has it; each process says all.",
     ("leased",),
+    registry=registry,
+)
+_DUE = Gauge(
+    "siderite_work_due",
+    "Of that, what is due and waits for a worker; each process says all.",
     registry=registry,
 )
 _UNREADABLE = Gauge(
@@ -147,7 +152,8 @@ _WEBHOOKS = Counter(
 
 _OPERATIONS = Gauge(
     "siderite_operations",
-    "Operations that the event log tells of, by name and by what became of them so far.",
+    "Operations that the event log tells of, by name and by what became of them so far; each"
+    " process says all.",
     ("operation", "outcome"),
     registry=registry,
 )
@@ -263,8 +269,9 @@ def events_pruned_unread(count: int) -> None:
     _PRUNED_UNREAD.inc(count)
 
 
-def queue(total: int, leased: int) -> None:
+def queue(total: int, leased: int, due: int) -> None:
     """How much durable work there is now."""
+    _DUE.set(due)
     _QUEUE.labels("yes").set(leased)
     _QUEUE.labels("no").set(total - leased)
 

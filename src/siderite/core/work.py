@@ -319,3 +319,12 @@ async def depth(store: Store) -> tuple[int, int]:
     """How many jobs there are, and how many of them are leased."""
     rows = await store.fetch("SELECT count(*), count(owner) FROM work")
     return int(rows[0][0]), int(rows[0][1])  # type: ignore[arg-type]
+
+
+async def unclaimed(store: Store, now: float) -> int:
+    """How many jobs are due that no worker has, or none that lives."""
+    rows = await store.fetch(
+        "SELECT count(*) FROM work WHERE due <= ? AND (owner IS NULL OR lease_until < ?)",
+        (now, now),
+    )
+    return int(rows[0][0])  # type: ignore[arg-type]
