@@ -8,6 +8,8 @@ from siderite.core.clock import now
 from siderite.core.store import Op
 from tests.support.app import standing
 
+ROOT = Path(__file__).resolve().parents[1]
+
 
 def test_only_work_that_is_due_and_that_no_living_worker_has_waits_for_a_worker(
     tmp_path: Path, database_url: str
@@ -34,3 +36,14 @@ def test_only_work_that_is_due_and_that_no_living_worker_has_waits_for_a_worker(
         assert counted() == {'{leased="yes"}': 1, '{leased="no"}': 4, "_due": 1}
         app.run(store.commit([Op(f"{taken} WHERE machine = 'taken'", (moment - 1,), 1)]))
         assert counted()["_due"] == 2, "the worker that had it is dead"
+
+
+def test_each_metric_that_is_told_is_described(tmp_path: Path) -> None:
+    described = set(
+        re.findall(r"`(siderite_\w+)`", (ROOT / "docs/reference/metrics.md").read_text())
+    )
+    with standing(tmp_path) as app:
+        page = app.ask("GET", "/metrics").body.decode()
+    told = set(re.findall(r"^# TYPE (\S+) ", page, flags=re.M))
+    assert len(told) > 10
+    assert told == described
