@@ -142,7 +142,7 @@ VERSIONS = (
     "2.103 no os-volumes_boot",
     "2.104 update: pinned_availability_zone",
     "2.900 state PENDING; fault in every state; wait_reason, deadline, refusals",
-    "2.901 shutdown_type for stop, rescue, rebuild, resize, shelve, migrate; claimPending:"
-    " making_room, node; hypervisors: kept, is_available, why_not",
+    "2.901 shutdown_type for stop, rescue, rebuild, resize, shelve, shelveOffload, migrate;"
+    " claimPending: making_room, node; hypervisors: kept, is_available, why_not",
 )
 """What each number brought, as far as it shows here."""
