@@ -86,8 +86,7 @@ def _node_states() -> str:
         " `fail` leads. *Failed* and *hold* states move only on a request, and keep their target"
         " in sight. Deadlines of active states are scaled by the option `deadline_scale`; that of"
         " a wait state is `callback_timeout_s`, counted from the last call. What would last no time"
-        " (`verified`, `cleaned`, `deployed` …) is no state here: `done` leads to what follows it."
-        " Where there is no failed state, `fail` leads to `enroll` or `error`.",
+        " (`verified`, `cleaned`, `deployed` …) is no state: `done` leads to what follows.",
         table("state | kind | target | lasts at most | meaning", states),
         "## Verbs",
         "What `PUT /v1/nodes/{node}/states/provision` takes as `target`; 406 if it is too old.",
