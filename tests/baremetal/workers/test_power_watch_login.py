@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from siderite.baremetal.workers.power_watch import PowerWatch
 from siderite.core.store import Op
 from tests.baremetal.workers.lives import lead
 from tests.baremetal.workers.lives import verb
@@ -20,6 +21,12 @@ INTERVAL_S = 0.2
 def db(request):
     """No URL is SQLite in the data folder."""
     return "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture(autouse=True)
+def attentive(monkeypatch):
+    """What is due is seen at once, though pauses are long."""
+    monkeypatch.setattr(PowerWatch, "_idle_s", 0.01)
 
 
 @pytest.fixture
