@@ -4,8 +4,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from siderite.compute.drivers.simulated import driver
 from tests.compute.cloud import Cloud
 from tests.compute.cloud import cloud
+
+
+@pytest.fixture(scope="package", autouse=True)
+def soon() -> Iterator[None]:
+    """A host that does not answer is asked again soon."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_UNREACHABLE_S", 0.1)
+        yield
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
