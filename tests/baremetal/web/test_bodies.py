@@ -60,6 +60,8 @@ def create(app: Standing, **fields: Any) -> Any:
         (b'{"driver": "bogus"}', "No valid host was found"),
         (b'{"driver": "fake-hardware", "bogus": 1}', "Schema error for node"),
         (b'{"driver": "fake-hardware", "provision_state": "active"}', "Schema error for node"),
+        (b'{"driver": "fake-hardware", "protected": true}', "has nothing to protect"),
+        (b'{"driver": "fake-hardware", "protected_reason": "x"}', "together with protected"),
     ],
 )
 def test_a_creation_that_cannot_be_understood_is_refused(

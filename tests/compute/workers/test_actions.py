@@ -161,6 +161,7 @@ def test_a_resize_is_confirmed(both: Cloud) -> None:
     assert both.act(uuid, "resize", {"flavorRef": big}).status == 202
     seen = both.until(uuid, "VERIFY_RESIZE")
     assert (seen["flavor"]["vcpus"], seen["flavor"]["ram"]) == (3, 2048)
+    assert seen["OS-EXT-STS:power_state"] == 1
     assert sum(row[1] for row in both.claimed()) == sum(row[1] for row in before) + 4
     assert both.act(uuid, "confirmResize").status == 204
     both.until(uuid, "ACTIVE")

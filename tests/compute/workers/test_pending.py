@@ -233,7 +233,7 @@ def test_one_beyond_its_quota_takes_no_room_from_those_after_it(tmp_path: Path) 
         assert made.app.run(due.to_wake(context)) == ([second], 0)
 
 
-def test_one_beyond_its_quota_is_not_woken(tmp_path: Path) -> None:
+def test_one_beyond_its_quota_is_not_woken_until_that_is_as_large_as_it_is(tmp_path: Path) -> None:
     with cloud(tmp_path, hosts=0, use_pending_state=True, wake_pending=True) as made:
         uuid = waiting(made)
         project = made.show(uuid)["tenant_id"]
@@ -243,6 +243,10 @@ def test_one_beyond_its_quota_is_not_woken(tmp_path: Path) -> None:
         tidy(made)
         assert made.show(uuid, version=PENDING)["status"] == "PENDING"
         assert len(made.actions(uuid)) == 1
+        limit["quota_set"]["instances"] = 1  # it is counted already
+        assert made.ask("PUT", f"/os-quota-sets/{project}", limit).status == 200
+        tidy(made)
+        made.until(uuid, "ACTIVE")
 
 
 def test_each_has_its_turn_though_the_first_ones_never_fit(
