@@ -53,6 +53,17 @@ def console():
     return SerialOverLan(IpmiTool(at_once=4)), Machine({"ipmi_address": "bmc"}).at
 
 
+def test_a_console_that_nobody_came_to_is_switched_off(there):
+    async def story():
+        consoles, at = console()
+        port = await opened(consoles, at)
+        await consoles.stop(at)
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+
+    asyncio.run(story())
+
+
 def test_who_has_just_connected_has_no_line_when_the_console_is_switched_off(there):
     async def story():
         consoles, at = console()
