@@ -150,6 +150,10 @@ class Config:
     reclaim_interval_s: int = _option(
         0, "How long a deleted server can be restored; 0: it is gone at once."
     )
+    deleted_servers_keep_s: float = _option(
+        3456000.0,
+        "How long deleted servers stay on record, and count in what a project used; 0: for ever.",
+    )
     image_cache_keep_s: int = _option(
         86400,
         "How long a host keeps an image that no guest stands on, and image-cache one that no host"

@@ -84,6 +84,7 @@ def settings(config: Config) -> Settings:
         shutdown_retry_interval_s=config.shutdown_retry_interval_s,
         shelved_offload_time_s=config.shelved_offload_time_s,
         reclaim_interval_s=config.reclaim_interval_s,
+        deleted_servers_keep_s=config.deleted_servers_keep_s,
         image_cache_keep_s=config.image_cache_keep_s,
         use_pending_state=config.use_pending_state,
         pending_timeout_s=config.pending_timeout_s,

@@ -368,7 +368,6 @@ def test_a_reset_of_a_deletion_that_ended_a_revert_has_it_reverted(lite: Cloud) 
 def test_a_deleted_server_is_remembered_while_it_may_be_left_on_a_host_that_is_down(
     both: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("siderite.compute.usecases.server.due.KEPT_S", -60.0)
     context = both.app.app.program.compute.context
     evacuated, other = both.boot(), both.boot()
     delete(both, other)
@@ -381,7 +380,11 @@ def test_a_deleted_server_is_remembered_while_it_may_be_left_on_a_host_that_is_d
         assert both.act(evacuated, "evacuate", {}, version=94).status == 200
         both.until(evacuated, "ACTIVE")
         delete(both, evacuated)
-        both.app.run(due.forget_old(context))
+        now = context.door.clock()
+        with monkeypatch.context() as patch:
+            later = context.settings.deleted_servers_keep_s + 60.0
+            patch.setattr(context.door, "clock", lambda: now + later)
+            both.app.run(due.forget_old(context))
         known = [both.app.run(SERVERS.get(context.door.store, one)) for one in (evacuated, other)]
         assert [one is not None for one in known] == [True, False]
     finally:

@@ -104,6 +104,38 @@ def test_a_deleted_server_goes_in_time_whatever_else_changes(
         made.until(uuid, "GONE")
 
 
+def test_what_a_deleted_server_used_counts_for_a_month_or_for_as_long_as_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cloud(tmp_path, hosts=1) as made:
+        forward, uuid = clock_of(made, monkeypatch), made.boot()
+        assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+        made.until(uuid, "GONE")
+
+        def counted(after_days: int) -> int:
+            forward(after_days * 24 * HOUR)
+            tidy(made)
+            usage = "/os-simple-tenant-usage?detailed=1&start=2000-01-01"
+            return sum(
+                len(one["server_usages"]) for one in made.ask("GET", usage).json["tenant_usages"]
+            )
+
+        assert [counted(days) for days in (8, 31, 41)] == [1, 1, 0]
+
+
+def test_deleted_servers_stay_on_record_for_ever_if_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cloud(tmp_path, hosts=1, deleted_servers_keep_s=0) as made:
+        forward, uuid = clock_of(made, monkeypatch), made.boot()
+        assert made.ask("DELETE", f"/servers/{uuid}").status == 204
+        made.until(uuid, "GONE")
+        forward(4000 * 24 * HOUR)
+        tidy(made)
+        known = made.ask("GET", "/servers?deleted=true").json["servers"]
+        assert [one["id"] for one in known] == [uuid]
+
+
 def test_a_server_that_is_restored_at_the_last_moment_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ class Settings(msgspec.Struct, frozen=True):
     shutdown_retry_interval_s: int
     shelved_offload_time_s: int
     reclaim_interval_s: int
+    deleted_servers_keep_s: float
     image_cache_keep_s: int
     use_pending_state: bool
     pending_timeout_s: float

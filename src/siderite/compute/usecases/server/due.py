@@ -24,8 +24,6 @@ from siderite.core.who import Who
 from siderite.core.work import Work
 
 SYSTEM = Who("", "siderite", None, None, frozenset({"admin"}), system=True)
-KEPT_S = 7 * 24 * 3600.0
-"""How long the record of a deleted server is kept."""
 _SOME = 100
 _PAGES = 10
 _PAUSE_S = 3600.0
@@ -154,7 +152,10 @@ async def forget_old(ctx: Context) -> bool:
     """Forget some deleted servers whose records are old; whether there may be more. One that may be
     left on a host that it was evacuated from is remembered until that is back.
     """
-    before = iso(ctx.door.clock() - KEPT_S)
+    kept_s = ctx.settings.deleted_servers_keep_s
+    if kept_s <= 0:
+        return False
+    before = iso(ctx.door.clock() - kept_s)
     store = ctx.door.store
     rows = await store.fetch(
         f"SELECT uuid FROM servers {indexed(store, 'servers_gone')}"  # noqa: S608
