@@ -19,14 +19,16 @@ from siderite.core.errors import Invalid
 from siderite.core.store import Op
 from siderite.core.times import iso
 
-# To SQLite a cross join says: in this order. There are few of the first, and many servers.
 _KEPT = """
 SELECT k.server, k.hypervisor, k.vcpus, k.ram_mib, k.disk_gib
-FROM kept_room k CROSS JOIN servers s
-WHERE s.uuid = k.server AND k.kept_until > ? AND s.deleted = 0 AND s.host IS NULL
-  AND (s.vm_state = 'pending' AND s.task_state IS NULL
-    OR s.vm_state = 'building' AND s.task_state = 'scheduling')
+FROM kept_room k WHERE k.kept_until > ? AND (SELECT s.deleted = 0 AND s.host IS NULL
+    AND (s.vm_state = 'pending' AND s.task_state IS NULL
+      OR s.vm_state = 'building' AND s.task_state = 'scheduling')
+  FROM servers s WHERE s.uuid = k.server)
 ORDER BY k.since, k.server
+"""
+"""No join, which may begin with all servers that are being built: PostgreSQL takes them for few if
+they were when it last looked, and a table in which nothing ever was for one with much in it.
 """
 
 
