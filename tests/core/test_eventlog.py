@@ -1,6 +1,9 @@
 """The log: no gap, no double, in order, whatever fails or overtakes; on both databases."""
 
 import asyncio
+import itertools
+import json
+import re
 
 import pytest
 
@@ -174,3 +177,48 @@ def test_the_publisher_is_named_as_its_service_does(publisher, shown):
     told = Fact("a.b.end", publisher, "thing", "a", "{}")
     (op,) = eventlog.record([told], at=1.0, host="here", request_id=None)
     assert op.args[3] == shown
+
+
+MANY = """
+INSERT INTO events (seq, message_id, event_type, at, publisher_id, priority, resource_type,
+  resource, payload) SELECT n, n, 'a.b.start', 0, 'p', 'INFO', 'node',
+  CASE WHEN n BETWEEN 9991 AND 10010 THEN 'mine' ELSE CAST(n % 1000 AS TEXT) END, repeat('x', 50)
+FROM generate_series(1, 20000) AS n RETURNING 1
+"""
+
+
+@pytest.mark.parametrize("which", ["first", "newest"])
+def test_the_facts_of_one_resource_are_found_without_the_others(postgres, postgres_url, which):
+    """Though PostgreSQL does not know which numbers it will be asked for."""
+
+    async def story():
+        async with migrated(postgres_url) as store:
+            await store.write(MANY)
+            postgres.sql("ANALYZE events", url=postgres_url)
+            asked, fetch = [], store.fetch
+
+            async def listening(sql, args=()):
+                asked.append((sql, args))
+                return await fetch(sql, args)
+
+            store.fetch, wanted = listening, eventlog.Wanted(resource="mine")
+            if which == "first":
+                found, _ = await eventlog.page(store, wanted, after=0, limit=5, end=20000)
+                assert [one.seq for one in found] == [9991, 9992, 9993, 9994, 9995]
+            else:
+                found = await eventlog.tail(store, wanted, last=2, end=20000)
+                assert [one.seq for one in found] == [10009, 10010]
+            return asked
+
+    [(sql, args)] = asyncio.run(story())
+    marks = itertools.count(1)
+    numbered = re.sub(r"\?", lambda _: f"${next(marks)}", sql)
+    values = ", ".join(repr(arg) for arg in args)
+    told = postgres.sql(
+        "SET plan_cache_mode = force_generic_plan",
+        f"PREPARE asked AS {numbered}",
+        f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE asked({values})",
+        url=postgres_url,
+    )
+    plan = json.loads(told)[0]["Plan"]
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 20, told

@@ -85,6 +85,14 @@ class Wanted:
             args.append(self.project)
         return sql, args
 
+    def number(self, dialect: str) -> str:
+        """What facts are compared and put in order by. PostgreSQL would go through the numbers of
+        the whole log beside the facts of a resource: it does not know how many are between two
+        numbers that it is only told later. So they are not for its index there.
+        """
+        is_of_one = dialect == "postgresql" and self.resource is not None
+        return "seq + 0" if is_of_one else "seq"
+
 
 _ABOUT = {
     "sqlite": "seq IN (SELECT seq FROM event_places WHERE resource = ?)",
@@ -210,7 +218,7 @@ async def those(store: Store, numbers: Sequence[int]) -> list[Entry]:
 
 async def read(store: Store, *, after: int = 0, limit: int = 1000) -> list[Entry]:
     """The facts after a number, oldest first; fewer of those that say much."""
-    return (await _some(store, "", (), after=after, limit=limit))[0]
+    return (await _some(store, EVERYTHING, after=after, limit=limit))[0]
 
 
 _HEAD = ", ".join(Head.__struct_fields__)
@@ -243,20 +251,24 @@ async def page(
     """
     if wanted != EVERYTHING and wanted.resource is None:
         end = min(end, after + MOST_LOOKED_AT)
-    condition, args = wanted.where(store.dialect)
-    entries, is_all = await _some(
-        store, f" AND seq <= ?{condition}", (end, *args), after=after, limit=limit
-    )
+    entries, is_all = await _some(store, wanted, after=after, limit=limit, end=end)
     return entries, max(after, end) if is_all else entries[-1].seq
 
 
 async def _some(
-    store: Store, condition: str, args: Sequence[Value], *, after: int, limit: int
+    store: Store, wanted: Wanted, *, after: int, limit: int, end: int | None = None
 ) -> tuple[list[Entry], bool]:
-    """Facts after a number, oldest first, and whether those are all: no more are read than have
-    room in memory.
+    """Wanted facts after a number, oldest first, and whether those are all: no more are read than
+    have room in memory.
     """
-    sql = f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ?{condition} ORDER BY seq LIMIT ?"
+    number = wanted.number(store.dialect)
+    condition, args = wanted.where(store.dialect)
+    if end is not None:
+        condition, args = f" AND {number} <= ?{condition}", [end, *args]
+    sql = (
+        f"SELECT seq, {_COLUMNS} FROM events WHERE {number} > ?{condition}"
+        f" ORDER BY {number} LIMIT ?"
+    )
     entries, said = list[Entry](), 0
     while len(entries) < limit and said < MOST_SAID:
         most = min(limit - len(entries), AT_ONCE, max(FIRST, 2 * len(entries)))
@@ -276,14 +288,15 @@ async def tail(store: Store, wanted: Wanted, *, last: int, end: int) -> list[Ent
     """
     is_indexed = wanted == EVERYTHING or wanted.resource is not None
     first = 0 if is_indexed else max(await oldest(store) - 1, end - FARTHEST_BACK)
+    number = wanted.number(store.dialect)
     condition, args = wanted.where(store.dialect)
     found, said, ask = list[Entry](), 0, store.fetch
     while end > first and len(found) < last and said < MOST_SAID:
         start = first if is_indexed else max(first, end - MOST_LOOKED_AT)
         most = min(last - len(found), AT_ONCE, max(FIRST, 2 * len(found)))
         rows = await ask(
-            f"SELECT seq, {_COLUMNS} FROM events WHERE seq > ? AND seq <= ?{condition}"
-            " ORDER BY seq DESC LIMIT ?",
+            f"SELECT seq, {_COLUMNS} FROM events WHERE {number} > ? AND {number} <= ?{condition}"
+            f" ORDER BY {number} DESC LIMIT ?",
             (start, end, *args, most),
         )
         some = [_entry(row) for row in rows]
