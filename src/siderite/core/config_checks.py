@@ -23,6 +23,8 @@ _MORE_THAN_0 = (
     "deadline_scale", "console_token_ttl_s", "cpu_allocation_ratio", "ram_allocation_ratio",
     "disk_allocation_ratio",
 )  # fmt: skip
+_MOST, _MOST_FACTOR = 2**31 - 1, 1_000_000
+"""Seconds beyond are no time of a calendar any more, and numbers beyond none of a database."""
 _URLS = (
     "public_url", "ramdisk_url", "keystone_url", "image_url", "compute_endpoint",
     "compute_auth_url", "baremetal_auth_url",
@@ -122,6 +124,9 @@ def _check_numbers(config: "Config") -> None:
         least = -1 if "-1:" in option.metadata["meaning"] else 0
         if value < least:
             raise BadOption(f"{name} = {value} must be {least} or more.")
+        most = _MOST_FACTOR if name.endswith(("_ratio", "_scale")) else _MOST
+        if value > most:
+            raise BadOption(f"{name} = {value} must be {most} or less.")
 
 
 def _check_urls(config: "Config") -> None:
