@@ -61,6 +61,20 @@ def test_the_console_is_there_without_its_slash_too(eyes: Eyes) -> None:
     assert eyes.page.url == eyes.server.url + "/console/#/health"
 
 
+def test_the_console_asks_where_a_proxy_has_put_it(eyes: Eyes) -> None:
+    asked: list[str] = []
+    eyes.page.on("request", lambda request: asked.append(request.url))
+    eyes.page.route(
+        f"{eyes.server.url}/below/**",
+        lambda route: route.continue_(url=route.request.url.replace("/below/", "/", 1)),
+    )
+    eyes.page.goto(eyes.server.url + "/below/console/#/health")
+    eyes.page.fill("input[name=password]", eyes.server.password)
+    eyes.page.click("button:has-text('Log in')")
+    eyes.page.wait_for_selector("h1:text-is('Health')")
+    assert [url for url in asked if not url.startswith(f"{eyes.server.url}/below/")] == []
+
+
 def test_what_was_found_goes_when_one_goes_elsewhere(eyes: Eyes) -> None:
     make_node(eyes.server, "sought")
     indexed(eyes.server, "sought")

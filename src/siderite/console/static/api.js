@@ -88,10 +88,11 @@ function ended() {
 const GATEWAY = [502, 503, 504];
 const is = (kind, answer) => (answer.headers.get("Content-Type") || "").includes(kind);
 
-// Without credentials of the browser's own: else it would ask for a password itself when a session ends.
+// Without credentials of the browser's own: else it would ask for a password itself when a session ends. The APIs are beside
+// the console, wherever a proxy has put both.
 async function reach(path, sent) {
   let answer = null;
-  try { answer = await fetch(path, { ...sent, credentials: "omit" }); } catch (why) { if (why.name === "AbortError") throw why; }
+  try { answer = await fetch(path.startsWith("/") ? `..${path}` : path, { ...sent, credentials: "omit" }); } catch (why) { if (why.name === "AbortError") throw why; }
   if (answer && (is("json", answer) || !GATEWAY.includes(answer.status))) return answer;
   const told = answer && is("text/plain", answer) ? await answer.text() : "";
   throw new Refused(0, told || "The service does not answer: is it running, and can this browser reach it?");
