@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import uvicorn
 
+from siderite.core.config import Config
 from siderite.core.http import ANSWER
 from siderite.wiring import server
 
@@ -392,3 +393,9 @@ def test_an_address_is_understood_however_it_is_written(address, path, query):
 def test_an_address_that_cannot_be_understood_is_refused(address):
     asked = f"GET {address} HTTP/1.1\r\nconnection: close\r\n\r\n"
     assert told(asked.encode("latin-1"), app=at_once).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize("near", ["127.0.0.1", "::1"])
+def test_every_address_with_ipv6_is_every_address_without_it_too(near):
+    with server.listen(Config(listen="[::]:0")) as listener:
+        socket.create_connection((near, listener.getsockname()[1]), timeout=10).close()

@@ -32,7 +32,10 @@ class Config:
     """The options. Times are in seconds."""
 
     data: str = _option("./siderite-data", "Directory for the database, the keys and clouds.yaml.")
-    listen: str = _option("127.0.0.1:8770", "Address and port of the one listener.")
+    listen: str = _option(
+        "127.0.0.1:8770",
+        "Address and port of the one listener; every address is 0.0.0.0, with IPv6 [::].",
+    )
     db: str = _option("", "Database URL (postgresql://…); empty: SQLite in the data directory.")
     public_url: str = _option(
         "",

@@ -332,9 +332,14 @@ class _Server(uvicorn.Server):
 def listen(config: Config) -> socket.socket:
     """The listener: opened first, so that a port that is taken costs nothing else."""
     host, _, port = config.listen.rpartition(":")
+    host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # There is one listener: every address is those of both kinds.
+    both = host == "::" and socket.has_dualstack_ipv6()
     try:
-        return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=2048)
+        return socket.create_server(
+            (host, int(port)), family=family, backlog=2048, dualstack_ipv6=both
+        )
     except OSError as why:
         # Python repeats the address after what the system says.
         said = str(why.strerror).partition(" (while ")[0]
