@@ -17,6 +17,7 @@ from siderite import wiring
 from siderite.cli.main import main
 from siderite.core.config import Config
 from siderite.core.store import backup
+from siderite.core.store import open_store
 from siderite.core.store.backup import CannotBackUp
 from siderite.core.store.backup import back_up
 from siderite.core.store.backup import finish
@@ -478,6 +479,29 @@ def test_the_commands_say_what_they_did_and_what_is_next(tmp_path):
     assert "not empty" in done.stderr
     done = siderite("db", "copy", "mysql://x", "--data", "b")
     assert (done.returncode, "no PostgreSQL URL" in done.stderr) == (1, True), done
+
+
+def test_nothing_of_a_newer_release_is_left_behind_or_copied_over(tmp_path, postgres_url):
+    with standing(tmp_path / "a"):
+        pass
+    config = Config(data=str(tmp_path / "a"))
+    database = sqlite3.connect(tmp_path / "a" / "siderite.db")
+    database.execute("INSERT INTO migrations VALUES ('image/9999_later.sql')")
+    database.commit()
+    with pytest.raises(CannotCopy, match=r"a newer release \(it has image/9999_later.sql"):
+        asyncio.run(copy_to(config, postgres_url, told))
+    database.execute("DELETE FROM migrations WHERE name = 'image/9999_later.sql'")
+    database.commit()
+    database.close()
+
+    async def let_it_be_newer():
+        store = await open_store(postgres_url)
+        await store.write("INSERT INTO migrations VALUES ('image/9999_later.sql')")
+        await store.close()
+
+    asyncio.run(let_it_be_newer())
+    with pytest.raises(CannotCopy, match="PostgreSQL database is of a newer release"):
+        asyncio.run(copy_to(config, postgres_url, told))
 
 
 def test_a_row_that_cannot_be_copied_is_said_and_nothing_is(tmp_path, postgres_url):

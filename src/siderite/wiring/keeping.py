@@ -1,6 +1,5 @@
 """Backup, restore, the move to PostgreSQL, and a way back in for a locked-out administrator."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from siderite import clouds
@@ -18,7 +17,8 @@ from siderite.core.store.copy import CannotCopy
 from siderite.core.store.copy import Rewritten
 from siderite.core.store.copy import copy
 from siderite.core.store.migrations import migrate
-from siderite.core.store.migrations import pending
+from siderite.core.store.migrations import of_the_future
+from siderite.core.store.migrations import unknown as unknown_migrations
 from siderite.core.store.postgres_connect import check as check_address
 from siderite.core.store.sqlite import sole_owner
 from siderite.events import search
@@ -74,12 +74,6 @@ def _kind(url: str) -> str:
     return kind if is_url else "what is named"
 
 
-def unknown_migrations(done: Iterable[str]) -> list[str]:
-    """Those of a newer version, among what has been done to a database."""
-    known = {name for name, _ in pending(set())}
-    return sorted(set(done) - known)
-
-
 def _make_data_directory(config: Config) -> None:
     """This machine may not have had a process of that database yet."""
     Path(config.data).mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -103,6 +97,11 @@ async def copy_to(config: Config, url: str, progress: Progress) -> dict[str, int
         target = await open_store(url)
         try:
             await migrate(target)
+            if newer := await of_the_future(target):
+                raise CannotCopy(
+                    f"the PostgreSQL database is of a newer release (it has {newer[0]}); copy with"
+                    " that one."
+                )
             if (await target.fetch("SELECT count(*) FROM identity_users"))[0][0]:
                 raise CannotCopy(
                     "the PostgreSQL database has users already: it is in use, or was copied to"

@@ -19,6 +19,7 @@ import asyncpg
 
 from siderite.core.store.backup import connect_read_only
 from siderite.core.store.migrations import pending
+from siderite.core.store.migrations import unknown
 
 BATCH = 1000
 _OWN = {"migrations", "leases"}
@@ -68,6 +69,11 @@ def _check_schema(database: sqlite3.Connection, source: Path) -> None:
         raise CannotCopy(
             f"{source} was written by an older release (it lacks {missing[0][0]}); start this"
             " release once on it, stop it, and copy then."
+        )
+    if newer := unknown(done):
+        raise CannotCopy(
+            f"{source} was written by a newer release (it has {newer[0]}), which keeps what this"
+            " one would leave behind; copy with that one."
         )
 
 

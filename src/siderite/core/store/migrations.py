@@ -5,6 +5,7 @@ differ, and lines that start with `--sqlite` or `--postgresql` for statements of
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -79,9 +80,12 @@ async def migrate(store: Store) -> list[str]:
 
 async def of_the_future(store: Store) -> list[str]:
     """Migrations that have run here and that this program does not know."""
-    known = {name for name, _ in pending(set())}
-    rows = await store.fetch("SELECT name FROM migrations ORDER BY name")
-    return [str(row[0]) for row in rows if row[0] not in known]
+    return unknown(str(row[0]) for row in await store.fetch("SELECT name FROM migrations"))
+
+
+def unknown(done: Iterable[str]) -> list[str]:
+    """Those of a newer version, among what has been done to a database."""
+    return sorted(set(done) - {name for name, _ in _every()})
 
 
 async def _migrate_sqlite(store: Any) -> list[str]:
