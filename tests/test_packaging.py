@@ -81,6 +81,13 @@ def test_units_start_words_that_there_are() -> None:
         assert complaints == []
 
 
+def test_no_unit_ends_a_start_that_brings_a_large_database_up_to_date() -> None:
+    units = [unit.read_text() for unit in (PACKAGING / "systemd").glob("*.service")]
+    told = [unit for unit in units if "\nType=notify\n" in unit]
+    assert told
+    assert [unit for unit in told if "\nTimeoutStartSec=infinity\n" not in unit] == []
+
+
 def test_the_board_and_the_alerts_know_only_metrics_that_there_are() -> None:
     known = set(re.findall(r"`(siderite_\w+)`", METRICS.read_text()))
     known |= {f"{name}_{part}" for name in set(known) for part in ("count", "bucket", "sum")}
