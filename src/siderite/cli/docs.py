@@ -19,21 +19,17 @@ from typing import Any
 
 from prometheus_client.metrics import MetricWrapperBase
 
-from siderite.baremetal.domain.node_machine import NODE
-from siderite.baremetal.domain.node_machine import VERBS
-from siderite.baremetal.domain.node_machine import legal_verbs
-from siderite.baremetal.domain.wire import CHASSIS_FIELDS
-from siderite.baremetal.domain.wire import NODE_FIELDS
-from siderite.baremetal.domain.wire import PORT_FIELDS
 from siderite.baremetal.drivers.simulated import Machines
 from siderite.baremetal.drivers.simulated import simulator_service
-from siderite.baremetal.web import versions
 from siderite.baremetal.web.outside.boot import BootService
 from siderite.baremetal.web.policy import RULES
 from siderite.baremetal.web.policy import Rule
 from siderite.baremetal.web.routes import ROUTES as BAREMETAL_ROUTES
 from siderite.cli import docs_events
 from siderite.cli import docs_payloads
+from siderite.cli.docs_nodes import baremetal_versions
+from siderite.cli.docs_nodes import node_picture
+from siderite.cli.docs_nodes import node_states
 from siderite.cli.docs_servers import compute_versions
 from siderite.cli.docs_servers import server_states
 from siderite.cli.main import parser
@@ -48,85 +44,15 @@ from siderite.compute.web.policy import RULES as COMPUTE_RULES
 from siderite.compute.web.routes import ROUTES as COMPUTE_ROUTES
 from siderite.compute.web.server.console_proxy import ConsoleProxy
 from siderite.console.service import ConsoleService
-from siderite.core import diagram
 from siderite.core import metrics
 from siderite.core.config import Config
 from siderite.core.errors import SideriteError
 from siderite.core.http import Route
-from siderite.core.machine import KEEP
-from siderite.core.machine import Row
-from siderite.core.machine import State
 from siderite.events.service import ROUTES as EVENTS_ROUTES
 from siderite.health import HealthService
 from siderite.identity.web.routes import ROUTES as IDENTITY_ROUTES
 from siderite.image.web.policy import RULES as IMAGE_RULES
 from siderite.image.web.routes import ROUTES as IMAGE_ROUTES
-
-
-def _asked(row: Row) -> bool:
-    return any(VERBS[verb] == row.event for verb in legal_verbs(row.state))
-
-
-def _node_states() -> str:
-    states = (
-        (code(s.name), s.kind, code(s.target), _lasts(s), s.meaning) for s in NODE.states.values()
-    )
-    rows = ((code(r.state), r.event, code(r.to), _target(r)) for r in NODE)
-    return page(
-        "The states of a node",
-        f"{len(NODE.states)} states, {len(NODE.rows)} rows. What a client asks for is a *verb*; it"
-        " fires an *event*; the table says where that leads. An event without a row is refused,"
-        " and the refusal lists the legal verbs.",
-        "[![The states of a node](node-states.svg)](node-states.svg)",
-        "Arrows that would cross the picture are written on the card of the state they leave."
-        " Labels in italics are moves that only the service itself makes.",
-        "## States",
-        "A *stable* state moves only on a request and has no target. *Active* and *wait* states"
-        " move by themselves: they have a target and a deadline, and an overdue node goes where"
-        " `fail` leads. *Failed* and *hold* states move only on a request, and keep their target"
-        " in sight. Deadlines of active states are scaled by the option `deadline_scale`; that of"
-        " a wait state is `callback_timeout_s`, counted from the last call. What would last no time"
-        " (`verified`, `cleaned`, `deployed` …) is no state: `done` leads to what follows.",
-        table("state | kind | target | lasts at most | meaning", states),
-        "## Verbs",
-        "What `PUT /v1/nodes/{node}/states/provision` takes as `target`; 406 if it is too old.",
-        table("verb | since | event | from states", _verb_rows()),
-        "## Rows",
-        "The target is that of the new state; *kept* means that a target given earlier stays.",
-        table("from | event | to | target then", rows),
-        "## As Mermaid",
-        f"```mermaid\n{diagram.mermaid(NODE)}```",
-    )
-
-
-def _lasts(state: State) -> str:
-    seconds = state.deadline_s
-    if seconds is None:
-        return ""
-    hours, rest = divmod(seconds, 3600)
-    return f"{hours:g} h" if not rest and hours else f"{seconds / 60:g} min"
-
-
-def _target(row: Row) -> str:
-    if row.target == KEEP:
-        return "kept"
-    return code(row.target or NODE.states[row.to].target)
-
-
-def _verb_rows() -> Iterator[tuple[str, ...]]:
-    for verb, since in sorted(versions.VERB_SINCE.items(), key=lambda item: item[1]):
-        plain = next(v for v, event in VERBS.items() if event == VERBS[verb])
-        places = [s for s in NODE.states if plain in legal_verbs(s)]
-        shown = [
-            code(s)
-            + (
-                f" (1.{versions.ABORT_SINCE[s]})"
-                if verb == "abort" and s in versions.ABORT_SINCE
-                else ""
-            )
-            for s in places
-        ]
-        yield code(verb), f"1.{since}", VERBS[verb].value, ", ".join(shown)
 
 
 def _errors() -> str:
@@ -188,41 +114,6 @@ def _metrics() -> str:
         " node, so their number does not grow with the fleet.",
         table("name | type | labels | meaning", rows),
     )
-
-
-def _microversions() -> str:
-    low, high = (
-        versions.RANGE.text(versions.RANGE.low),
-        versions.RANGE.text(versions.RANGE.upstream),
-    )
-    return page(
-        "Microversions of the bare metal API",
-        f"Clients ask with `X-OpenStack-Ironic-API-Version: 1.38`, or `OpenStack-API-Version:"
-        f" baremetal 1.38`; without it they get {low}. {low} to {high} are numbered as Ironic"
-        " numbers them; 1.900 on are Siderite's own and never collide; what lies between is"
-        " refused with 406. A number brings what the table says only as far as this release"
-        " has the resource at all: see [routes](routes.md).",
-        table("version | what it brought", (v.split(" ", 1) for v in versions.VERSIONS)),
-        "## Fields of a node",
-        table("since | fields", _grouped(NODE_FIELDS)),
-        "## Query arguments of the node list",
-        table("since | arguments", _grouped(versions.FILTER_SINCE.items())),
-        "## Fields of a port",
-        table("since | fields", _grouped(PORT_FIELDS)),
-        "## Query arguments of the port list",
-        table("since | arguments", _grouped(versions.PORT_FILTER_SINCE.items())),
-        "## Fields of a chassis",
-        table("since | fields", _grouped(CHASSIS_FIELDS)),
-        "## Query arguments of the chassis list",
-        table("since | arguments", _grouped(versions.CHASSIS_FILTER_SINCE.items())),
-    )
-
-
-def _grouped(pairs: Iterable[tuple[str, int]]) -> list[tuple[str, str]]:
-    groups: dict[int, list[str]] = {}
-    for name, since in pairs:
-        groups.setdefault(since, []).append(name)
-    return [(f"1.{since}", codes(names)) for since, names in sorted(groups.items())]
 
 
 def _routes() -> str:
@@ -351,11 +242,11 @@ def _index() -> str:
 PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "node-states.md": (
         "states, verbs and rows of the node's machine, with a picture",
-        _node_states,
+        node_states,
     ),
     "server-states.md": ("states, statuses and actions of the server's machine", server_states),
     "routes.md": ("every address, and who may use it", _routes),
-    "microversions.md": ("what each API version brought", _microversions),
+    "microversions.md": ("what each API version brought", baremetal_versions),
     "compute-microversions.md": ("the same, of the compute API", compute_versions),
     "errors.md": ("codes, statuses, sentences", _errors),
     "events.md": ("what is announced, and when", docs_events.page_of_events),
@@ -363,7 +254,7 @@ PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "options.md": ("every option, its variable and default", _options),
     "cli.md": ("the command line", _cli),
     "metrics.md": ("what Prometheus can scrape", _metrics),
-    "node-states.svg": ("", lambda: diagram.svg(NODE, asked=_asked)),
+    "node-states.svg": ("", node_picture),
     "index.md": ("", _index),
 }
 

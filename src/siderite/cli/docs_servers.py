@@ -1,4 +1,4 @@
-"""The reference page of the server's machine, printed from its table."""
+"""The reference pages of the compute API's states and versions, printed from their tables."""
 
 from collections.abc import Iterator
 
