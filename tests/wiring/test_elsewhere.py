@@ -14,7 +14,9 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
 from siderite.wiring import glance_images
+from siderite.wiring import image_cache
 from siderite.wiring.glance_images import GlanceImages
+from siderite.wiring.image_cache import ImageCache
 from tests.support.app import running
 from tests.support.server import Server
 from tests.support.server import running_server
@@ -236,12 +238,12 @@ def test_a_disk_here_that_fails_is_not_said_to_be_the_image_service(tmp_path: Pa
     async def story(there: Server, image: str) -> None:
         async with running(tmp_path / "here", work=True, **_options(there)) as here:
             images = here.program.app._services["compute"].images
-            images._cache.rename(tmp_path / "away")
+            images._cache.folder.rename(tmp_path / "away")
             outcome = await images.local(image)
             assert isinstance(outcome, Wait) and "on its way" not in outcome.reason
             assert "No such file" in outcome.reason and "data directory" in outcome.reason
             assert "does not answer" not in outcome.reason
-            (tmp_path / "away").rename(images._cache)
+            (tmp_path / "away").rename(images._cache.folder)
             path = await _until(lambda: images.local(image))
             assert path.read_bytes() == b"disk"
 
@@ -255,7 +257,7 @@ def test_a_start_removes_what_was_left_and_not_what_another_process_is_fetching(
     async def story(there: Server, image: str) -> None:
         async with running(tmp_path / "here", work=True, **_options(there)) as here:
             images = here.program.app._services["compute"].images
-            left = images._cache / "left.0123abcd.part"
+            left = images._cache.folder / "left.0123abcd.part"
             left.write_bytes(b"half")
             started: list[list[str]] = []
             real = images._http.stream
@@ -264,16 +266,16 @@ def test_a_start_removes_what_was_left_and_not_what_another_process_is_fetching(
                 return _Watched(real(*args, **how), another_start)
 
             def another_start() -> None:
-                GlanceImages(there.url, images._keystone, images._cache)
-                started.append([file.suffix for file in images._cache.iterdir()])
+                ImageCache(images._cache.folder)
+                started.append([file.suffix for file in images._cache.folder.iterdir()])
 
             def syncing(part: Path, path: Path) -> None:
                 another_start()
                 keep(part, path)
 
             images._http.stream = stream
-            keep = glance_images._keep
-            monkeypatch.setattr(glance_images, "_keep", syncing)
+            keep = image_cache._keep
+            monkeypatch.setattr(image_cache, "_keep", syncing)
             async with asyncio.timeout(30):
                 path = await _until(lambda: images.local(image))
             assert (started, path.read_bytes()) == ([[".part"], [".part"]], b"disk")
@@ -327,7 +329,7 @@ def test_what_no_host_asked_for_in_a_while_leaves_the_cache(tmp_path: Path) -> N
             for path in (old, used):
                 os.utime(path, (now - 4000, now - 4000))
             assert await images.local(second) == used
-            assert images.prune(now) == 1
+            assert images._cache.prune(now) == 1
             assert list(old.parent.iterdir()) == [used]
             assert (await _until(lambda: images.local(first))).read_bytes() == b"one"
 
@@ -361,7 +363,7 @@ def test_what_came_of_a_transfer_that_nobody_waits_for_any_more_is_not_told_to_o
         monkeypatch.setattr(glance_images, "_AGAIN_S", 10.0)
 
     async def story() -> None:
-        images = GlanceImages("http://glance", Tokens(), tmp_path)  # type: ignore[arg-type]
+        images = GlanceImages("http://glance", Tokens(), ImageCache(tmp_path))  # type: ignore[arg-type]
         images._http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
         await given_up(images)  # with another checksum
         path = await images.local(image)

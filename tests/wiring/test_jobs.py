@@ -39,7 +39,7 @@ EVERYWHERE = {
     "Hub.run": "reads the log for streams of its own clients",
     "Keystone.run": "a memory of its own of tokens that are good",
     "GlanceImages.run": "a cache of its own of images from elsewhere",
-    "GlanceImages.tidy": "what another removed from a cache that they share is gone just so",
+    "ImageCache.tidy": "what another removed from a cache that they share is gone just so",
     "PostgresStore.listen": "hears the others",
     "Clock.keep": "asks the database for the time",
 }

@@ -1,15 +1,10 @@
 """A Glance elsewhere, as compute and its drivers see it.
 
 Records are asked for with the caller's token, or our own where there is none. Data is fetched into
-a cache in the data directory, once per image: to a file beside it that takes its name when it is
-complete, on the disk, and its checksum is right. What nobody asked for in a while leaves it.
+a cache in the data directory.
 """
 
 import asyncio
-import contextlib
-import fcntl
-import hashlib
-import os
 import re
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -25,15 +20,13 @@ from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
-from siderite.core.clock import now
-from siderite.core.disk import sync
 from siderite.core.errors import Forbidden
 from siderite.core.errors import Invalid
 from siderite.core.errors import Unavailable
 from siderite.core.ids import is_uuid
-from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
 from siderite.identity import Keystone
+from siderite.wiring.image_cache import ImageCache
 from siderite.wiring.own_images import as_compute_sees
 from siderite.wiring.own_images import check_properties
 from siderite.wiring.own_images import new_properties
@@ -48,7 +41,6 @@ _MENDED_S = 30.0
 """How soon a transfer begins anew that the disk here stopped: all of its data comes again."""
 _TOLD_S = 60.0
 """For how long what came of a transfer is kept for who began it, and may not ask any more."""
-_LOOK_S = 3600.0
 _PIECE = 1024 * 1024
 _PATCH = "application/openstack-images-v2.1-json-patch"
 _OK, _CREATED, _NO_CONTENT, _UNAUTHORIZED, _NOT_FOUND = 200, 201, 204, 401, 404
@@ -60,16 +52,12 @@ _AGAIN = (_UNAUTHORIZED, 408, 429)
 class GlanceImages:
     """An `ImageSource` and the drivers' `ImageFiles`, over HTTP."""
 
-    def __init__(self, url: str, keystone: Keystone, cache: Path, *, keep_s: float = 0) -> None:
+    def __init__(self, url: str, keystone: Keystone, cache: ImageCache) -> None:
         self._url = url.rstrip("/").removesuffix("/v2") + "/v2"
         self._keystone = keystone
         self._cache = cache
-        self._keep_s = keep_s
         self._http = httpx.AsyncClient(timeout=_TIMEOUT)
         self._under_way: dict[str, asyncio.Task[Any]] = {}
-        cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for part in cache.glob("*.part"):
-            _remove_if_left(part)
 
     async def run(self) -> None:
         """Until cancelled; then let go of connections."""
@@ -77,24 +65,6 @@ class GlanceImages:
             await asyncio.Event().wait()
         finally:
             await self._http.aclose()
-
-    async def tidy(self) -> None:
-        """For ever, if it is wanted: look for what can leave the cache."""
-        while self._keep_s > 0:
-            try:
-                removed = await asyncio.to_thread(self.prune, now())
-                if removed:
-                    log.info("removed cached images", images=removed)
-            except OSError as why:
-                log.error("cannot tidy up cached images", error=repr(why))
-            await asyncio.sleep(min(self._keep_s / 4, _LOOK_S))
-
-    def prune(self, at: float) -> int:
-        """Remove what nobody asked for in so long a time; how many there were."""
-        old = [file for file in self._cache.iterdir() if _used_at(file) < at - self._keep_s]
-        for file in old:
-            file.unlink(missing_ok=True)
-        return len(old)
 
     async def show(self, image: str, *, token: str | None, project: str | None) -> Image | None:
         if not is_uuid(image):
@@ -203,8 +173,8 @@ class GlanceImages:
             return Failed(f"Image {image} is not there.")
         if found.status != "active":
             return Failed(f"Image {image} is {found.status}; it has no data to boot from.")
-        path = self._cache / f"{image}.{found.checksum or 'data'}"
-        if await asyncio.to_thread(_is_there, path):
+        path = self._cache.path(image, found.checksum)
+        if await self._cache.has(path):
             return path
         outcome = await self._carry_on(f"get {image}", lambda: self._fetch(image, path, found))
         return path if isinstance(outcome, Done) else outcome
@@ -241,31 +211,17 @@ class GlanceImages:
             del self._under_way[key]
 
     async def _fetch(self, image: str, path: Path, found: Image) -> Outcome:
-        part = path.with_name(f"{path.name}.{new_uuid()[:8]}.part")
         token = await self._keystone.service_token()
-        digest = hashlib.md5(usedforsecurity=False)
-        try:
-            async with self._http.stream(
-                "GET", f"{self._url}/images/{image}/file", headers={"X-Auth-Token": token}
-            ) as answer:
-                if answer.status_code == _UNAUTHORIZED:
-                    self._keystone.forget_service_token(token)
-                _check_passing(answer)
-                if answer.status_code != _OK:
-                    return Failed(f"Image {image} cannot be fetched: {answer.status_code}.")
-                with part.open("wb") as file:
-                    # Until it has its name: another process would take it for left, and remove it.
-                    fcntl.flock(file, fcntl.LOCK_EX)
-                    async for data in answer.aiter_bytes(_PIECE):
-                        await asyncio.to_thread(_written, file, data, digest)
-                    if found.checksum is not None and digest.hexdigest() != found.checksum:
-                        return Failed(
-                            f"Image {image} came with another checksum than it should have."
-                        )
-                    await asyncio.to_thread(file.flush)
-                    await asyncio.to_thread(_keep, part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        async with self._http.stream(
+            "GET", f"{self._url}/images/{image}/file", headers={"X-Auth-Token": token}
+        ) as answer:
+            if answer.status_code == _UNAUTHORIZED:
+                self._keystone.forget_service_token(token)
+            _check_passing(answer)
+            if answer.status_code != _OK:
+                return Failed(f"Image {image} cannot be fetched: {answer.status_code}.")
+            if not await self._cache.fill(path, answer.aiter_bytes(_PIECE), found.checksum):
+                return Failed(f"Image {image} came with another checksum than it should have.")
         return Done()
 
     async def _put(self, image: str, source: Path, disk_format: str) -> Outcome:
@@ -321,43 +277,6 @@ def _operation(op: str, name: str, *value: str) -> dict[str, str]:
     """One step of a patch, of a property whose name may have any characters."""
     path = "/" + name.replace("~", "~0").replace("/", "~1")
     return {"op": op, "path": path, **({"value": value[0]} if value else {})}
-
-
-def _is_there(path: Path) -> bool:
-    """Whether it is in the cache, where its time then begins anew."""
-    try:
-        os.utime(path)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _remove_if_left(part: Path) -> None:
-    """Remove what a process that died has left; another that has the same cache may be at it."""
-    with contextlib.suppress(OSError), part.open("rb+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        part.unlink()
-
-
-def _used_at(file: Path) -> float:
-    try:
-        return file.stat().st_mtime
-    except FileNotFoundError:  # another process was faster
-        return float("inf")
-
-
-def _written(file: Any, data: bytes, digest: Any) -> None:
-    file.write(data)
-    digest.update(data)
-
-
-def _keep(part: Path, path: Path) -> None:
-    """Give a file its name once it is on the disk: after a power failure what has the name is all
-    of the image, as nobody looks at its checksum again.
-    """
-    sync(part)
-    part.rename(path)
-    sync(path.parent)
 
 
 def _check_passing(answer: httpx.Response) -> None:

@@ -46,21 +46,20 @@ def image(base: Base) -> ImageRoom:
         networks(config.image_import_allow), denied=networks(config.image_import_deny),
         callers="image imports", option="image_import_allow",
     )  # fmt: skip
-    other = None
+    other = cache = None
     if config.image_url and base.keystone is not None:
         from siderite.wiring.glance_images import GlanceImages
+        from siderite.wiring.image_cache import ImageCache
 
-        other = GlanceImages(
-            config.image_url, base.keystone, base.data / "image-cache",
-            keep_s=config.image_cache_keep_s,
-        )  # fmt: skip
+        cache = ImageCache(base.data / "image-cache", keep_s=config.image_cache_keep_s)
+        other = GlanceImages(config.image_url, base.keystone, cache)
     part = Part(
         services={"image": ImageService(ctx, transfer, guard, base.identity)},
         catalog=(CatalogEntry("image", "siderite-image", config.image_url or "/image"),),
         handlers={KIND: Imports(ctx, transfer, guard).carry_on},
         jobs=(
             Singleton(base.store, "image.sweep", transfer.sweep).run,
-            *(() if other is None else (other.tidy,)),
+            *(() if cache is None else (cache.tidy,)),
         ),
         serving=() if other is None else (other.run,),
         event_types=("image.*",),
