@@ -43,6 +43,9 @@ async def test_the_programs_own_roles_stay_and_names_are_unique(world: World) ->
     ):  # fmt: skip
         answer = await world.call("POST", "/v3/roles", {"role": {"name": name}})
         assert answer.status_code == status, (name, answer.text)
+    for field, value in (("domain_id", "default"), ("description", "x" * 5000)):
+        answer = await world.call("POST", "/v3/roles", {"role": {"name": "more", field: value}})
+        assert answer.status_code == 400, (field, answer.text)
     new = f"/v3/roles/{await world.role_id('new')}"
     assert (await world.call("PATCH", new, {"role": {"name": "other"}})).status_code == 400
     user, project = await world.member()
