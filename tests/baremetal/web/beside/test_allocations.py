@@ -175,6 +175,17 @@ def test_an_allocation_ends_with_the_instance_it_gave(app: Standing) -> None:
     refused(app.ask("GET", f"{PATH}/{uuid}"), 404)
 
 
+def test_what_one_says_of_a_node_stays_though_its_allocation_ends_by_it(app: Standing) -> None:
+    node = app.plant("active", resource_class="gold", traits=["CUSTOM_A"], maintenance=True)
+    app.ask("POST", PATH, {"node": node, "traits": ["CUSTOM_A"]})
+    patch = [
+        {"op": "remove", "path": "/instance_uuid"},
+        {"op": "add", "path": "/instance_info", "value": {"b": 2}},
+    ]
+    assert app.ask("PATCH", f"/v1/nodes/{node}", patch).json["allocation_uuid"] is None
+    assert app.node(node).instance_info == {"b": 2}
+
+
 def test_allocations_are_seen_by_their_owner(app: Standing) -> None:
     _, token, project = app.person("member")
     mine = post(app, token=token).json
