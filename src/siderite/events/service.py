@@ -68,7 +68,6 @@ class EventsService:
         ways: Ways,
         streams: int,
         discretion: Discretion,
-        keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
         self._hub = hub
         self._who = who
@@ -76,7 +75,7 @@ class EventsService:
         self._most_streams = streams
         self._discretion = discretion
         self._streams: Counter[str] = Counter()  # that are open, by user
-        self._keep_alive_s = keep_alive_s
+        self._keep_alive_s = KEEP_ALIVE_S
         self.webhooks = ways.webhooks
         self.monitor = ways.monitor
         self.search = ways.search
