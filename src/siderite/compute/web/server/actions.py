@@ -23,6 +23,7 @@ from siderite.compute.web import versions
 from siderite.compute.web.forms import LATEST
 from siderite.compute.web.forms import Keys
 from siderite.compute.web.server import action_keys
+from siderite.compute.web.server import consoles
 from siderite.compute.web.server import larger_actions as larger
 from siderite.compute.web.server import shutdown_type
 from siderite.core import shape
@@ -240,11 +241,11 @@ ACTIONS: dict[str, Action] = {
     ),
     "trigger_crash_dump": Action(larger.crash_dump, since=17),
     "os-getConsoleOutput": Action(
-        larger.console_output, "servers:action", keys=action_keys.CONSOLE_OUTPUT
+        consoles.output, "servers:action", keys=action_keys.CONSOLE_OUTPUT
     ),
-    "os-getVNCConsole": Action(larger.old_console("vnc"), until=5, keys=action_keys.CONSOLE),
-    "os-getSPICEConsole": Action(larger.old_console("spice"), until=5, keys=action_keys.CONSOLE),
-    "os-getSerialConsole": Action(larger.old_console("serial"), until=5, keys=action_keys.CONSOLE),
+    "os-getVNCConsole": Action(consoles.old("vnc"), until=5, keys=action_keys.CONSOLE),
+    "os-getSPICEConsole": Action(consoles.old("spice"), until=5, keys=action_keys.CONSOLE),
+    "os-getSerialConsole": Action(consoles.old("serial"), until=5, keys=action_keys.CONSOLE),
     "addSecurityGroup": Action(_security_group(add=True), keys=action_keys.SECURITY_GROUP),
     "removeSecurityGroup": Action(_security_group(add=False), keys=action_keys.SECURITY_GROUP),
     "injectNetworkInfo": Action(_nothing_to_do, "servers:admin_action"),

@@ -1,10 +1,14 @@
-"""POST /v2.1/servers/{id}/remote-consoles."""
+"""Ways to a server's console, and what was said there."""
 
+from collections.abc import Awaitable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+from typing import Any
 
+from siderite.compute.usecases.server import acting
 from siderite.compute.web import forms
 from siderite.compute.web.forms import Key
-from siderite.compute.web.server.larger_actions import open_console
+from siderite.compute.web.server import action_keys
 from siderite.core import shape
 from siderite.core.errors import Invalid
 from siderite.core.http import Request
@@ -43,8 +47,47 @@ async def open_remote(service: "Service", request: Request) -> Response:
             f"Invalid input for field/attribute type. Value: {asked['type']}. For"
             f" {asked['protocol']} it is one of {', '.join(_KINDS[asked['protocol']])}."
         )
-    url = await open_console(service, request, asked["protocol"], asked["type"])
+    url = await _open(service, request, asked["protocol"], asked["type"])
     return reply({"remote_console": {**asked, "url": url}})
+
+
+async def output(service: "Service", request: Request, value: Any) -> Response:
+    """os-getConsoleOutput"""
+    asked = forms.take(
+        {} if value is None else value,
+        "os-getConsoleOutput",
+        action_keys.CONSOLE_OUTPUT,
+        request.version,
+    )
+    server = await service.server(request)
+    acting.check_host(server)
+    length = asked.get("length")
+    text = await service.talk.console_log(server, None if length == -1 else length)
+    return reply({"output": text})
+
+
+def old(protocol: str) -> Callable[["Service", Request, Any], Awaitable[Response]]:
+    """os-get…Console, up to 2.5"""
+
+    async def does(service: "Service", request: Request, value: Any) -> Response:
+        asked = forms.take(value, "console", action_keys.CONSOLE, request.version)
+        url = await _open(service, request, protocol, asked["type"])
+        return reply({"console": {"type": asked["type"], "url": url}})
+
+    return does
+
+
+async def _open(service: "Service", request: Request, protocol: str, kind: str) -> str:
+    """The URL of a way to a server's console."""
+    server = await service.server(request)
+    acting.check_host(server)
+    url = await service.consoles.open(server, protocol, kind, request.base)
+    if url is None:
+        raise Invalid(
+            f"Unavailable console type {kind}. The server's host offers none; its console log may"
+            " tell what is wanted."
+        )
+    return url
 
 
 ROUTES = (

@@ -1,7 +1,5 @@
 """Actions of a server whose bodies say more than their name."""
 
-from collections.abc import Awaitable
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -321,42 +319,3 @@ async def crash_dump(service: "Service", request: Request, value: Any) -> Respon
         cause=service.cause(request),
     )  # fmt: skip
     return Response(status=202)
-
-
-async def console_output(service: "Service", request: Request, value: Any) -> Response:
-    """os-getConsoleOutput"""
-    asked = forms.take(
-        {} if value is None else value,
-        "os-getConsoleOutput",
-        action_keys.CONSOLE_OUTPUT,
-        request.version,
-    )
-    server = await service.server(request)
-    acting.check_host(server)
-    length = asked.get("length")
-    text = await service.talk.console_log(server, None if length == -1 else length)
-    return reply({"output": text})
-
-
-def old_console(protocol: str) -> Callable[["Service", Request, Any], Awaitable[Response]]:
-    """os-get…Console, up to 2.5"""
-
-    async def does(service: "Service", request: Request, value: Any) -> Response:
-        asked = forms.take(value, "console", action_keys.CONSOLE, request.version)
-        url = await open_console(service, request, protocol, asked["type"])
-        return reply({"console": {"type": asked["type"], "url": url}})
-
-    return does
-
-
-async def open_console(service: "Service", request: Request, protocol: str, kind: str) -> str:
-    """The URL of a way to a server's console."""
-    server = await service.server(request)
-    acting.check_host(server)
-    url = await service.consoles.open(server, protocol, kind, request.base)
-    if url is None:
-        raise Invalid(
-            f"Unavailable console type {kind}. The server's host offers none; its console log may"
-            " tell what is wanted."
-        )
-    return url
