@@ -128,6 +128,22 @@ def test_an_action_is_for_the_owners_members_only(
     assert cloud.show(uuid) == before
 
 
+@pytest.mark.parametrize("what", ["kernel_id", "ramdisk_id"])
+def test_no_server_boots_what_its_project_may_not_use(lite: Cloud, what: str) -> None:
+    """Hosts get the kernel and the ramdisk that an image names, whosever they are."""
+    _, token, _ = lite.app.person("member")
+    theirs, plain = lite.make_image(visibility="private"), lite.make_image()
+    naming = lite.make_image(**{what: theirs})
+    wish = {"name": "n", "flavorRef": lite.flavor, "imageRef": naming, "networks": "none"}
+    refused = lite.ask("POST", "/servers", {"server": wish}, token=token)
+    assert refused.status == 400 and theirs in refused.json["badRequest"]["message"], refused
+    uuid = lite.boot(token=token, imageRef=plain)
+    for who in (token, None):  # an administrator may use all images, but not for others
+        refused = lite.act(uuid, "rebuild", {"imageRef": naming}, token=who)
+        assert refused.status == 400 and theirs in refused.json["badRequest"]["message"], refused
+    lite.boot(imageRef=naming)  # theirs is the administrator's
+
+
 def test_the_owner_may(mine: tuple[Cloud, str, str, dict[str, str]]) -> None:
     cloud, owner, uuid, _ = mine
     assert cloud.ask("GET", f"/servers/{uuid}", token=owner).json["server"]["name"] == SECRET

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 from typing import Any
 
-from siderite.compute.domain.image import Image
 from siderite.compute.domain.image import check_reserved
 from siderite.compute.domain.image import usable
 from siderite.compute.domain.image import whole
@@ -24,6 +23,8 @@ from siderite.compute.web import views
 from siderite.compute.web.server import action_keys
 from siderite.compute.web.server import servers
 from siderite.compute.web.server import shutdown_type
+from siderite.compute.web.server.named_images import check_booted
+from siderite.compute.web.server.named_images import named
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
 from siderite.core.errors import NotFound
@@ -43,14 +44,6 @@ _CHECKED_LATER = 34
 _IMAGE_METADATA = 128
 
 
-async def _image(service: "Service", request: Request, ident: str) -> Image:
-    token = request.header(b"x-auth-token")
-    found = await service.images.show(ident, token=token, project=request.who.project_id)
-    if found is None:
-        raise Invalid(f"Cannot find image {ident}: it is not there, or not for your project.")
-    return found
-
-
 async def _ask(service: "Service", request: Request, wish: Ask) -> Server:
     return await acting.ask(
         service.ctx, request.params[0], wish, who=request.who, cause=service.cause(request)
@@ -64,7 +57,7 @@ async def rescue(service: "Service", request: Request, value: Any) -> Response:
     )
     ref = asked.get("rescue_image_ref")
     if ref is not None:
-        whole(await _image(service, request, ref))
+        whole(await named(service, request, ref))
     password = asked.get("adminPass") or new_secret(9)
     wish = Ask("rescue", {"image": ref, "password": password},
                is_hard=asked.get("shutdown_type", False))  # fmt: skip
@@ -76,7 +69,8 @@ async def rebuild(service: "Service", request: Request, value: Any) -> Response:
     """rebuild"""
     version = request.version
     asked = forms.take(value, "rebuild", action_keys.rebuild(version), version)
-    image = await _image(service, request, asked["imageRef"])
+    image = await named(service, request, asked["imageRef"])
+    await check_booted(service, request, image, (await service.server(request)).project_id)
     password = asked.get("adminPass") or new_secret(9)
     changes: dict[str, Any] = {"image": image}
     for key, field in (

@@ -22,6 +22,8 @@ from siderite.compute.web.server import server_forms
 from siderite.compute.web.server import server_list
 from siderite.compute.web.server import server_parts
 from siderite.compute.web.server import server_schema
+from siderite.compute.web.server.named_images import check_booted
+from siderite.compute.web.server.named_images import named
 from siderite.compute.web.server.server_list import Ask
 from siderite.core.errors import Conflict
 from siderite.core.errors import Invalid
@@ -114,13 +116,8 @@ async def make(service: "Service", request: Request) -> Response:
     image_id = server_schema.image_of(server)
     image = None
     if image_id is not None:
-        token = request.header(b"x-auth-token")
-        image = await service.images.show(image_id, token=token, project=request.who.project_id)
-        if image is None:
-            raise Invalid(
-                f"Can not find requested image {image_id}. `image list` shows those for your"
-                " project."
-            )
+        image = await named(service, request, image_id)
+        await check_booted(service, request, image, request.who.project_id)
     password = server.get("adminPass") or new_secret(9)
     server["adminPass"] = password
     wish = Create(
