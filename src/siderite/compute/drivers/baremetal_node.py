@@ -75,20 +75,22 @@ def reservation(node: Node, guest: Guest) -> list[tuple[str, str, Any]]:
     return [("add", "/instance_uuid", guest.uuid), ("add", "/instance_info", info)]
 
 
-_IMAGE_WORDS = (
-    "image_source", "image_checksum", "image_os_hash_algo", "image_os_hash_value", "kernel",
-    "ramdisk",
-)  # fmt: skip
+_ADDRESSES = ("image_source", "kernel", "ramdisk")
+_CHECKSUMS = ("image_checksum", "image_os_hash_algo", "image_os_hash_value")
 
 
 def image_words(guest: Guest) -> dict[str, Any]:
-    """The image by its id, or as its own properties say where nodes find it."""
-    said = {
-        name: guest.image_properties[name]
-        for name in _IMAGE_WORDS
-        if name in guest.image_properties
+    """The image by its id, or as its own properties say where nodes find it: at addresses. The id
+    of another image is none: the bare metal side may have it, though the server's project may not.
+    """
+    properties = guest.image_properties
+    addresses = {
+        name: properties[name]
+        for name in _ADDRESSES
+        if properties.get(name, "").lower().startswith(("http://", "https://"))
     }
-    return {"image_source": guest.image, **said}
+    checksums = {name: properties[name] for name in _CHECKSUMS if name in properties}
+    return {"image_source": guest.image, **addresses, **checksums}
 
 
 def _whole(value: Any) -> int:
