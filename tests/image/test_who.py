@@ -1,5 +1,6 @@
 """Who may do what to whose image: every address, as everybody."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from siderite.image import store as rows
 from siderite.image.store import IMAGES
 from siderite.image.usecases import change
 from siderite.image.usecases import find
+from siderite.image.usecases import members
 from siderite.image.web.routes import ROUTES
 from tests.image.world import DATA
 from tests.image.world import PATCH
@@ -110,6 +112,22 @@ def test_only_administrators_publish_and_give_away(tell_once: Tell) -> None:
         assert (await here.show(given["id"], token))["owner"] == project
 
     tell_once(story)
+
+
+def test_members_that_are_added_at_the_same_moment_are_no_more_than_there_may_be(
+    tell: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(members, "MAX_MEMBERS", 3)
+
+    async def story(here: World) -> None:
+        image = (await here.make())["id"]
+        path = f"/v2/images/{image}/members"
+        asked = (here.ask("POST", path, {"member": f"project-{n}"}) for n in range(8))
+        answers = sorted(one.status for one in await asyncio.gather(*asked))
+        assert answers == [200] * 3 + [409] * 5
+        assert len((await here.ask("GET", path)).json["members"]) == 3
+
+    tell(story)
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])

@@ -1,5 +1,7 @@
 """Sharing an image with other projects, and what they think of it."""
 
+from msgspec.structs import replace
+
 from siderite.core.errors import Conflict
 from siderite.core.errors import Forbidden
 from siderite.core.errors import NotFound
@@ -44,22 +46,26 @@ async def _visible(ctx: Context, found: Image, member_id: str, who: Who) -> Memb
 
 async def add(ctx: Context, uuid: str, member_id: str, *, who: Who, cause: Cause) -> Member:
     """Offer an image to a project."""
-    found = await _shared(ctx, uuid, who, mine=True)
-    if len(await rows.members(ctx.door.store, found.uuid)) >= MAX_MEMBERS:
-        raise Conflict(f"An image has at most {MAX_MEMBERS} members; remove one first.")
-    change = ctx.door.change(cause)
-    now = iso(change.now)
-    new = Member(
-        image_id=found.uuid, member_id=member_id, status="pending", created_at=now, updated_at=now
-    )
-    change.put(IMAGES.hold(found))
-    change.put(rows.add_member(new))
-    change.tell(facts.fact("update", found))
+
+    async def decided(change: Change) -> Member:
+        found = await _shared(ctx, uuid, who, mine=True)
+        if len(await rows.members(ctx.door.store, found.uuid)) >= MAX_MEMBERS:
+            raise Conflict(f"An image has at most {MAX_MEMBERS} members; remove one first.")
+        now = iso(change.now)
+        new = Member(
+            image_id=found.uuid, member_id=member_id, status="pending", created_at=now,
+            updated_at=now,
+        )  # fmt: skip
+        # Whoever else adds one at the same moment finds another version, and counts again.
+        change.put(IMAGES.swap(found, replace(found, version=found.version + 1)))
+        change.put(rows.add_member(new))
+        change.tell(facts.fact("update", found))
+        return new
+
     try:
-        await ctx.door.commit(change)
+        return await ctx.door.attempt(cause, uuid, decided)
     except Duplicate as clash:
         raise Conflict(f"Project {member_id} is a member of image {uuid} already.") from clash
-    return new
 
 
 async def decide(
