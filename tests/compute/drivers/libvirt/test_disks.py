@@ -22,6 +22,8 @@ from siderite.compute.drivers.libvirt.site import Site
 from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import new_guest
 from tests.lab import LabHost
+from tests.lab import linux_boot
+from tests.lab.linux import MIN_MEMORY_MIB
 
 
 def _disks(lab: LabHost, uuid: str) -> list[str]:
@@ -58,6 +60,34 @@ def test_a_rescued_guest_runs_another_image_with_its_own_disk_second(
         world.done(world.driver.power.off, at, guest)
         world.done(start, at, guest)
         _has_its_own_system(lab, guest.uuid)
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_a_guest_with_a_kernel_apart_is_rescued_on_that_unless_with_another_image(
+    lab: LabHost, at: At, world: World
+) -> None:
+    """Its own image does not boot without."""
+    kernel = world.images.copy(linux_boot().kernel)
+    guest = new_guest(
+        world.tiny_image(), image_properties={"kernel_id": kernel}, ram_mib=MIN_MEMORY_MIB
+    )
+    world.done(world.driver.life.spawn, at, guest)
+    rescue: Any = world.driver.rescue
+
+    def booted() -> str:
+        description = lab.connection().lookupByUUIDString(guest.uuid).XMLDesc()
+        return Xml.fromstring(description).findtext("os/kernel") or ""
+
+    own = booted()
+    assert kernel in own
+    world.done(rescue.rescue, at, guest, None)
+    assert (booted(), _disks(lab, guest.uuid)[0]) == (own, f"{guest.uuid}.rescue.qcow2")
+    world.done(rescue.unrescue, at, guest)
+    world.done(rescue.rescue, at, guest, world.tiny_image(tag="rescue system"))
+    assert booted() == ""
+    world.wait_for_words(at, guest, "TINY GUEST ready rescue system")
+    world.done(rescue.unrescue, at, guest)
+    assert booted() == own
     world.done(world.driver.life.destroy, at, guest)
 
 

@@ -105,9 +105,7 @@ def _files(pool: Pool, guest: Guest, as_marked: Mark) -> Files:
         disks.insert(0, names.further_disk(guest.uuid, "rescue"))
     disks += [name for name in further_disks(guest) if name in volumes]
     config = names.config(guest.uuid)
-    kernel, ramdisk = (
-        _boot_file(pool, volumes, guest, as_marked, w) for w in ("kernel", "ramdisk")
-    )
+    kernel, ramdisk = (_boot_file(pool, volumes, guest, what) for what in ("kernel", "ramdisk"))
     return Files(
         tuple(pool.path(name) for name in disks),
         pool.path(names.console(guest.uuid)),
@@ -117,11 +115,9 @@ def _files(pool: Pool, guest: Guest, as_marked: Mark) -> Files:
     )
 
 
-def _boot_file(
-    pool: Pool, volumes: set[str], guest: Guest, as_marked: Mark, what: str
-) -> str | None:
+def _boot_file(pool: Pool, volumes: set[str], guest: Guest, what: str) -> str | None:
     image = guest.image_properties.get(f"{what}_id")
-    if not image or as_marked.is_rescued:
+    if not image:
         return None
     base = names.sealed(image, list(volumes))
     if base is None:

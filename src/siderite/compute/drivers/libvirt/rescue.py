@@ -34,7 +34,8 @@ class LibvirtRescue:
                 raise Refused("there is no image to rescue with: name one", elsewhere=False)
             base = await self._site.base(host, source, run)
             run.check()
-            await host.call(_rescue, host, guest, base, token)
+            rescued = guest if source == guest.image else _without_kernel(guest)
+            await host.call(_rescue, host, rescued, base, token)
             return Done()
 
         return await self._site.outcome(at, token, f"rescuing domain {guest.name}", work)
@@ -45,6 +46,16 @@ class LibvirtRescue:
             return Done()
 
         return await self._site.outcome(at, token, f"unrescuing domain {guest.name}", work)
+
+
+def _without_kernel(guest: Guest) -> Guest:
+    """The guest on a system that boots by itself: its own kernel goes with its own image only."""
+    properties = {
+        name: value
+        for name, value in guest.image_properties.items()
+        if name not in ("kernel_id", "ramdisk_id")
+    }
+    return replace(guest, image_properties=properties)
 
 
 def _rescue(connection: Any, host: Host, guest: Guest, base: Base, token: str) -> None:
