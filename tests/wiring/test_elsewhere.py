@@ -13,6 +13,7 @@ import pytest
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
+from siderite.core.errors import Unavailable
 from siderite.wiring import glance_images
 from siderite.wiring import image_cache
 from siderite.wiring.glance_images import GlanceImages
@@ -20,6 +21,13 @@ from siderite.wiring.image_cache import ImageCache
 from tests.support.app import running
 from tests.support.server import Server
 from tests.support.server import running_server
+
+
+class _Tokens:
+    """For those who ask nobody real."""
+
+    async def service_token(self) -> str:
+        return "t"
 
 
 def _options(there: Server) -> dict[str, Any]:
@@ -219,6 +227,29 @@ def test_a_snapshot_is_sent_again_when_our_token_ends_or_the_service_there_falte
         asyncio.run(story(there))
 
 
+@pytest.mark.parametrize("how", ["remove", "discard"])
+def test_an_image_is_not_taken_for_gone_as_the_service_there_falters(
+    tmp_path: Path, how: str
+) -> None:
+    """Whoever removes what nobody needs any more asks again then."""
+    image, answers = "9a3d7c2e-0f5b-4c1d-8e6a-1b2c3d4e5f60", [503, 204]
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "DELETE":
+            return httpx.Response(answers.pop(0))
+        return httpx.Response(200, json={"id": image, "status": "queued"})
+
+    async def story() -> None:
+        images = GlanceImages("http://glance", _Tokens(), ImageCache(tmp_path))  # type: ignore[arg-type]
+        images._http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        with pytest.raises(Unavailable):
+            await getattr(images, how)(image)
+        await getattr(images, how)(image)
+        assert answers == []
+
+    asyncio.run(story())
+
+
 def test_a_snapshot_leaves_out_what_the_service_there_noted_of_its_servers_image(
     tmp_path: Path,
 ) -> None:
@@ -350,10 +381,6 @@ def test_what_came_of_a_transfer_that_nobody_waits_for_any_more_is_not_told_to_o
             return httpx.Response(200, content=data.pop(0))
         return httpx.Response(200, json=record)
 
-    class Tokens:
-        async def service_token(self) -> str:
-            return "t"
-
     async def given_up(images: GlanceImages) -> None:
         monkeypatch.setattr(glance_images, "_AGAIN_S", 0.0)
         assert isinstance(await images.local(image), Wait)
@@ -363,7 +390,7 @@ def test_what_came_of_a_transfer_that_nobody_waits_for_any_more_is_not_told_to_o
         monkeypatch.setattr(glance_images, "_AGAIN_S", 10.0)
 
     async def story() -> None:
-        images = GlanceImages("http://glance", Tokens(), ImageCache(tmp_path))  # type: ignore[arg-type]
+        images = GlanceImages("http://glance", _Tokens(), ImageCache(tmp_path))  # type: ignore[arg-type]
         images._http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
         await given_up(images)  # with another checksum
         path = await images.local(image)

@@ -159,10 +159,10 @@ class GlanceImages:
     async def discard(self, image: str) -> None:
         found = await self.show(image, token=None, project=None)
         if found is not None and found.status != "active":
-            await self._ask("DELETE", f"/images/{image}")
+            await self.remove(image)
 
     async def remove(self, image: str) -> None:
-        await self._ask("DELETE", f"/images/{image}")
+        _check_passing(await self._ask("DELETE", f"/images/{image}"))
 
     async def local(self, image: str) -> Path | Wait | Failed:
         try:

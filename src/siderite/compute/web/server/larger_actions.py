@@ -1,5 +1,6 @@
 """Actions of a server whose bodies say more than their name."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -208,12 +209,18 @@ async def _snapshot(
     try:
         await _ask(service, request, Ask(kind, {**asked, "image": image}))
     except SideriteError:  # another may have been faster, to delete it for one
-        await service.images.discard(image)
+        await _discard(service, image)
         raise
     if request.version < _IMAGE_ID:
         where = service.images.address(image, request.base)
         return Response(status=202, headers=[(b"location", where.encode())])
     return reply({"image_id": image}, 202)
+
+
+async def _discard(service: "Service", image: str) -> None:
+    """Nobody knows of an image yet; why there will be none is what counts for its caller."""
+    with suppress(SideriteError):
+        await service.images.discard(image)
 
 
 def _needs(server: Server) -> tuple[int, int]:
@@ -253,7 +260,7 @@ async def shelve(service: "Service", request: Request, value: Any) -> Response:
     try:
         await _ask(service, request, Ask("shelve", {"image": image}, is_hard=is_hard))
     except SideriteError:  # another may have been faster, to delete it for one
-        await service.images.discard(image)
+        await _discard(service, image)
         raise
     return Response(status=202)
 
