@@ -13,6 +13,9 @@ import pytest
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Wait
+from siderite.core.errors import Forbidden
+from siderite.core.errors import Invalid
+from siderite.core.errors import SideriteError
 from siderite.core.errors import Unavailable
 from siderite.wiring import glance_images
 from siderite.wiring import image_cache
@@ -246,6 +249,26 @@ def test_an_image_is_not_taken_for_gone_as_the_service_there_falters(
             await getattr(images, how)(image)
         await getattr(images, how)(image)
         assert answers == []
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(400, Invalid), (403, Forbidden), (413, Forbidden), (503, Unavailable)],
+)
+def test_who_may_have_no_more_images_there_is_not_told_to_try_again(
+    tmp_path: Path, status: int, kind: type[SideriteError]
+) -> None:
+    async def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, text="<h1>Sorry</h1> image_count_total is over.<br />")
+
+    async def story() -> None:
+        images = GlanceImages("http://glance", _Tokens(), tmp_path)  # type: ignore[arg-type]
+        images._http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        with pytest.raises(kind) as refused:
+            await images.make("snap", {}, token="t", project="p")
+        assert ("image_count_total is over. Change" in refused.value.sentence) == (status != 503)
 
     asyncio.run(story())
 

@@ -5,7 +5,6 @@ a cache in the data directory.
 """
 
 import asyncio
-import re
 from collections.abc import Mapping
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,11 +20,16 @@ from siderite.compute.domain.outcome import Failed
 from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.core.errors import Forbidden
-from siderite.core.errors import Invalid
 from siderite.core.errors import Unavailable
 from siderite.core.ids import is_uuid
 from siderite.core.log import get_logger
 from siderite.identity import Keystone
+from siderite.wiring.glance_answers import check_passing
+from siderite.wiring.glance_answers import not_taken
+from siderite.wiring.glance_answers import refused
+from siderite.wiring.glance_answers import silent
+from siderite.wiring.glance_answers import unlisted
+from siderite.wiring.glance_answers import unmade
 from siderite.wiring.image_cache import ImageCache
 from siderite.wiring.own_images import as_compute_sees
 from siderite.wiring.own_images import check_properties
@@ -44,9 +48,7 @@ _TOLD_S = 60.0
 _PIECE = 1024 * 1024
 _PATCH = "application/openstack-images-v2.1-json-patch"
 _OK, _CREATED, _NO_CONTENT, _UNAUTHORIZED, _NOT_FOUND = 200, 201, 204, 401, 404
-_BAD_REQUEST, _FORBIDDEN, _CONFLICT = 400, 403, 409
-_AGAIN = (_UNAUTHORIZED, 408, 429)
-"""Refusals that say nothing about what was asked; 401 as our token may have ended meanwhile."""
+_BAD_REQUEST, _FORBIDDEN, _CONFLICT, _TOO_LARGE = 400, 403, 409, 413
 
 
 class GlanceImages:
@@ -74,7 +76,7 @@ class GlanceImages:
             return as_compute_sees(answer.json())
         if answer.status_code == _NOT_FOUND:
             return None
-        raise _refused(answer)
+        raise refused(answer)
 
     async def page(
         self,
@@ -88,9 +90,9 @@ class GlanceImages:
         query = {**filters, "limit": str(limit), **({} if marker is None else {"marker": marker})}
         answer = await self._ask("GET", "/images", token=token, params=query)
         if answer.status_code == _BAD_REQUEST:
-            raise _unlisted(answer, marker)
+            raise unlisted(answer, marker)
         if answer.status_code != _OK:
-            raise _refused(answer)
+            raise refused(answer)
         return [as_compute_sees(one) for one in answer.json()["images"]]
 
     def address(self, image: str, base: str) -> str:
@@ -123,7 +125,7 @@ class GlanceImages:
                 f"Image {image} cannot be changed so: it is not yours, or not like that."
             )
         if answer.status_code != _OK:
-            raise _refused(answer)
+            raise refused(answer)
         return as_compute_sees(answer.json())
 
     async def drop(self, image: str, *, token: str | None, project: str | None) -> None:
@@ -135,7 +137,7 @@ class GlanceImages:
                 f"Image {image} cannot be deleted: it is protected, in use or not yours."
             )
         if answer.status_code not in (_NO_CONTENT, _NOT_FOUND):
-            raise _refused(answer)
+            raise refused(answer)
 
     async def make(
         self,
@@ -152,8 +154,10 @@ class GlanceImages:
         if token is None and project is not None:
             record["owner"] = project
         answer = await self._ask("POST", "/images", token=token, json=record)
+        if answer.status_code in (_BAD_REQUEST, _FORBIDDEN, _CONFLICT, _TOO_LARGE):
+            raise unmade(answer)
         if answer.status_code != _CREATED:
-            raise _refused(answer)
+            raise refused(answer)
         return str(answer.json()["id"])
 
     async def discard(self, image: str) -> None:
@@ -162,7 +166,7 @@ class GlanceImages:
             await self.remove(image)
 
     async def remove(self, image: str) -> None:
-        _check_passing(await self._ask("DELETE", f"/images/{image}"))
+        check_passing(await self._ask("DELETE", f"/images/{image}"))
 
     async def local(self, image: str) -> Path | Wait | Failed:
         try:
@@ -200,7 +204,7 @@ class GlanceImages:
             return Wait(why.sentence, _LATER_S)
         except httpx.HTTPError as why:
             log.warning("an image's transfer broke off", transfer=key, error=repr(why))
-            return Wait(_silent(why).sentence, _LATER_S)
+            return Wait(silent(why).sentence, _LATER_S)
         except OSError as why:
             log.error("an image's file here cannot be used", transfer=key, error=repr(why))
             return Wait(_no_file(why), _MENDED_S)
@@ -217,7 +221,7 @@ class GlanceImages:
         ) as answer:
             if answer.status_code == _UNAUTHORIZED:
                 self._keystone.forget_service_token(token)
-            _check_passing(answer)
+            check_passing(answer)
             if answer.status_code != _OK:
                 return Failed(f"Image {image} cannot be fetched: {answer.status_code}.")
             if not await self._cache.fill(path, answer.aiter_bytes(_PIECE), found.checksum):
@@ -237,16 +241,16 @@ class GlanceImages:
         changed = await self._ask(
             "PATCH", f"/images/{image}", json=patch, headers={"Content-Type": _PATCH}
         )
-        _check_passing(changed)
+        check_passing(changed)
         if changed.status_code != _OK:
-            return Failed(_not_taken(image, changed))
+            return Failed(not_taken(image, changed))
         answer = await self._ask(
             "PUT", f"/images/{image}/file", content=pieces(source),
             headers={"Content-Type": "application/octet-stream"},
         )  # fmt: skip
-        _check_passing(answer)
+        check_passing(answer)
         if answer.status_code != _NO_CONTENT:
-            return Failed(_not_taken(image, answer))
+            return Failed(not_taken(image, answer))
         return Done()
 
     async def _ask(
@@ -267,7 +271,7 @@ class GlanceImages:
                 method, self._url + path, **{**how, "headers": headers}
             )
         except httpx.HTTPError as why:
-            raise _silent(why) from why
+            raise silent(why) from why
         if answer.status_code == _UNAUTHORIZED and token is None:
             self._keystone.forget_service_token(own)
         return answer
@@ -279,38 +283,8 @@ def _operation(op: str, name: str, *value: str) -> dict[str, str]:
     return {"op": op, "path": path, **({"value": value[0]} if value else {})}
 
 
-def _check_passing(answer: httpx.Response) -> None:
-    """Raise what may be otherwise in a moment."""
-    if answer.is_server_error or answer.status_code in _AGAIN:
-        raise _refused(answer)
-
-
-def _not_taken(image: str, answer: httpx.Response) -> str:
-    return (
-        f"The image service does not take the data of image {image}: it answered"
-        f" {answer.status_code}; its log or its quota says why."
-    )
-
-
 def _no_file(why: OSError) -> str:
     return (
         f"a file of the image cannot be read or written here: {why.strerror or why}; an"
         " administrator should look at the data directory's disk"
     )
-
-
-def _silent(why: httpx.HTTPError) -> Unavailable:
-    said = str(why) or type(why).__name__
-    return Unavailable(f"The image service does not answer: {said}; try again.")
-
-
-def _unlisted(answer: httpx.Response, marker: str | None) -> Invalid:
-    """The refusal of a list: for its marker if there is one, else for a filter."""
-    if marker is not None:
-        return Invalid(f"marker [{marker[:80]}] not found. Ask from the start.")
-    said = " ".join(re.sub("<[^>]*>", " ", answer.text).split()).rstrip(".")
-    return Invalid(f"The image service takes no such filter: {said[:300]}. Ask for others.")
-
-
-def _refused(answer: httpx.Response) -> Unavailable:
-    return Unavailable(f"The image service answered {answer.status_code}; try again.")
