@@ -88,6 +88,15 @@ def test_a_kernel_of_its_own_is_booted_directly() -> None:
     assert root.find("devices/disk[@device='cdrom']") is None
 
 
+@pytest.mark.parametrize("name", ["hw_machine_type", "hw_video_model", "os_command_line"])
+@pytest.mark.parametrize("character", ["\x01", "\ufffe"])
+def test_what_libvirt_cannot_read_is_refused_in_a_sentence(name: str, character: str) -> None:
+    files = Files(("/p/disk",), "/p/log", None, "/p/kernel")
+    with pytest.raises(Refused, match="has the character") as refused:
+        _describe(files=files, image_properties={name: f"a{character}b"})
+    assert "<domain" not in refused.value.reason and not refused.value.elsewhere
+
+
 @given(TEXT, TEXT)
 def test_whatever_a_server_is_called_libvirt_gets_well_formed_xml(name: str, word: str) -> None:
     properties = {"os_command_line": "".join(c for c in word if c.isprintable())}

@@ -1,5 +1,6 @@
 """A guest as libvirt's domain XML. Pure: what goes in decides all that comes out."""
 
+import re
 from collections.abc import Mapping
 from xml.etree import ElementTree as Xml
 
@@ -10,11 +11,13 @@ from siderite.compute.drivers.contract import Nic
 from siderite.compute.drivers.libvirt.names import NAMESPACE
 from siderite.compute.drivers.libvirt.names import PREFIX
 from siderite.compute.drivers.libvirt.names import Mark
+from siderite.compute.drivers.libvirt.trouble import Refused
 
 AGENT = "org.qemu.guest_agent.0"
 _BUSES = {"virtio": "vd", "scsi": "sd", "sata": "sd", "ide": "hd", "usb": "sd"}
 _IDE_ROOM = 4
 _MODELS = {"virtio", "e1000", "e1000e", "rtl8139", "ne2k_pci", "pcnet", "vmxnet3"}
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DEFAULT_MACHINE = {
     "x86_64": "pc",
     "aarch64": "virt",
@@ -73,7 +76,15 @@ def domain_xml(shape: Shape) -> str:
     for event, action in (("poweroff", "destroy"), ("reboot", "restart"), ("crash", "destroy")):
         _add(root, f"on_{event}", action)
     root.append(_devices(shape))
-    return Xml.tostring(root, encoding="unicode")
+    text = Xml.tostring(root, encoding="unicode")
+    odd = _NOT_IN_XML.search(text)
+    if odd is not None:  # libvirt would refuse all of it, and show all of it
+        raise Refused(
+            f"a property of the image of server {guest.uuid} has the character {odd[0]!a}, which"
+            " libvirt does not take; change the image",
+            elsewhere=False,
+        )
+    return text
 
 
 def interface_xml(nic: Nic, properties: Mapping[str, str]) -> str:
