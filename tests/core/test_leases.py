@@ -4,6 +4,7 @@ import asyncio
 
 from siderite.core import leases
 from siderite.core import work
+from tests.core.test_sequencer import other_session
 from tests.core.test_work import claim
 from tests.core.test_work import job
 from tests.core.test_work import migrated
@@ -97,5 +98,45 @@ def test_a_lease_that_ended_is_not_renewed(database_url):
             assert await leases.renew(store, "w1", now=HOURS_S, lease_s=10.0) == {}
             [again] = await claim(store, "w1", now=HOURS_S)
             assert again.deadline > HOURS_S
+
+    asyncio.run(story())
+
+
+_TOUCH = "UPDATE work SET attempts = 0 WHERE machine = $1"
+_UNTIL = "SELECT lease_until FROM work WHERE machine = 'a'"
+_WAITS = "SELECT 1 FROM pg_locks WHERE NOT granted"
+
+
+def test_a_commit_that_has_some_jobs_locked_and_wants_others_gets_them(postgres_url):
+    """Who renews the leases of all of them waits for it with none in hand."""
+
+    async def story():
+        async with migrated(postgres_url) as store, other_session(postgres_url) as other:
+            await store.commit([job("a"), job("b")])
+            held = await claim(store, "w1", now=1.0, lease_s=10.0)
+            async with other.transaction():
+                await other.execute(_TOUCH, "b")
+                renewal = asyncio.create_task(leases.renew(store, "w1", now=5.0, lease_s=10.0))
+                while await other.fetchval(_UNTIL) != 15.0 and not await store.fetch(_WAITS):
+                    assert not renewal.done(), await renewal
+                await other.execute(_TOUCH, "a")
+                assert not renewal.done(), "one is not renewed yet"
+            assert await renewal == {one.fence: one.machine for one in held}
+            assert await store.fetch("SELECT DISTINCT lease_until FROM work") == [(15.0,)]
+
+    asyncio.run(story())
+
+
+def test_a_job_that_ends_while_its_lease_is_to_be_renewed_is_not_waited_for(postgres_url):
+    async def story():
+        async with migrated(postgres_url) as store, other_session(postgres_url) as other:
+            await store.commit([job("a"), job("b")])
+            a, _ = await claim(store, "w1", now=1.0, lease_s=10.0)
+            async with other.transaction():
+                await other.execute("DELETE FROM work WHERE machine = 'b'")
+                renewal = asyncio.create_task(leases.renew(store, "w1", now=5.0, lease_s=10.0))
+                while await other.fetchval(_UNTIL) != 15.0 and not await store.fetch(_WAITS):
+                    assert not renewal.done(), await renewal
+            assert await renewal == {a.fence: "a"}
 
     asyncio.run(story())

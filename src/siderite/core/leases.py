@@ -3,6 +3,7 @@
 Called by the worker; what is done with a job meanwhile is in `work`.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from siderite.core.ids import random_hex
@@ -101,16 +102,42 @@ async def claim(
     return claimed, None if len(claimed) == limit else await next_due(store)
 
 
+_RENEW = """
+UPDATE work SET lease_until = ? WHERE owner = ? AND lease_until >= ?
+RETURNING fence, machine, true
+"""
+_RENEW_FREE = """
+WITH free AS (
+  SELECT id FROM work WHERE owner = ? AND lease_until >= ? AND lease_until <> ?
+  FOR UPDATE SKIP LOCKED
+), renewed AS (
+  UPDATE work SET lease_until = ? WHERE id IN (SELECT id FROM free) RETURNING id
+)
+SELECT fence, machine, lease_until = ? OR id IN (SELECT id FROM renewed) FROM work
+WHERE owner = ? AND lease_until >= ?
+"""
+"""Commits have several rows locked, too, in an order of their own: so nothing is waited for while
+others are held.
+"""
+_AGAIN_S = 0.01
+
+
 async def renew(store: Store, owner: str, *, now: float, lease_s: float) -> dict[int, str]:
     """Extend the leases of this worker; the fences of those it still has, with their machines. Any
     that ended meanwhile is anybody's: it has to be claimed.
     """
-    rows = await store.write(
-        "UPDATE work SET lease_until = ? WHERE owner = ? AND lease_until >= ?"
-        " RETURNING fence, machine",
-        (now + lease_s, owner, now - GRACE_S),
-    )
-    return {int(row[0]): str(row[1]) for row in rows}  # type: ignore[arg-type]
+    until, alive = now + lease_s, now - GRACE_S
+    sql, args = _RENEW, (until, owner, alive)
+    if store.dialect == "postgresql":
+        sql, args = _RENEW_FREE, (owner, alive, until, until, until, owner, alive)
+    left: set[Value] | None = None
+    while True:
+        rows = await store.write(sql, args)
+        locked = {row[0] for row in rows if not row[2]}
+        left = locked if left is None else left & locked
+        if not left:
+            return {int(row[0]): str(row[1]) for row in rows}  # type: ignore[arg-type]
+        await asyncio.sleep(_AGAIN_S)
 
 
 _RELEASE = """
