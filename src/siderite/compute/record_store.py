@@ -174,16 +174,19 @@ async def servers_on(store: Store, nodes: Sequence[At]) -> dict[At, list[Line]]:
 
 
 async def ran_between(
-    store: Store, begin: str, end: str, *, project: str | None, after: str | None, limit: int
-) -> list[Server]:
-    """Servers that ran at some time in between, oldest first."""
-    where = "launched_at < ? AND (terminated_at IS NULL OR terminated_at > ?)"
-    args: list[Value] = [end, begin]
+    store: Store, begin: str, end: str, *, project: str | None, after: int, limit: int
+) -> list[tuple[int, Server]]:
+    """Servers that ran at some time in between, oldest first, each with its number."""
+    where = "launched_at < ? AND (terminated_at IS NULL OR terminated_at > ?) AND id > ?"
+    args: list[Value] = [end, begin, after]
     if project is not None:
         where += " AND project_id = ?"
         args.append(project)
-    if after is not None:
-        where += " AND id > (SELECT id FROM servers WHERE uuid = ?)"
-        args.append(after)
-    sql = f"SELECT doc FROM servers WHERE {where} ORDER BY id LIMIT {limit}"  # noqa: S608
-    return [SERVERS.value(row[0]) for row in await store.fetch(sql, args)]
+    sql = f"SELECT id, doc FROM servers WHERE {where} ORDER BY id LIMIT {limit}"  # noqa: S608
+    return [(int(row[0] or 0), SERVERS.value(row[1])) for row in await store.fetch(sql, args)]
+
+
+async def number_of(store: Store, server: str) -> int:
+    """A server's place in the order of age; 0 if it is not there."""
+    rows = await store.fetch("SELECT id FROM servers WHERE uuid = ?", (server,))
+    return int(rows[0][0] or 0) if rows else 0

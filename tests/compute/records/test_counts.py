@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from siderite.compute.usecases.fleet import aggregates
 from siderite.compute.usecases.placement import placing
+from siderite.compute.usecases.project import usage
 from siderite.core.store import Op
 from tests.compute.records.world import World
 from tests.support.stories import Tell
@@ -125,5 +128,34 @@ def test_zones_are_listed_without_reading_the_records_of_hosts(tell: Tell) -> No
         assert states == [("east", True), ("nova", True), ("west", False)]
         detail = (await here.get("/os-availability-zone/detail"))["availabilityZoneInfo"]
         assert [{**one, "hosts": None} for one in detail] == zones
+
+    tell(story)
+
+
+def test_what_many_servers_used_is_added_up_some_of_them_at_a_time(
+    tell: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage, "_AT_A_TIME", 2)
+
+    async def story(here: World) -> None:
+        made = [(await here.server(project)).uuid for project in "ppqpq"]
+        store: Any = here.app.program.store
+        fetch, read = store.fetch, []
+
+        async def counting(sql: str, args: Any = ()) -> Any:
+            rows = await fetch(sql, args)
+            read.append(len(rows))
+            return rows
+
+        store.fetch = counting
+        every = await here.get("/os-simple-tenant-usage?detailed=1")
+        assert max(read) == 2
+        used = {one["tenant_id"]: one for one in every["tenant_usages"]}
+        found = [one["instance_id"] for project in "pq" for one in used[project]["server_usages"]]
+        assert sorted(found) == sorted(made)
+        assert round(used["p"]["total_hours"]) == 3 * 2
+        after = await here.get(f"/os-simple-tenant-usage/p?marker={made[0]}&limit=2", 40)
+        shown = [one["instance_id"] for one in after["tenant_usage"]["server_usages"]]
+        assert shown == [made[1], made[3]]
 
     tell(story)

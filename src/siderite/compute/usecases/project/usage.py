@@ -1,5 +1,7 @@
 """What projects used over a time: hours, and hours times size."""
 
+import asyncio
+
 import msgspec
 
 from siderite.compute import record_store as rows
@@ -12,6 +14,7 @@ from siderite.core.times import seconds
 from siderite.core.who import Who
 
 _HOUR_S = 3600.0
+_AT_A_TIME = 100
 
 
 class Used(msgspec.Struct, frozen=True):
@@ -32,16 +35,26 @@ async def between(
     limit: int,
     who: Who,
 ) -> list[Used]:
-    """Servers that ran then, of a project or of all."""
+    """Servers that ran then, of a project or of all. There may be many: they are read some at a
+    time, and others have their turn meanwhile.
+    """
+    after = 0
     if marker is not None:
         known = await SERVERS.get(ctx.door.store, marker)
         if known is None or not (who.is_admin or known.project_id == who.project_id):
             raise Invalid(f"marker [{marker[:80]}] not found. Ask from the start.")
-    found = await rows.ran_between(
-        ctx.door.store, iso(begin), iso(end), project=project, after=marker, limit=limit
-    )
-    now = ctx.door.clock()
-    return [_used(server, begin, end, now) for server in found]
+        after = await rows.number_of(ctx.door.store, marker)
+    found, now = list[Used](), ctx.door.clock()
+    while (most := min(limit - len(found), _AT_A_TIME)) > 0:
+        some = await rows.ran_between(
+            ctx.door.store, iso(begin), iso(end), project=project, after=after, limit=most
+        )
+        found += [_used(server, begin, end, now) for _, server in some]
+        if len(some) < most:
+            break
+        after = some[-1][0]
+        await asyncio.sleep(0)
+    return found
 
 
 def _used(server: Server, begin: float, end: float, now: float) -> Used:
