@@ -1,6 +1,7 @@
 """Pruning: old facts go, unless a reader with a place has not had them, and then not for ever."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -334,3 +335,42 @@ def test_who_asks_for_what_is_gone_is_told(run):
             assert (await app.ask("GET", f"{ADDRESS}?after={after}")).status == 200
 
     run(story)
+
+
+MANY = """
+INSERT INTO events (seq, message_id, event_type, at, publisher_id, priority, resource_type,
+  resource, payload) SELECT n, n, 'a.b.start', 0, 'p', 'INFO', 'node', n % 500, '{}'
+FROM generate_series(1, 20000) AS n RETURNING 1
+"""
+
+
+def test_what_goes_is_found_by_its_numbers_however_much_went_before(
+    tmp_path, postgres, postgres_url
+):
+    """PostgreSQL last looked when nothing had gone: nearly all of the log was before these then."""
+
+    async def story():
+        async with running(tmp_path, postgres_url) as app:
+            store = app.program.store
+            await store.write(MANY)
+            postgres.sql("ANALYZE events", url=postgres_url)
+            commit, asked = store.commit, []
+
+            async def listening(ops):
+                asked.append(ops)
+                await commit(ops)
+
+            store.commit = listening
+            now = app.program.door.clock
+            kept = Retention(
+                store, keep_s=DAY, keep_unread_s=0.0, history_s=DAY, remembered=["node"], clock=now
+            )
+            assert (await kept.prune()).removed == 19999
+            return [op for ops in asked for op in ops if "FROM events" in op.sql]
+
+    *_, remembered, forgotten, gone = asyncio.run(story())
+    for op in (remembered, forgotten, gone):
+        args = iter(op.args)
+        sql = re.sub(r"\?", lambda _, args=args: repr(next(args)), op.sql)
+        plan = postgres.sql(f"EXPLAIN {sql}", url=postgres_url)
+        assert "Seq Scan on events" not in plan, plan

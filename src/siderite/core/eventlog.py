@@ -347,22 +347,29 @@ async def actors(
     return {str(row[0]): (row[1], row[2]) for row in rows}  # type: ignore[misc]
 
 
-def remember(upto: int, kinds: Sequence[str]) -> list[Op]:
-    """Facts about resources of these kinds become history, as the log lets go of them: to be
-    committed with that. Mere updates do not, and what was deleted has none once the log no longer
-    says so.
+def let_go(first: int, upto: int, kinds: Sequence[str] = ()) -> list[Op]:
+    """The log ends to have these facts, which it begins with. Those about resources of these kinds
+    become history; mere updates do not, and what was deleted has none once the log no longer says
+    so.
+
+    The first is told so that PostgreSQL sees how few they are, whatever went before them.
     """
+    which, span = "seq >= ? AND seq <= ?", (first, upto)
+    going = Op(f"DELETE FROM events WHERE {which}", span)
+    if not kinds:
+        return [going]
     marks = ", ".join("?" * len(kinds))
-    gone = "(SELECT resource FROM events WHERE seq <= ? AND event_type LIKE '%.delete.end')"
+    gone = f"(SELECT resource FROM events WHERE {which} AND event_type LIKE '%.delete.end')"
     return [
         Op(
             f"INSERT INTO past_events (seq, {_COLUMNS}, {_ACTOR})"
-            f" SELECT seq, {_COLUMNS}, {_ACTOR} FROM events WHERE seq <= ?"
+            f" SELECT seq, {_COLUMNS}, {_ACTOR} FROM events WHERE {which}"
             f" AND resource_type IN ({marks}) AND event_type NOT LIKE '%.update.%'"
             f" AND resource NOT IN {gone}",
-            (upto, *kinds, upto),
+            (*span, *kinds, *span),
         ),
-        Op(f"DELETE FROM past_events WHERE resource IN {gone}", (upto,)),
+        Op(f"DELETE FROM past_events WHERE resource IN {gone}", span),
+        going,
     ]
 
 

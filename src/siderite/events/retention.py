@@ -15,7 +15,6 @@ from siderite.core import metrics
 from siderite.core import shape
 from siderite.core.clock import now as wall_clock
 from siderite.core.log import get_logger
-from siderite.core.store import Op
 from siderite.core.store import Store
 from siderite.core.times import iso
 from siderite.events import place
@@ -136,10 +135,7 @@ class Retention:
         return last
 
     async def _let_go(self, upto: int, *, first: int) -> None:
-        ops = [Op("DELETE FROM events WHERE seq <= ?", (upto,))]
-        if self._remembered:
-            ops = [*eventlog.remember(upto, self._remembered), *ops]
-        await self._store.commit(ops)
+        await self._store.commit(eventlog.let_go(first, upto, self._remembered))
         if self._remembered:
             await self._store.commit([eventlog.remember_less(first - 1)])
 
