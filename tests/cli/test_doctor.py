@@ -56,6 +56,15 @@ def answering(how: type[BaseHTTPRequestHandler]) -> Iterator[str]:
             thread.join()
 
 
+def test_an_option_that_the_service_does_not_start_with_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SIDERITE_CONSOLE_PORTS", "9:5")
+    assert main(["doctor", "--data", str(tmp_path), "--listen", "127.0.0.1:0", "-o", "json"]) == 1
+    [options] = [one for one in json.loads(capsys.readouterr().out) if one["what"] == "options"]
+    assert "console_ports = '9:5' must be LOW:HIGH" in options["found"]
+
+
 def port_found(folder: Path, listen: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     main(["doctor", "--data", str(folder), "--listen", listen, "-o", "json"])
     found = {one["what"]: one for one in json.loads(capsys.readouterr().out)}

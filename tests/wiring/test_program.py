@@ -8,6 +8,7 @@ from siderite import clouds
 from siderite import health
 from siderite import wiring
 from siderite.core import log
+from siderite.core.config import BadOption
 from siderite.core.config import Config
 from siderite.core.store import Op
 from tests.support.app import running
@@ -44,6 +45,16 @@ def test_a_place_that_cannot_be_used_is_said_with_the_remedy(tmp_path):
     for place in ("file", "file/below"):
         with pytest.raises(RuntimeError, match="name another with --data"):
             asyncio.run(wiring.build(config(tmp_path / place)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"networks": "bogus"}, {"console_ports": "9:5"}, {"enabled_hardware_types": "tape"}],
+)
+def test_a_wrong_option_is_refused_before_the_database_is_touched(tmp_path, wrong):
+    with pytest.raises((BadOption, wiring.Invalid), match=next(iter(wrong))):
+        asyncio.run(wiring.build(config(tmp_path / "data", **wrong)))
+    assert not (tmp_path / "data").exists()
 
 
 def test_an_embedded_database_of_a_newer_version_is_left_alone(tmp_path):

@@ -110,6 +110,7 @@ def examine(config: Config, data: str | None) -> Iterator[Finding]:
     """Everything, one after the other. Hosts and BMCs are asked through the service if it answers,
     and else from here, as far as the database knows them.
     """
+    yield from _options(config)
     yield _data(config)
     database, known = _database(config)
     yield database
@@ -120,6 +121,18 @@ def examine(config: Config, data: str | None) -> Iterator[Finding]:
         yield from _service(data or config.data)
     else:
         yield from _from_here(known)
+
+
+def _options(config: Config) -> Iterator[Finding]:
+    """What was refused elsewhere ended us already; this is what only the service understands."""
+    from siderite.core.config import BadOption
+    from siderite.wiring import Invalid
+    from siderite.wiring import options
+
+    try:
+        options.check(config)
+    except (BadOption, Invalid) as why:
+        yield Finding("options", "wrong", str(why), "change it: the service does not start so.")
 
 
 def _data(config: Config) -> Finding:

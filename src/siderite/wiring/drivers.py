@@ -35,23 +35,28 @@ class Fleet(msgspec.Struct, frozen=True):
 
 def drivers(config: Config, data: Path, machines: Machines, images: Images | None) -> Fleet:
     """The drivers that are enabled; `images` are those that nodes are given by their ids."""
-    enabled = [name.strip() for name in config.enabled_hardware_types.split(",") if name.strip()]
-    unknown = [name for name in enabled if name not in _KNOWN]
-    if unknown or not enabled:
+    names = enabled(config)
+    folder = data / "boot"
+    found: dict[str, Driver] = {}
+    closers: list[Callable[[], None]] = []
+    if "fake-hardware" in names:
+        lines = SimulatedConsole(machines, console_ports(config))
+        found["fake-hardware"] = simulated_driver(machines, lines)
+        closers.append(lines.close)
+    if "redfish" in names or "ipmi" in names:
+        _real(config, folder, names, found, closers, images=images)
+    return Fleet(found, folder, tuple(closers))
+
+
+def enabled(config: Config) -> list[str]:
+    """The names of the drivers that nodes may have."""
+    names = [name.strip() for name in config.enabled_hardware_types.split(",") if name.strip()]
+    if not names or not set(_KNOWN).issuperset(names):
         raise BadOption(
             f"enabled_hardware_types = {config.enabled_hardware_types!r} must be some of"
             f" {', '.join(_KNOWN)}, with commas between."
         )
-    folder = data / "boot"
-    found: dict[str, Driver] = {}
-    closers: list[Callable[[], None]] = []
-    if "fake-hardware" in enabled:
-        lines = SimulatedConsole(machines, console_ports(config))
-        found["fake-hardware"] = simulated_driver(machines, lines)
-        closers.append(lines.close)
-    if "redfish" in enabled or "ipmi" in enabled:
-        _real(config, folder, enabled, found, closers, images=images)
-    return Fleet(found, folder, tuple(closers))
+    return names
 
 
 def console_ports(config: Config) -> ConsolePorts:
@@ -88,7 +93,7 @@ def ramdisk_url(config: Config) -> str:
 def _real(
     config: Config,
     folder: Path,
-    enabled: list[str],
+    names: list[str],
     found: dict[str, Driver],
     closers: list[Callable[[], None]],
     *,
@@ -119,9 +124,9 @@ def _real(
     tool = ipmi.IpmiTool(at_once=config.bmc_calls, timeout_s=config.hardware_timeout_s)
     consoles = ipmi.SerialOverLan(tool, console_ports(config))
     closers.append(consoles.close)
-    if "redfish" in enabled:
+    if "redfish" in names:
         lines = redfish.Lines(threads=config.bmc_calls, timeout_s=config.hardware_timeout_s)
         found["redfish"] = redfish.redfish_driver(lines, ramdisks, agent, consoles)
         closers.append(lines.close)
-    if "ipmi" in enabled:
+    if "ipmi" in names:
         found["ipmi"] = ipmi.ipmi_driver(tool, consoles, ramdisks, agent)

@@ -40,6 +40,7 @@ from siderite.events import Hub
 from siderite.health import HealthService
 from siderite.identity import Identity
 from siderite.identity import IdentityService
+from siderite.wiring import options
 from siderite.wiring.baremetal import QUERIES
 from siderite.wiring.baremetal import baremetal
 from siderite.wiring.compute import Compute
@@ -87,6 +88,7 @@ class Program(msgspec.Struct, frozen=True):
 
 async def build(config: Config, role: Role = Role.ALL, *, listens: bool = True) -> Program:
     """Open the database, bring it up to date, and put the parts together."""
+    options.check(config)
     base = replace(await _base(config, role), listens=listens)
     images = image(base)
     iron = baremetal(base, None if config.image_url else images.images)
