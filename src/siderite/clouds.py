@@ -88,6 +88,18 @@ def follow(config: Config) -> None:
         _publish(config, _draft(config, new))
 
 
+def elsewhere(config: Config) -> str | None:
+    """The address in it, if that is another than ours and no start will change it."""
+    try:
+        text = path(config).read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = re.search(r"^ +auth_url: (\S+?)(?:/identity/v3)?$", text, re.MULTILINE)
+    if found is None or _AUTH_URL.search(text) or found[1] == config.url:
+        return None
+    return found[1]
+
+
 def _draft(config: Config, text: str) -> Path:
     draft = path(config).with_suffix(".new")
     draft.unlink(missing_ok=True)

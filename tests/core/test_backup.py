@@ -481,6 +481,21 @@ def test_the_commands_say_what_they_did_and_what_is_next(tmp_path):
     assert (done.returncode, "no PostgreSQL URL" in done.stderr) == (1, True), done
 
 
+@pytest.mark.parametrize(
+    ("url", "is_said"), [("https://cloud.test", True), ("http://127.0.0.1:8770", False)]
+)
+def test_a_restore_says_if_commands_go_to_the_service_that_was_backed_up(
+    tmp_path, capsys, url, is_said
+):
+    here = Config(data=str(tmp_path / "a"), public_url=url)
+    with standing(tmp_path / "a"):
+        clouds.write(here, PASSWORD)
+    archive, there = str(tmp_path / "kept.tar"), str(tmp_path / "b")
+    assert main(["backup", archive, "--data", here.data]) == 0
+    assert main(["restore", archive, "--data", there]) == 0
+    assert (f"clouds.yaml names {url}: that is where" in capsys.readouterr().out) == is_said
+
+
 def test_nothing_of_a_newer_release_is_left_behind_or_copied_over(tmp_path, postgres_url):
     with standing(tmp_path / "a"):
         pass

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from siderite import clouds
 from siderite.cli.settings import loaded
 from siderite.cli.settings import trouble
+from siderite.core.config import Config
 from siderite.wiring import keeping
 
 
@@ -41,15 +43,25 @@ def run(said: argparse.Namespace) -> int:
     if said.word == "backup":
         print(f"{said.file} has the database and the files of {config.data}.")
     elif said.word == "restore":
-        print(f"restored; start it with: siderite up --data {shlex.quote(str(config.data))}")
-        if config.image_dir:
-            print(f"Its images are in {config.data}/images: move them to {config.image_dir} first.")
+        _tell_restored(config)
     elif said.word == "admin-password":
         print(f"The user admin is an administrator and has a new password; it is in {kept}.")
     else:
         print(f"copied {sum(copied.values())} rows of {len(copied)} tables.")
         print("Start on the new database with --db; keep the old files until you trust it.")
     return 0
+
+
+def _tell_restored(config: Config) -> None:
+    """How to go on, and what would be taken for the restored one and is not."""
+    print(f"restored; start it with: siderite up --data {shlex.quote(str(config.data))}")
+    if config.image_dir:
+        print(f"Its images are in {config.data}/images: move them to {config.image_dir} first.")
+    if other := clouds.elsewhere(config):
+        print(
+            f"Its clouds.yaml names {other}: that is where commands with --data {config.data}"
+            " go, so change it there if this is to be another service beside that."
+        )
 
 
 @contextmanager
