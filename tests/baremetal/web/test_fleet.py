@@ -119,7 +119,9 @@ def test_living_hosts_are_conductors(tmp_path: Path) -> None:
         assert app.ask("GET", "/v1/drivers/fake-hardware").json["hosts"] == []
 
 
-def test_hosts_that_were_silent_for_a_week_leave_the_list(app: Standing) -> None:
+def test_hosts_that_were_silent_for_a_week_leave_the_list_and_at_once_where_one_is_all(
+    app: Standing,
+) -> None:
     ctx = app.app.program.baremetal
     made = (
         "INSERT INTO conductors (hostname, conductor_group, drivers, created_at, updated_at,"
@@ -131,7 +133,8 @@ def test_hosts_that_were_silent_for_a_week_leave_the_list(app: Standing) -> None
         app.run(app.app.program.store.commit([Op(made, (host, then, then), 1)]))
     app.run(conductors.beat(ctx))
     listed = app.ask("GET", "/v1/conductors").json["conductors"]
-    assert {one["hostname"] for one in listed} == {"here", "away"}
+    others = {"away"} if ctx.door.store.dialect == "postgresql" else set()
+    assert {one["hostname"] for one in listed} == {"here", *others}
     app.run(app.app.program.store.commit([Op("DELETE FROM conductors")]))
 
 

@@ -13,7 +13,9 @@ BEAT_S = 10.0
 SILENT_S = 60.0
 """After how much silence a host is taken for dead."""
 FORGOTTEN_S = 7 * 86400.0
-"""After how much it is no longer spoken of: hosts in containers have a new name with each start."""
+"""After how much it is no longer spoken of: hosts in containers have a new name with each start. An
+embedded database has one host only, and whatever had another name was that one.
+"""
 
 _BEAT = """
 INSERT INTO conductors (hostname, conductor_group, drivers, created_at, updated_at, seen_at)
@@ -22,6 +24,7 @@ ON CONFLICT (hostname) DO UPDATE SET conductor_group = excluded.conductor_group,
   drivers = excluded.drivers,
   updated_at = excluded.updated_at, seen_at = excluded.seen_at
 """
+_GONE = "DELETE FROM conductors WHERE hostname <> ? AND updated_at < ?"
 _COLUMNS = "hostname, conductor_group, drivers, created_at, updated_at, seen_at"
 
 
@@ -38,14 +41,13 @@ class Conductor(msgspec.Struct, frozen=True):
 
 async def beat(ctx: Context, groups: str = "") -> None:
     """Say that this host is there, and for which conductor groups."""
-    now = ctx.door.clock()
+    now, host = ctx.door.clock(), ctx.door.host
     drivers = ",".join(sorted(ctx.cards))
-    args = (ctx.door.host, groups, drivers, iso(now), iso(now), now)
-    long_gone = Op(
-        "DELETE FROM conductors WHERE updated_at < ? AND hostname <> ?",
-        (iso(now - FORGOTTEN_S), ctx.door.host),
-    )
-    await ctx.door.store.commit([Op(_BEAT, args, 1), long_gone])
+    args = (host, groups, drivers, iso(now), iso(now), now)
+    gone = Op(_GONE, (host, iso(now - FORGOTTEN_S)))
+    if ctx.door.store.dialect == "sqlite":
+        gone = Op("DELETE FROM conductors WHERE hostname <> ?", (host,))
+    await ctx.door.store.commit([Op(_BEAT, args, 1), gone])
 
 
 def shift(back_s: float) -> Op:
