@@ -127,7 +127,8 @@ async def renew(store: Store, owner: str, *, now: float, lease_s: float) -> dict
     that ended meanwhile is anybody's: it has to be claimed.
     """
     until, alive = now + lease_s, now - GRACE_S
-    sql, args = _RENEW, (until, owner, alive)
+    args: tuple[Value, ...] = (until, owner, alive)
+    sql = _RENEW
     if store.dialect == "postgresql":
         sql, args = _RENEW_FREE, (owner, alive, until, until, until, owner, alive)
     left: set[Value] | None = None
