@@ -83,10 +83,17 @@ def test_a_secret_in_a_text_is_masked_whole_however_it_is_written(
 
 
 @pytest.mark.parametrize(
-    "info", [{"ipmi_password": MASK}, {"a": {"token": MASK}}, {"list": [{"secret": MASK}] * 2}]
-)
+    "info",
+    [
+        {"ipmi_password": MASK}, {"a": {"token": MASK}}, {"list": [{"secret": MASK}] * 2},
+        {"redfish_address": f"https://admin:{MASK}@10.0.0.10:8443"},
+        {"kernel_append_params": f"quiet password={MASK} rd.x=1"},
+    ],
+)  # fmt: skip
 def test_a_mask_that_stands_for_nothing_is_refused(lite: Standing, info: dict[str, Any]) -> None:
-    uuid = lite.plant("manageable", driver_info={"list": [{"secret": "s"}], "ipmi_password": None})
+    had = {"list": [{"secret": "s"}], "ipmi_password": None}
+    texts = {"redfish_address": "https://admin:hush@10.0.0.9:8443", "kernel_append_params": "quiet"}
+    uuid = lite.plant("manageable", driver_info=had | texts)
     before = footprint(lite)
     said = "write the secret itself"
     refused(

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 MASK = "******"
+_ANY = "any-secret"
 
 _SECRET = re.compile(
     r"pass(word|wd|phrase)?$|passw|admin_pass|pswd|pwd$|token|secret|configdrive|config_drive|"
@@ -111,7 +112,8 @@ class NothingBehind(Exception):
 
 def unmasked(before: Any, after: Any, where: str) -> Any:
     """What a client wrote, with the secrets that its masks stand for: who reads a value and writes
-    it back, changed elsewhere, leaves them as they are.
+    it back, changed elsewhere, leaves them as they are. A text is whole: who changes one writes
+    the secrets in it, too.
     """
     return _unmasked(before, after, where) if _has_mask(after) else after
 
@@ -138,9 +140,18 @@ def _unmasked(before: Any, after: Any, where: str) -> Any:
             _unmasked(items[at] if items else None, inner, f"{where}/{at}")
             for at, inner in enumerate(after)
         ]
-    if isinstance(after, str) and isinstance(before, str) and MASK in after:
-        return before if _text(before) == after else after
+    if isinstance(after, str) and MASK in after:
+        if isinstance(before, str) and _text(before) == after:
+            return before
+        if _has_lost_one(after):
+            raise NothingBehind(where)
     return after
+
+
+def _has_lost_one(text: str) -> bool:
+    """Whether a mask stands in a text where a secret would."""
+    tried = text.replace(MASK, _ANY)
+    return _text(tried).count(_ANY) < tried.count(_ANY)
 
 
 def _behind(secret: Any, where: str) -> Any:

@@ -247,7 +247,7 @@ class Form(msgspec.Struct, frozen=True):
             return unmasked(before, after, name)
         except NothingBehind as where:
             raise self._wrong(
-                f"{str(where)[:200]} is {MASK}, which is shown in place of a secret, and there is"
+                f"{str(where)[:200]} has {MASK}, which is shown in place of a secret, and there is"
                 " none here that it could stand for; write the secret itself."
             ) from where
 
