@@ -382,3 +382,17 @@ def test_a_medium_that_stays_is_told_of_though_the_one_beside_it_came_out(
             assert (paper.image, paper.image_beside) == (None, None)
 
     asyncio.run(story())
+
+
+def test_a_medium_is_for_a_slot_of_its_kind(paper, front, tmp_path):
+    machine = made(front)
+    paper.image = OTHER
+
+    async def story():
+        with process(tmp_path) as driver:
+            with pytest.raises(HardwareError, match="no virtual media of this kind"):
+                await driver.virtual_media.insert(machine.at, MediaDevice.FLOPPY, LIVE)
+            assert await driver.virtual_media.eject(machine.at, MediaDevice.FLOPPY) is None
+            assert (paper.image, front.told("Insert"), front.told("Eject")) == (OTHER, 0, 0)
+
+    asyncio.run(story())
