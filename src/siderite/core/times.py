@@ -26,3 +26,13 @@ def _second(at: int) -> str:
 def seconds(text: str) -> float:
     """The moment that `iso` wrote."""
     return datetime.fromisoformat(text).timestamp()
+
+
+def to_second(text: str | None) -> str | None:
+    """The same without what a second is divided into: `2026-11-16T03:04:05Z`."""
+    return None if text is None else text[:19] + "Z"
+
+
+def without_offset(text: str | None) -> str | None:
+    """The same as a clock shows it: `2026-11-16T03:04:05.000000`."""
+    return None if text is None else text[:26]

@@ -19,6 +19,7 @@ from siderite.baremetal.domain.record import Record
 from siderite.baremetal.domain.secrets import mask
 from siderite.baremetal.domain.wire import NODE_FIELDS
 from siderite.core.fact import Fact
+from siderite.core.times import to_second
 
 API = "ironic-api"
 CONDUCTOR = "ironic-conductor"
@@ -44,10 +45,6 @@ _FREE_AT = tuple((_PLAIN.index(name), attrgetter(name)) for name in ("extra", "p
 """Fields for anything: the API gives back what was written there, but nothing else shows it all."""
 _encoder = msgspec.json.Encoder()
 _encode, _encode_lines = _encoder.encode, _encoder.encode_lines
-
-
-def _time(text: str | None) -> str | None:
-    return None if text is None else text[:19] + "Z"
 
 
 def _encoded_time(text: str) -> str:
@@ -213,8 +210,8 @@ def record_crud(
     """create, update or delete of a record: start, end or error, for its owner's project."""
     shown = record.shown()
     data: dict[str, Any] = {name: mask(getattr(shown, name)) for name in kind.fields}
-    data["created_at"] = _time(record.created_at)
-    data["updated_at"] = _time(record.updated_at)
+    data["created_at"] = to_second(record.created_at)
+    data["updated_at"] = to_second(record.updated_at)
     return Fact(
         event_type=f"baremetal.{kind.word}.{action}.{status}",
         publisher=by,

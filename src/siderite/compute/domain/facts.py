@@ -14,6 +14,7 @@ from siderite.compute.domain.flavor import Flavor
 from siderite.compute.domain.image import Image
 from siderite.compute.domain.server import Server
 from siderite.core.fact import Fact
+from siderite.core.times import to_second
 
 API = "nova-api:"
 COMPUTE = "nova-compute:"
@@ -35,10 +36,6 @@ def _object(name: str, version: str, data: Mapping[str, Any]) -> dict[str, Any]:
         "nova_object.version": version,
         "nova_object.data": data,
     }
-
-
-def _time(text: str | None) -> str | None:
-    return None if text is None else text[:19] + "Z"
 
 
 def _flavor(flavor: Flavor) -> dict[str, Any]:
@@ -126,11 +123,11 @@ def _data(server: Server) -> dict[str, Any]:
         "key_name": server.key_name,
         "kernel_id": server.boots("kernel"),
         "ramdisk_id": server.boots("ramdisk"),
-        "created_at": _time(server.created_at),
-        "launched_at": _time(server.launched_at),
-        "terminated_at": _time(server.terminated_at),
-        "deleted_at": _time(server.deleted_at),
-        "updated_at": _time(server.updated_at),
+        "created_at": to_second(server.created_at),
+        "launched_at": to_second(server.launched_at),
+        "terminated_at": to_second(server.terminated_at),
+        "deleted_at": to_second(server.deleted_at),
+        "updated_at": to_second(server.updated_at),
         "state": server.vm_state,
         "power_state": server.power.word,
         "task_state": server.task_state,
@@ -179,7 +176,7 @@ def update(before: Server, after: Server) -> Fact:
         "1.0",
         {
             "audit_period_beginning": f"{month}-01T00:00:00Z",
-            "audit_period_ending": _time(after.updated_at or after.created_at),
+            "audit_period_ending": to_second(after.updated_at or after.created_at),
         },
     )
     data["old_display_name"] = before.name if before.name != after.name else None
@@ -287,8 +284,8 @@ def _image(image: Image) -> dict[str, Any]:
             "virtual_size": None,
             "container_format": image.container_format,
             "disk_format": image.disk_format,
-            "created_at": _time(image.created_at),
-            "updated_at": _time(image.updated_at),
+            "created_at": to_second(image.created_at),
+            "updated_at": to_second(image.updated_at),
             "tags": [],
             "direct_url": None,
             "min_ram": image.min_ram_mib,

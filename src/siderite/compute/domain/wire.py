@@ -24,6 +24,8 @@ from siderite.compute.domain.server_machine import V
 from siderite.compute.domain.status import WITH_FAULT
 from siderite.compute.domain.status import WITH_PROGRESS
 from siderite.core.microversion import OURS
+from siderite.core.times import to_second
+from siderite.core.times import without_offset
 
 URL = "\r"
 HOST = "\v"
@@ -45,16 +47,6 @@ def _field(name: str, value: Any) -> str:
     return f'"{name}":{_encode(value).decode()}'
 
 
-def _short(text: str | None) -> str | None:
-    """`2026-11-16T03:04:05Z`"""
-    return None if text is None else text[:19] + "Z"
-
-
-def _long(text: str | None) -> str | None:
-    """`2026-11-16T03:04:05.000000`"""
-    return None if text is None else text[:26]
-
-
 def _links(kind: str, ident: str) -> msgspec.Raw:
     return msgspec.Raw(
         f'[{{"rel":"self","href":"{URL}v2.1/{kind}/{ident}"}},'
@@ -72,8 +64,8 @@ def _base(server: Server) -> str:
         "name": server.name,
         "tenant_id": server.project_id,
         "user_id": server.user_id,
-        "created": _short(server.created_at),
-        "updated": _short(server.changed_at),
+        "created": to_second(server.created_at),
+        "updated": to_second(server.changed_at),
         "hostId": server.host_id,
         "accessIPv4": server.access_ip_v4 or "",
         "accessIPv6": server.access_ip_v6 or "",
@@ -86,8 +78,8 @@ def _base(server: Server) -> str:
         "OS-EXT-AZ:availability_zone": server.availability_zone,
         "OS-EXT-STS:task_state": server.task_state,
         "OS-EXT-STS:power_state": server.power_state,
-        "OS-SRV-USG:launched_at": _long(server.launched_at),
-        "OS-SRV-USG:terminated_at": _long(server.terminated_at),
+        "OS-SRV-USG:launched_at": without_offset(server.launched_at),
+        "OS-SRV-USG:terminated_at": without_offset(server.terminated_at),
         "os-extended-volumes:volumes_attached": [],
         # Whatever has a port is in the project's one group, which filters nothing.
         **({"security_groups": [{"name": DEFAULT_GROUP}]} if server.ports else {}),
@@ -129,7 +121,7 @@ def _fault(fault: Fault | None, *, admin: bool) -> str:
         return ""
     shown: dict[str, Any] = {
         "code": fault.code,
-        "created": _short(fault.created),
+        "created": to_second(fault.created),
         "message": fault.message if admin else discreet(fault.message),
     }
     if fault.details is not None and (admin or fault.code != 500):  # noqa: PLR2004

@@ -147,8 +147,3 @@ def page(name: str, items: str, next_link: str | None) -> bytes:
         target = encode([{"rel": "next", "href": next_link}]).decode()
         more = f',"{name}_links":{target}'
     return f'{{"{name}":[{items}]{more}}}'.encode()
-
-
-def instant(text: str | None) -> str | None:
-    """A moment as what stands beside servers shows it: without an offset."""
-    return None if text is None else text[:26]

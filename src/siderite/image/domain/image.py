@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from siderite.core.times import iso
+from siderite.core.times import to_second
 
 
 class Status(StrEnum):
@@ -92,8 +93,8 @@ def view(image: Image) -> dict[str, Any]:
     shown |= {name: getattr(image, name) for name in SHOWN}
     shown |= {
         "id": image.uuid,
-        "created_at": _second(image.created_at),
-        "updated_at": _second(image.updated_at),
+        "created_at": to_second(image.created_at),
+        "updated_at": to_second(image.updated_at),
         "self": f"/v2/images/{image.uuid}",
         "file": f"/v2/images/{image.uuid}/file",
         "schema": "/v2/schemas/image",
@@ -104,10 +105,6 @@ def view(image: Image) -> dict[str, Any]:
 def render(image: Image) -> str:
     """The same as text, for the row."""
     return msgspec.json.encode(view(image)).decode()
-
-
-def _second(moment: str) -> str:
-    return moment[:19] + "Z"
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,8 +122,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
             "image_id": self.image_id,
             "member_id": self.member_id,
             "status": self.status,
-            "created_at": _second(self.created_at),
-            "updated_at": _second(self.updated_at),
+            "created_at": to_second(self.created_at),
+            "updated_at": to_second(self.updated_at),
             "schema": "/v2/schemas/member",
         }
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from siderite.core.times import iso
+from siderite.core.times import to_second
 
 
 class Progress(StrEnum):
@@ -66,8 +67,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             "owner": self.owner,
             "user_id": self.user_id,
             "request_id": self.request_id,
-            "created_at": self.created_at[:19] + "Z",
-            "updated_at": self.updated_at[:19] + "Z",
+            "created_at": to_second(self.created_at),
+            "updated_at": to_second(self.updated_at),
             "expires_at": None,
             "self": f"/v2/tasks/{self.uuid}",
             "schema": "/v2/schemas/task",

@@ -11,7 +11,6 @@ from siderite.compute.usecases.fleet import aggregates
 from siderite.compute.usecases.fleet import inventory
 from siderite.compute.web import checks
 from siderite.compute.web import forms
-from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.check import or_null
@@ -22,6 +21,7 @@ from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import reply
 from siderite.core.times import iso
+from siderite.core.times import without_offset
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
@@ -37,8 +37,8 @@ def _shown(number: int, one: Aggregate, version: int, *, whole: bool = True) -> 
         "id": number,
         "name": one.name,
         "availability_zone": one.zone,
-        "created_at": views.instant(one.created_at),
-        "updated_at": views.instant(one.updated_at),
+        "created_at": without_offset(one.created_at),
+        "updated_at": without_offset(one.updated_at),
         "deleted": False,
         "deleted_at": None,
     }
@@ -212,7 +212,7 @@ def zones_form() -> shape.Json:
 
 
 def _condition(one: inventory.Service) -> dict[str, Any]:
-    seen = views.instant(iso(one.seen_at)) if one.seen_at else None
+    seen = without_offset(iso(one.seen_at)) if one.seen_at else None
     return {"active": not one.host.disabled, "available": one.is_up, "updated_at": seen}
 
 

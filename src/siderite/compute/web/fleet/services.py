@@ -9,7 +9,6 @@ from siderite.compute.usecases.fleet.inventory import Service as Found
 from siderite.compute.web import checks
 from siderite.compute.web import forms
 from siderite.compute.web import queries
-from siderite.compute.web import views
 from siderite.compute.web.versions import RANGE
 from siderite.core import shape
 from siderite.core.check import Check
@@ -22,6 +21,7 @@ from siderite.core.http import Route
 from siderite.core.http import reply
 from siderite.core.store.table import Where
 from siderite.core.times import iso
+from siderite.core.times import without_offset
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
@@ -46,7 +46,7 @@ def _shown(found: Found, version: int) -> dict[str, Any]:
         "zone": found.zone,
         "status": "disabled" if found.host.disabled else "enabled",
         "state": "up" if found.is_up else "down",
-        "updated_at": views.instant(iso(found.seen_at)) if found.seen_at else None,
+        "updated_at": without_offset(iso(found.seen_at)) if found.seen_at else None,
         "disabled_reason": found.host.disabled_reason,
     }
     if version >= FORCED_DOWN:

@@ -20,6 +20,7 @@ from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import reply
+from siderite.core.times import without_offset
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
@@ -63,7 +64,7 @@ def _whole(number: int, key: Keypair, version: int) -> dict[str, Any]:
         **_brief(key, version),
         "user_id": key.user_id,
         "id": number,
-        "created_at": views.instant(key.created_at),
+        "created_at": without_offset(key.created_at),
         "updated_at": None,
         "deleted": False,
         "deleted_at": None,

@@ -20,6 +20,7 @@ from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import reply
 from siderite.core.times import iso
+from siderite.core.times import without_offset
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
@@ -79,8 +80,8 @@ def _total(
         "total_vcpus_usage": sum(one.hours * one.server.flavor.vcpus for one in every),
         "total_memory_mb_usage": sum(one.hours * one.server.flavor.ram_mib for one in every),
         "total_local_gb_usage": sum(one.hours * _local(one) for one in every),
-        "start": views.instant(iso(asked["start"])),
-        "stop": views.instant(iso(asked["end"])),
+        "start": without_offset(iso(asked["start"])),
+        "stop": without_offset(iso(asked["end"])),
     }
     if detailed:
         shown["server_usages"] = [_server(one) for one in every]
@@ -103,8 +104,8 @@ def _server(one: Used) -> dict[str, Any]:
         "memory_mb": server.flavor.ram_mib,
         "local_gb": _local(one),
         "tenant_id": server.project_id,
-        "started_at": views.instant(server.launched_at),
-        "ended_at": views.instant(server.terminated_at),
+        "started_at": without_offset(server.launched_at),
+        "ended_at": without_offset(server.terminated_at),
         "state": "terminated" if server.deleted else server.vm_state,
     }
 

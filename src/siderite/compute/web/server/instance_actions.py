@@ -17,6 +17,7 @@ from siderite.core.http import Request
 from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import reply
+from siderite.core.times import without_offset
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
@@ -26,10 +27,6 @@ _decode = msgspec.json.Decoder(list[ActionEvent]).decode
 _QUERY = frozenset({"limit", "marker", "changes-since", "changes-before"})
 
 
-def _time(text: str | None) -> str | None:
-    return None if text is None else text[:26]
-
-
 def _action(one: Recorded, version: int) -> dict[str, Any]:
     shown = {
         "action": one.action,
@@ -37,19 +34,19 @@ def _action(one: Recorded, version: int) -> dict[str, Any]:
         "request_id": one.request_id,
         "user_id": one.user_id,
         "project_id": one.project_id,
-        "start_time": _time(one.started_at),
+        "start_time": without_offset(one.started_at),
         "message": one.message,
     }
     if version >= _PAGED:
-        shown["updated_at"] = _time(one.updated_at)
+        shown["updated_at"] = without_offset(one.updated_at)
     return shown
 
 
 def _event(event: ActionEvent, version: int, project: str, *, is_admin: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "event": event.event,
-        "start_time": _time(event.start_time),
-        "finish_time": _time(event.finish_time),
+        "start_time": without_offset(event.start_time),
+        "finish_time": without_offset(event.finish_time),
         "result": event.result,
     }
     if is_admin:

@@ -21,6 +21,7 @@ from siderite.core.http import Response
 from siderite.core.http import Route
 from siderite.core.http import reply
 from siderite.core.store import Line
+from siderite.core.times import without_offset
 
 if TYPE_CHECKING:
     from siderite.compute.web.service import ComputeService as Service
@@ -47,8 +48,8 @@ def _shown(row: Line, version: int) -> dict[str, Any]:
         "dest_host": None,
         "old_instance_type_id": _number(found["old_flavor"]),
         "new_instance_type_id": _number(found["new_flavor"]),
-        "created_at": str(found["created_at"])[:26],
-        "updated_at": str(found["updated_at"])[:26],
+        "created_at": without_offset(str(found["created_at"])),
+        "updated_at": without_offset(str(found["updated_at"])),
     }
     if version >= _TYPES:
         shown["migration_type"] = found["kind"]
