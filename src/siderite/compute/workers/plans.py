@@ -22,6 +22,7 @@ from siderite.compute.usecases.server.progress import Report
 from siderite.compute.usecases.server.progress import Run
 from siderite.compute.workers import building
 from siderite.compute.workers import ends
+from siderite.compute.workers import evacuating
 from siderite.compute.workers import live
 from siderite.compute.workers import moving
 from siderite.compute.workers.ends import Plan
@@ -279,7 +280,7 @@ PLANS: dict[str, Plan] = {
     "confirm_resize": moving.CONFIRM,
     "revert_resize": moving.REVERT,
     "live_migrate": live.LIVE_MIGRATE,
-    "evacuate": moving.EVACUATE,
+    "evacuate": evacuating.EVACUATE,
     "create_image": Plan((on_to_next, asking(_snapshot)), end=_stored, fail=_not_stored),
     "create_backup": Plan((on_to_next, asking(_snapshot)), end=_backed_up, fail=_not_stored),
     "shelve": Plan(
