@@ -207,6 +207,7 @@ def test_inspection_is_continued_only_for_a_node_that_waits_for_it(app: Standing
     path = f"/v1/continue_inspection?node_uuid={node}"
     body = {"inventory": inventory, "logs": "x"}
     refused(app.ask("POST", path, body, token="", version=83), 404)
+    refused(app.ask("POST", path.replace("node_", ""), body, token=""), 400, "Unexpected arguments")
     refused(app.ask("POST", path, {"inventory": {}}, token=""), 400)
     refused(app.ask("POST", path, {"inventory": {"interfaces": [{}]}}, token=""), 400)
     answer = app.ask("POST", path, body, token="")
