@@ -78,6 +78,20 @@ def test_a_machine_is_not_switched_off_before_it_has_taken_its_settings(
     assert MEMORY not in {key for key, value in machine.memory.items() if value}
 
 
+def test_a_machine_is_off_before_its_bmc_is_told_of_settings(paper, front, machine, tmp_path):
+    ran = []
+
+    def heard(method, path):
+        if method == "PATCH" and "Bios" in path:
+            ran.append(paper.is_on)
+        return 0
+
+    front.is_busy = heard
+    paper.is_on, paper.deaf = True, 1
+    assert isinstance(run(machine, tmp_path, asked(FAST)), Done)
+    assert ran == [False]
+
+
 def test_nor_before_it_has_those_of_the_factory(paper, front, machine, tmp_path):
     paper.settings["Speed"] = "Fast"
     paper.post = 4
