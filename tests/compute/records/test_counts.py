@@ -1,5 +1,8 @@
 """What the database is asked for: not once per host, nor for all of them each time."""
 
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,7 +10,9 @@ import pytest
 from siderite.compute.usecases.fleet import aggregates
 from siderite.compute.usecases.placement import placing
 from siderite.compute.usecases.project import usage
+from siderite.compute.usecases.server import power_truth
 from siderite.core.store import Op
+from siderite.core.store import Value
 from tests.compute.records.world import World
 from tests.support.stories import Tell
 
@@ -159,3 +164,37 @@ def test_what_many_servers_used_is_added_up_some_of_them_at_a_time(
         assert shown == [made[1], made[3]]
 
     tell(story)
+
+
+async def plans(here: World, asked: Sequence[tuple[str, Sequence[Value]]]) -> list[str]:
+    """How SQLite looks for servers in each of these statements."""
+    found = []
+    for sql, args in asked:
+        if "FROM servers" in sql:
+            rows = await here.app.program.store.fetch("EXPLAIN QUERY PLAN " + sql, args)
+            found += [str(row[3]) for row in rows if str(row[3]).split()[1] in ("servers", "s")]
+    return found
+
+
+def test_the_servers_of_a_host_or_a_group_are_found_without_the_others(tell_once: Tell) -> None:
+    async def story(here: World) -> None:
+        ctx = here.app.program.compute.context
+        await here.host("h1")
+        group = await here.ask(
+            "POST", "/os-server-groups", {"server_group": {"name": "g", "policies": ["affinity"]}}
+        )
+        uuid = group.json["server_group"]["id"]
+        server = await here.server("p", group=uuid, host="h1")
+        looks: list[tuple[str, Callable[[], Awaitable[object]]]] = [
+            ("host=?", lambda: power_truth.on_host(ctx, "h1")),
+            ("host=?", lambda: here.get("/os-hosts/h1")),
+            ("group_uuid=?", lambda: placing.find_place(ctx, server)),
+            ("group_uuid=?", lambda: here.get(f"/os-server-groups/{uuid}")),
+        ]
+        for by, look in looks:
+            with here.asked() as asked:
+                await look()
+            found = await plans(here, asked)
+            assert found and all(by in line for line in found), found
+
+    tell_once(story)
