@@ -5,7 +5,6 @@ disk, and its checksum is right. What nobody asked for in a while leaves the fol
 """
 
 import asyncio
-import contextlib
 import fcntl
 import hashlib
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from siderite.core.clock import now
+from siderite.core.disk import remove_if_left
 from siderite.core.disk import sync
 from siderite.core.ids import new_uuid
 from siderite.core.log import get_logger
@@ -31,7 +31,7 @@ class ImageCache:
         self._keep_s = keep_s
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for part in folder.glob("*.part"):
-            _remove_if_left(part)
+            remove_if_left(part)  # another process that has the same folder may be at it
 
     async def tidy(self) -> None:
         """For ever, if it is wanted: look for what can leave."""
@@ -84,13 +84,6 @@ def _is_there(path: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _remove_if_left(part: Path) -> None:
-    """Remove what a process that died has left; another that has the same cache may be at it."""
-    with contextlib.suppress(OSError), part.open("rb+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        part.unlink()
 
 
 def _used_at(file: Path) -> float:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from siderite.compute.domain.outcome import Done
 from siderite.compute.domain.outcome import Failed
+from siderite.compute.domain.outcome import Outcome
 from siderite.compute.domain.outcome import Wait
 from siderite.compute.domain.power import Power
 from siderite.compute.drivers.contract import At
@@ -19,6 +20,8 @@ from siderite.compute.drivers.contract import ConsoleAddress
 from siderite.compute.drivers.contract import Nic
 from siderite.compute.drivers.libvirt.interfaces import LibvirtInterfaces
 from siderite.compute.drivers.libvirt.site import Site
+from siderite.compute.drivers.libvirt.snapshot import LibvirtSnapshot
+from tests.compute.drivers.libvirt.world import FolderOfImages
 from tests.compute.drivers.libvirt.world import World
 from tests.compute.drivers.libvirt.world import new_guest
 from tests.lab import LabHost
@@ -218,6 +221,33 @@ def test_a_snapshot_is_a_bootable_image_of_a_guest_on_or_off(
     world.images.is_full = True
     assert isinstance(world.outcome(snapshot.snapshot, at, guest, image), Failed)
     assert list(_pool(lab).glob(f"{guest.uuid}*snapshot*")) == [], "a copy that nobody has"
+    world.done(world.driver.life.destroy, at, guest)
+
+
+def test_what_was_left_of_a_snapshot_goes_when_the_driver_starts_and_none_under_way(
+    at: At, world: World
+) -> None:
+    """Another process may have made that snapshot since the one that left it died."""
+    snapshot: Any = world.driver.snapshot
+    site = _site(snapshot)
+    seen: list[list[str]] = []
+
+    class Storing(FolderOfImages):
+        async def store(self, image: str, source: Path, disk_format: str) -> Outcome:
+            left = source.with_name("snapshot-left.qcow2")
+            left.write_bytes(b"half")
+            LibvirtSnapshot(site)
+            seen.append([file.name for file in site.scratch.iterdir()])
+            return await super().store(image, source, disk_format)
+
+    guest, images = world.spawn(at), site.images
+    site.images = Storing(world.images.folder)
+    try:
+        world.done(snapshot.snapshot, at, guest, "mine")
+    finally:
+        site.images = images
+    assert seen == [["snapshot-mine.qcow2"]]
+    assert list(site.scratch.iterdir()) == []
     world.done(world.driver.life.destroy, at, guest)
 
 

@@ -30,7 +30,10 @@ from siderite.compute.drivers.libvirt.trouble import Unreachable
 from siderite.compute.drivers.libvirt.volumes import NO_ROOM
 from siderite.compute.drivers.libvirt.volumes import Pool
 from siderite.compute.drivers.libvirt.volumes import Progress
+from siderite.core.disk import passing
+from siderite.core.disk import remove_if_left
 
+_FILE = "snapshot-{}.qcow2"
 _PAUSE_S = 0.05
 _LOCKED, _AT_IT, _AGAIN_S = "lock", "already in active block job", 1.0
 
@@ -40,28 +43,29 @@ class LibvirtSnapshot:
 
     def __init__(self, site: Site) -> None:
         self._site = site
+        for left in site.scratch.glob(_FILE.format("*")):
+            remove_if_left(left)  # its snapshot may have been made by another process since
 
     async def snapshot(self, at: At, guest: Guest, image: str, token: str) -> Outcome:
         async def work(host: Host, run: Run) -> Outcome:
             self._site.scratch.mkdir(parents=True, exist_ok=True)
-            file = self._site.scratch / f"snapshot-{image}.qcow2"
+            file = self._site.scratch / _FILE.format(image)
             try:
                 size = await host.transfer(_copy, host, guest, run)
                 run.doing = f"fetching the snapshot of domain {guest.name}"
-                await host.transfer(_fetch, host, guest, file, _watched(run, size))
-                outcome = await self._site.images.store(image, file, "qcow2")
-                while isinstance(outcome, Wait):
-                    run.check()
-                    run.doing = outcome.reason
-                    await asyncio.sleep(outcome.again_in)
+                with passing(file):
+                    await host.transfer(_fetch, host, guest, file, _watched(run, size))
                     outcome = await self._site.images.store(image, file, "qcow2")
+                    while isinstance(outcome, Wait):
+                        run.check()
+                        run.doing = outcome.reason
+                        await asyncio.sleep(outcome.again_in)
+                        outcome = await self._site.images.store(image, file, "qcow2")
             except (Refused, HostError, OSError) as why:
                 if run.is_called_off or not _goes_on(why):
                     with suppress(Unreachable, HostError, Refused):
                         await host.call(_give_up, host, guest)
                 raise
-            finally:
-                file.unlink(missing_ok=True)
             await host.call(_tidy, host, guest)  # also of one that nobody wants any more
             return outcome
 
