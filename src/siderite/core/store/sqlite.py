@@ -39,7 +39,7 @@ from siderite.core.store.sqlite_disk import Disk
 from siderite.core.store.sqlite_disk import Log
 
 _TOLD_AT_ONCE = 8
-_TURNS = 2
+_TURNS = 8
 """Of the loop, in which more is gathered for a commit as long as each brings some."""
 _SMALL = 512 * 1024
 """The length of all texts in a small commit, at the most."""
