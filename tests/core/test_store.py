@@ -129,15 +129,15 @@ def test_many_are_answered_in_turns_and_the_first_need_not_wait_for_the_last(tmp
 
     async def story():
         async with things(f"sqlite:///{tmp_path}/things.db") as store:
-            others = [asyncio.create_task(twice(store, number)) for number in range(30)]
-            await store.commit([Op(INSERT, (99, "first", 1), 1)])
+            others = [asyncio.create_task(twice(store, number)) for number in range(100)]
+            await store.commit([Op(INSERT, (999, "first", 1), 1)])
             await asyncio.sleep(0)  # as one who asks just now
             answered_meanwhile = len(answered)
             await asyncio.gather(*others)
-        assert 0 < answered_meanwhile < 30
-        assert begun[0] == 31
-        assert 1 < begun[1] < 30  # the disk works while the others are answered
-        assert sum(begun) == 61
+        assert 0 < answered_meanwhile < 100
+        assert begun[0] == 101
+        assert 1 < begun[1] < 100  # the disk works while the others are answered
+        assert sum(begun) == 201
 
     asyncio.run(story())
 
